@@ -1,0 +1,47 @@
+"""labelweave: multi-label learning for the labels people really have.
+
+Names are imported when they are first used, so that ``import labelweave`` is quick and does
+not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "Dataset": "labelweave.data",
+    "LabelMatrix": "labelweave.labels",
+    "as_labels": "labelweave.labels",
+    "evaluate": "labelweave.metrics",
+    "list_datasets": "labelweave.data",
+    "list_methods": "labelweave.registry",
+    "load": "labelweave.persistence",
+    "load_dataset": "labelweave.data",
+    "make": "labelweave.registry",
+    "read_dataset": "labelweave.data",
+    "save": "labelweave.persistence",
+}
+_MODULES = ("data", "exceptions", "labels", "metrics", "model_selection", "nn", "thresholds")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"labelweave.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    if not name.startswith("_"):
+        from labelweave.registry import public_classes
+
+        method = public_classes().get(name)
+        if method is not None:
+            return method.load()
+    raise AttributeError(f"module 'labelweave' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from labelweave.registry import public_classes
+
+    return sorted([*_NAMES, *_MODULES, *public_classes(), "__version__"])

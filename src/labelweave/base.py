@@ -1,0 +1,296 @@
+"""The estimator contract: what every method of labelweave is and does.
+
+A method subclasses :class:`MultiLabelClassifier` and writes two functions: ``_fit(X, Y,
+validation)``, given checked features and a :class:`~labelweave.labels.LabelMatrix`, and
+``_predict_proba(X)``, which returns P(label | x) as an (n, L) array. Everything that a user
+sees (checking, label names, unknown labels, thresholds, single-label targets, scoring,
+saving) is done here, once.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Real
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix, as_labels
+from labelweave.thresholds import Threshold, make_threshold
+
+__all__ = ["MultiLabelClassifier"]
+
+# scikit-learn asks for probabilities strictly between 0 and 1.
+_TINY = np.finfo(np.float32).tiny
+_ALMOST_ONE = np.nextafter(np.float32(1), np.float32(0))
+
+Pair = tuple[Any, LabelMatrix]
+
+
+class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of all estimators.
+
+    Every estimator has these parameters beside its own.
+
+    Parameters
+    ----------
+    threshold : float, str or Threshold, default=0.5
+        How probabilities become label sets; see :mod:`labelweave.thresholds`. A rule that has
+        to be tuned is tuned on validation rows only.
+    validation_fraction : float, default=0.2
+        Share of the rows held out when something has to be chosen on validation rows and
+        `fit` was given none.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything random; the global generators are never touched.
+
+    Attributes
+    ----------
+    label_names_ : ndarray of str
+        Names of the labels, in the order of the columns of `predict_proba`.
+    n_labels_ : int
+    threshold_ : Threshold
+        The fitted rule that `predict` applies.
+    n_features_in_ : int
+    classes_ : ndarray
+        For multi-label targets one row ``[0, 1]`` a label, as scikit-learn writes multi-output
+        classes; for one-dimensional targets the classes.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "threshold": [Interval(Real, 0, 1, closed="both"), str, Threshold],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    # -- what a method writes ----------------------------------------------------------
+
+    @abstractmethod
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        """Learn from checked features and labels; `validation` may be None."""
+
+    @abstractmethod
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        """P(label | x) as an (n, L) array, for checked features."""
+
+    def _wants_validation(self) -> bool:
+        """Whether `_fit` chooses anything on validation rows (early stopping, say)."""
+        return False
+
+    # -- what a user calls -------------------------------------------------------------
+
+    def fit(self, X: Any, Y: Any, *, validation: Any = None) -> Self:
+        """Fit to features and labels.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse or DataFrame of shape (n, d)
+        Y : labels of the n rows
+            1 / 0 / NaN (unknown) as array, sparse matrix, DataFrame or LabelMatrix, or lists of
+            label names. A one-dimensional y is taken as one class a row.
+        validation : Dataset or (X, Y), optional
+            Rows on which to stop early and tune the threshold. Without it a share of the
+            rows given is held out when one of the two is asked for.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        X = self._checked_features(X, reset=True)
+        Y = self._checked_targets(Y)
+        check_consistent_length(X, Y)
+        rule = make_threshold(self.threshold)
+        pair = self._checked_validation(validation)
+        if pair is None and (rule.needs_validation or self._wants_validation()):
+            X, Y, pair = self._hold_out(X, Y)
+        if pair is None and rule.needs_validation:
+            raise InputError(
+                f"{len(Y)} rows are too few to tune a threshold on: pass validation= or a "
+                "fixed threshold"
+            )
+        self._fit(X, Y, pair)
+        if rule.needs_validation and pair is not None:
+            rule.fit(pair[1], self._probabilities(pair[0]))
+        self.threshold_ = rule
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(label | x), one row a sample and one column a label."""
+        check_is_fitted(self)
+        return self._probabilities(self._checked_features(X, reset=False))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The predicted label sets, as a matrix of 0 and 1.
+
+        After a one-dimensional target the most probable class of each row.
+        """
+        probabilities = self.predict_proba(X)
+        if self._single_label:
+            return self.classes_[probabilities.argmax(axis=1)]
+        return self.threshold_.apply(probabilities).astype(self._target_dtype)
+
+    def predict_labels(self, X: Any) -> list[list[str]]:
+        """The predicted label sets, as lists of label names."""
+        chosen = self.threshold_.apply(self.predict_proba(X))
+        return as_labels(chosen, names=self.label_names_).to_lists()
+
+    def tune_threshold(self, X: Any, Y: Any, threshold: Any = "tuned") -> Self:
+        """Choose the threshold of a fitted model anew, on rows it was not trained on."""
+        rule = make_threshold(threshold)
+        rule.fit(self._known_labels(Y), self.predict_proba(X))
+        self.threshold_ = rule
+        return self
+
+    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose whole label set is right (unknown entries take no part)."""
+        if self._single_label:
+            return super().score(X, Y, sample_weight)
+        from labelweave.metrics import subset_accuracy
+
+        return subset_accuracy(self._known_labels(Y), self.predict(X), sample_weight=sample_weight)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to a folder; :func:`labelweave.load` reads it back."""
+        from labelweave.persistence import save
+
+        save(self, path)
+
+    # -- checking ----------------------------------------------------------------------
+
+    def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float32, np.float64],
+            ensure_all_finite=False,  # said in our own words below
+        )
+        values = X.data if sp.issparse(X) else X
+        # A finite sum proves every entry finite, without a mask the size of X.
+        with np.errstate(all="ignore"):
+            if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
+                return X
+        kind, row, column = _first_not_finite(X)
+        advice = "fill it in (sklearn.impute) or drop it" if kind == "NaN" else "bound it"
+        raise InputError(f"X contains {kind} at row {row}, column {column}: {advice} first")
+
+    def _checked_targets(self, Y: Any) -> LabelMatrix:
+        if Y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but it is None")
+        flat = _as_single_target(Y)
+        self._single_label = flat is not None
+        if flat is not None:
+            check_classification_targets(flat)
+            self.classes_, codes = np.unique(flat, return_inverse=True)
+            names = [str(value) for value in self.classes_]
+            if len(set(names)) < len(names):
+                names = None  # classes that print alike: fall back to numbered names
+            labels = as_labels(np.eye(len(self.classes_), dtype=np.float32)[codes], names=names)
+        else:
+            labels = as_labels(Y)
+            if labels.n_labels == 0:
+                raise InputError("Y has no label: it needs at least one column")
+            _, known = labels.counts()
+            if not known.all():
+                blank = labels.names[int(np.argmin(known > 0))]
+                raise InputError(
+                    f"the label {blank!r} has no known entry (all are NaN): drop it from Y"
+                )
+            self.classes_ = np.tile([0, 1], (labels.n_labels, 1))
+        dtype = getattr(Y, "dtype", None)
+        plain = isinstance(dtype, np.dtype) and dtype.kind in "iub"
+        self._target_dtype = dtype if plain else np.dtype(np.int64)
+        self.label_names_ = np.asarray(labels.names, dtype=object)
+        self.n_labels_ = labels.n_labels
+        return labels
+
+    def _known_labels(self, Y: Any) -> LabelMatrix:
+        """Labels of rows that come after `fit`, brought into this model's order of labels."""
+        names = tuple(self.label_names_)
+        if self._single_label and (flat := _as_single_target(Y)) is not None:
+            return as_labels(flat[:, None] == self.classes_, names=names)
+        if isinstance(Y, LabelMatrix) or hasattr(Y, "columns"):
+            labels = as_labels(Y)
+            return labels if labels.names == names else labels.select(names)
+        is_matrix = sp.issparse(Y) or hasattr(Y, "ndim")
+        if is_matrix and Y.shape[1:] != (self.n_labels_,):
+            raise InputError(f"Y has shape {Y.shape}, but the model knows {self.n_labels_} labels")
+        return as_labels(Y, names=names)
+
+    def _checked_validation(self, validation: Any) -> Pair | None:
+        if validation is None:
+            return None
+        if hasattr(validation, "X") and hasattr(validation, "Y"):
+            validation = (validation.X, validation.Y)
+        if not isinstance(validation, Sequence) or len(validation) != 2:
+            raise InputError("validation must be a Dataset or a pair (X, Y)")
+        X = self._checked_features(validation[0], reset=False)
+        Y = self._known_labels(validation[1])
+        check_consistent_length(X, Y)
+        return X, Y
+
+    def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
+        from labelweave.data.splits import stratified_holdout
+
+        if len(Y) < 5:  # too few to choose anything on: everything goes to training
+            return X, Y, None
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rest, held = stratified_holdout(Y, self.validation_fraction, random_state=seed)
+        return X[rest], Y[rest], (X[held], Y[held])
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        probabilities = np.clip(self._predict_proba(X), _TINY, _ALMOST_ONE)
+        if self._single_label:
+            probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+def _as_single_target(Y: Any) -> np.ndarray | None:
+    """A one-dimensional target, or None if Y is a matrix or lists of labels.
+
+    A column that is no 0/1 indicator is one-dimensional too, as scikit-learn sees it.
+    """
+    if isinstance(Y, LabelMatrix) or sp.issparse(Y):
+        return None
+    if isinstance(Y, Sequence) and len(Y) and not np.isscalar(Y[0]):
+        return None
+    if not hasattr(Y, "shape"):
+        Y = np.asarray(Y)
+    if len(Y.shape) == 1:
+        flat = np.asarray(Y)
+        is_lists = flat.dtype == object and len(flat) and not np.isscalar(flat[0])
+        return None if is_lists else flat
+    if len(Y.shape) == 2 and Y.shape[1] == 1 and not hasattr(Y, "columns"):
+        flat = np.asarray(Y).ravel()
+        if type_of_target(flat) in ("binary", "multiclass") and not np.isin(flat, [0, 1]).all():
+            return flat
+    return None
+
+
+def _first_not_finite(X: Any) -> tuple[str, int, int]:
+    if sp.issparse(X):
+        k = int(np.flatnonzero(~np.isfinite(X.data))[0])
+        row = int(np.searchsorted(X.indptr, k, side="right")) - 1
+        column, value = int(X.indices[k]), X.data[k]
+    else:
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
+        value = X[row, column]
+    return ("NaN" if np.isnan(value) else "infinity"), row, column

@@ -1,0 +1,68 @@
+"""The errors that labelweave raises on purpose, each carrying one clear sentence."""
+
+from __future__ import annotations
+
+import importlib
+from os import PathLike
+from types import ModuleType
+
+__all__ = [
+    "DataFileError",
+    "DatasetUnavailableError",
+    "InputError",
+    "LabelweaveError",
+    "LabelweaveWarning",
+    "MissingExtraError",
+    "ModelFolderError",
+    "require",
+]
+
+
+class LabelweaveError(Exception):
+    """Base of every error that labelweave raises on purpose."""
+
+
+class LabelweaveWarning(UserWarning):
+    """Something was decided for the caller that they may want to know about."""
+
+
+class InputError(LabelweaveError, ValueError):
+    """An argument, a matrix or a file does not hold what it should."""
+
+
+class DataFileError(InputError):
+    """A data file cannot be read; names the file and, where known, the line."""
+
+    def __init__(
+        self, message: str, *, path: str | PathLike[str] | None = None, line: int | None = None
+    ) -> None:
+        self.path = None if path is None else str(path)
+        self.line = line
+        where = "" if path is None else f"{path}: " if line is None else f"{path}, line {line}: "
+        super().__init__(where + message)
+
+
+class DatasetUnavailableError(LabelweaveError, FileNotFoundError):
+    """A named data set is neither on this machine nor to be had from its source."""
+
+
+class ModelFolderError(LabelweaveError, ValueError):
+    """A model folder is damaged, foreign, or written by an incompatible version."""
+
+
+class MissingExtraError(LabelweaveError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say which extra brings it.
+
+    >>> require("math", "formats").pi > 3
+    True
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{module.partition('.')[0]} is needed for this: pip install 'labelweave[{extra}]'"
+        ) from error

@@ -1,0 +1,50 @@
+"""Writing files so that a reader sees the old one or the new one, never half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+
+__all__ = ["atomic_path", "atomic_write_text"]
+
+
+@contextmanager
+def atomic_path(target: str | PathLike[str]) -> Iterator[Path]:
+    """A temporary sibling of `target` to write to, renamed to it if the block succeeds.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_path(Path(folder) / "a.txt") as path:
+    ...         _ = path.write_text("whole")
+    ...     (Path(folder) / "a.txt").read_text()
+    'whole'
+    """
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(
+        prefix=f".{target.name}.", suffix=f".tmp{target.suffix}", dir=target.parent
+    )
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        # mkstemp makes the file private; a finished file has the usual permissions.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def atomic_write_text(target: str | PathLike[str], text: str) -> None:
+    """Replace the text of a file in one step."""
+    with atomic_path(target) as path:
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,392 @@
+"""The label matrix: which row has which label, with three states.
+
+An entry is 1 (positive), 0 (negative) or NaN (unknown: nobody said). Everything that
+reads labels in this library goes through :func:`as_labels`, so that arrays, SciPy
+sparse matrices, DataFrames and lists of label names mean the same thing everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.exceptions import InputError
+
+__all__ = ["LabelMatrix", "as_labels"]
+
+
+class LabelMatrix:
+    """Rows by labels, each entry positive (1), negative (0) or unknown (NaN).
+
+    Build one with :func:`as_labels`. It is immutable, can be indexed by rows like an array
+    (scikit-learn's splitters and searches take it as it is) and knows its label names.
+
+    Parameters
+    ----------
+    values : float32 ndarray or csr_array of shape (n_rows, n_labels)
+        Stored entries. A sparse matrix may store explicit zeros and NaN.
+    names : sequence of str
+        One name a label, all different.
+    descriptions : mapping of str to str, optional
+        Longer texts for some of the labels.
+    absent : 0.0 or NaN, default=0.0
+        What an entry that a sparse matrix does not store means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelweave.labels import as_labels
+    >>> Y = as_labels([["sea", "sun"], ["sun"], []])
+    >>> Y.names
+    ('sea', 'sun')
+    >>> Y.to_numpy()
+    array([[1., 1.],
+           [0., 1.],
+           [0., 0.]], dtype=float32)
+    >>> Y[:2].to_lists()
+    [['sea', 'sun'], ['sun']]
+    >>> as_labels(np.array([[1, np.nan], [0, 1]])).n_unknown
+    1
+    """
+
+    def __init__(
+        self,
+        values: np.ndarray | sp.csr_array,
+        names: Sequence[str],
+        descriptions: Mapping[str, str] | None = None,
+        *,
+        absent: float = 0.0,
+    ) -> None:
+        self.values = values
+        self.names = tuple(names)
+        self.descriptions = dict(descriptions or {})
+        self.absent = absent if sp.issparse(values) else 0.0
+
+    # -- shape and indexing ------------------------------------------------------------
+
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape  # type: ignore[return-value]
+
+    @property
+    def n_rows(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_labels(self) -> int:
+        return self.shape[1]
+
+    @property
+    def is_sparse(self) -> bool:
+        return sp.issparse(self.values)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, key: Any) -> LabelMatrix:
+        """Rows by slice, mask or index array; `Y[rows, columns]` selects labels too."""
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        rows, columns = (slice(None) if part is Ellipsis else part for part in (rows, columns))
+        if isinstance(rows, int | np.integer):
+            rows = [rows]
+        taken = self._with(self.values[rows])
+        return taken if columns == slice(None) else taken._take_labels(columns)
+
+    def select(self, names: Iterable[str]) -> LabelMatrix:
+        """The labels of these names, in this order."""
+        position = {name: j for j, name in enumerate(self.names)}
+        names = list(names)
+        for name in names:
+            if name not in position:
+                raise InputError(f"there is no label {name!r} among the {self.n_labels} labels")
+        return self._take_labels([position[name] for name in names])
+
+    def _take_labels(self, columns: Any) -> LabelMatrix:
+        chosen = np.arange(self.n_labels)[columns].reshape(-1)
+        names = [self.names[j] for j in chosen]
+        kept = {name: self.descriptions[name] for name in names if name in self.descriptions}
+        return LabelMatrix(self.values[:, chosen], names, kept, absent=self.absent)
+
+    def _with(self, values: np.ndarray | sp.csr_array) -> LabelMatrix:
+        return LabelMatrix(values, self.names, self.descriptions, absent=self.absent)
+
+    # -- the three states --------------------------------------------------------------
+
+    @cached_property
+    def n_unknown(self) -> int:
+        """How many entries are unknown."""
+        if not self.is_sparse:
+            return int(np.isnan(self.values).sum())
+        stored = int(np.isnan(self.values.data).sum())
+        if np.isnan(self.absent):
+            return stored + self.n_rows * self.n_labels - self.values.nnz
+        return stored
+
+    @property
+    def has_unknown(self) -> bool:
+        return self.n_unknown > 0
+
+    def positive(self) -> np.ndarray | sp.csr_array:
+        """Boolean matrix of the positive entries, sparse if the labels are."""
+        return self._where(1.0)
+
+    def negative(self) -> np.ndarray | sp.csr_array:
+        """Boolean matrix of the entries known to be negative.
+
+        Sparse only where unstored entries are unknown; otherwise most entries are negative
+        and the answer is dense.
+        """
+        if self.is_sparse and not np.isnan(self.absent):
+            return self.to_numpy() == 0
+        return self._where(0.0)
+
+    def known(self) -> np.ndarray | sp.csr_array | None:
+        """Boolean matrix of the entries that are not unknown, or None if all are known.
+
+        Sparse only where unstored entries are unknown.
+        """
+        if not self.has_unknown:
+            return None
+        if self.is_sparse and np.isnan(self.absent):
+            stored = self.values.copy()
+            stored.data = ~np.isnan(stored.data)
+            stored.eliminate_zeros()
+            return stored
+        return ~np.isnan(self.to_numpy())
+
+    def unknown(self) -> np.ndarray | sp.csr_array:
+        """Boolean matrix of the unknown entries; sparse where unstored entries are negative."""
+        if not self.is_sparse:
+            return np.isnan(self.values)
+        if np.isnan(self.absent):
+            return np.isnan(self.to_numpy())
+        return self._where(np.nan)
+
+    def _where(self, state: float) -> np.ndarray | sp.csr_array:
+        if not self.is_sparse:
+            return self.values == state
+        marked = self.values.copy()
+        marked.data = np.isnan(marked.data) if np.isnan(state) else marked.data == state
+        marked.eliminate_zeros()
+        return marked
+
+    def counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positives and known entries of each label, as two integer arrays."""
+        positives = np.asarray(self.positive().sum(axis=0)).ravel().astype(np.int64)
+        if not self.is_sparse:
+            known = self.n_rows - np.isnan(self.values).sum(axis=0)
+        elif np.isnan(self.absent):
+            known = np.bincount(
+                self.values.indices[~np.isnan(self.values.data)], minlength=self.n_labels
+            )
+        else:
+            known = self.n_rows - np.bincount(
+                self.values.indices[np.isnan(self.values.data)], minlength=self.n_labels
+            )
+        return positives, known.astype(np.int64)
+
+    # -- other forms -------------------------------------------------------------------
+
+    def to_numpy(self, dtype: Any = np.float32) -> np.ndarray:
+        """A dense array with NaN for unknown."""
+        if not self.is_sparse:
+            return self.values.astype(dtype, copy=False)
+        if not np.isnan(self.absent):
+            return self.values.toarray().astype(dtype, copy=False)
+        dense = np.full(self.shape, np.nan, dtype=dtype)
+        rows = np.repeat(np.arange(self.n_rows), np.diff(self.values.indptr))
+        dense[rows, self.values.indices] = self.values.data
+        return dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        dense = self.to_numpy(np.float32 if dtype is None else dtype)
+        return dense.copy() if copy else dense
+
+    def to_sparse(self) -> LabelMatrix:
+        """The same labels, stored as CSR (the meaning of unstored entries is kept)."""
+        if self.is_sparse:
+            return self
+        return LabelMatrix(sp.csr_array(self.values), self.names, self.descriptions)
+
+    def to_dense(self) -> LabelMatrix:
+        """The same labels, stored as a dense array."""
+        return self._with(self.to_numpy()) if self.is_sparse else self
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one column a label."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_numpy(), columns=list(self.names))
+
+    def to_lists(self) -> list[list[str]]:
+        """For each row the names of its positive labels."""
+        positive = sp.csr_array(self.positive())
+        positive.sort_indices()
+        parts = np.split(positive.indices, positive.indptr[1:-1])
+        return [[self.names[j] for j in part] for part in parts]
+
+    def __repr__(self) -> str:
+        unknown = f", {self.n_unknown} unknown" if self.has_unknown else ""
+        form = "sparse" if self.is_sparse else "dense"
+        return f"<LabelMatrix: {self.n_rows} rows x {self.n_labels} labels, {form}{unknown}>"
+
+
+def as_labels(
+    Y: Any,
+    *,
+    names: Sequence[str] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    absent: str = "negative",
+) -> LabelMatrix:
+    """Read labels from any of the forms people keep them in.
+
+    Parameters
+    ----------
+    Y : LabelMatrix, ndarray, SciPy sparse, DataFrame, or sequence of sequences of str
+        A matrix of 1 / 0 / NaN (masked entries and pandas NA are unknown too), or for each
+        row the names of its labels.
+    names : sequence of str, optional
+        Label names; for lists of names, the vocabulary and its order.
+    descriptions : mapping of str to str, optional
+        Longer texts for some labels.
+    absent : {"negative", "unknown"}, default="negative"
+        What an entry that a sparse matrix does not store, or a name that a list does not
+        hold, means.
+
+    Returns
+    -------
+    LabelMatrix
+    """
+    if absent not in ("negative", "unknown"):
+        raise InputError(f"absent must be 'negative' or 'unknown', not {absent!r}")
+    if isinstance(Y, LabelMatrix):
+        if names is None and descriptions is None:
+            return Y
+        chosen = _checked_names(names if names is not None else Y.names, Y.n_labels)
+        return LabelMatrix(Y.values, chosen, descriptions or Y.descriptions, absent=Y.absent)
+    if _is_lists_of_names(Y, names):
+        return _from_lists(Y, names, descriptions, absent)
+    if hasattr(Y, "iloc") and hasattr(Y, "columns"):
+        names = [str(column) for column in Y.columns] if names is None else names
+        try:
+            Y = Y.to_numpy(dtype=np.float32, na_value=np.nan)
+        except (TypeError, ValueError):
+            raise InputError(
+                "the label columns of the DataFrame hold something other than 1, 0 and missing: "
+                "keep only the label columns in Y"
+            ) from None
+    values = _as_values(Y)
+    chosen = _checked_names(names, values.shape[1])
+    _check_states(values, chosen)
+    return LabelMatrix(
+        values, chosen, descriptions, absent=0.0 if absent == "negative" else np.nan
+    )
+
+
+def _as_values(Y: Any) -> np.ndarray | sp.csr_array:
+    if sp.issparse(Y):
+        values = sp.csr_array(Y, dtype=np.float32)
+        values.sum_duplicates()
+        return values
+    if isinstance(Y, np.ma.MaskedArray):
+        Y = Y.astype(np.float32).filled(np.nan)
+    try:
+        values = np.asarray(Y, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise InputError(
+            "Y is neither a matrix of 1, 0 and NaN nor, for each row, a list of label names"
+        ) from None
+    if values.ndim != 2:
+        raise InputError(
+            f"Y must have two dimensions (rows x labels), but it has shape {values.shape}"
+        )
+    return values
+
+
+def _check_states(values: np.ndarray | sp.csr_array, names: Sequence[str]) -> None:
+    stored = values.data if sp.issparse(values) else values
+    wrong = ~((stored == 0) | (stored == 1) | np.isnan(stored))
+    if not wrong.any():
+        return
+    if sp.issparse(values):
+        k = int(np.flatnonzero(wrong)[0])
+        row, column = int(np.searchsorted(values.indptr, k, side="right")) - 1, values.indices[k]
+        found = stored[k]
+    else:
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        found = stored[row, column]
+    raise InputError(
+        f"Y holds {found:g} at row {row}, label {names[column]!r}: "
+        "a label is 1 (positive), 0 (negative) or NaN (unknown)"
+    )
+
+
+def _checked_names(names: Sequence[str] | None, n_labels: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"label_{j}" for j in range(n_labels))
+    chosen = tuple(str(name) for name in names)
+    if len(chosen) != n_labels:
+        raise InputError(f"{len(chosen)} label names were given for {n_labels} labels")
+    if len(set(chosen)) < n_labels:
+        twice = next(name for name in chosen if chosen.count(name) > 1)
+        raise InputError(f"the label name {twice!r} is used twice: names must differ")
+    return chosen
+
+
+def _is_lists_of_names(Y: Any, names: Sequence[str] | None) -> bool:
+    """Whether Y holds, for each row, a collection of names rather than numbers."""
+    if getattr(Y, "ndim", None) == 1 and str(getattr(Y, "dtype", "")) == "object":
+        Y = Y.tolist()  # an object array or a pandas Series of lists
+    if not isinstance(Y, Sequence) or isinstance(Y, str) or len(Y) == 0:
+        return False
+    collections = list | tuple | set | frozenset | np.ndarray
+    if not all(isinstance(row, collections) for row in Y):
+        return False
+    items = [item for row in Y for item in row]
+    if not items:
+        return names is not None or all(len(row) == 0 for row in Y)
+    return all(isinstance(item, str) for item in items)
+
+
+def _from_lists(
+    rows: Iterable[Iterable[str]],
+    names: Sequence[str] | None,
+    descriptions: Mapping[str, str] | None,
+    absent: str,
+) -> LabelMatrix:
+    rows = [list(row) for row in rows]
+    if names is None:
+        names = sorted({name for row in rows for name in row})
+        if not names:
+            raise InputError("no row has a label, and no label names were given: pass names=")
+    chosen = _checked_names(names, len(names))
+    position = {name: j for j, name in enumerate(chosen)}
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    indices: list[int] = []
+    for i, row in enumerate(rows):
+        for name in dict.fromkeys(row):
+            if name not in position:
+                raise InputError(
+                    f"row {i} has the label {name!r}, which is not among the {len(chosen)} "
+                    "label names given"
+                )
+            indices.append(position[name])
+        indptr[i + 1] = len(indices)
+    data = np.ones(len(indices), dtype=np.float32)
+    values = sp.csr_array((data, indices, indptr), shape=(len(rows), len(chosen)))
+    values.sort_indices()
+    matrix = LabelMatrix(
+        values, chosen, descriptions, absent=0.0 if absent == "negative" else np.nan
+    )
+    # A few labels are quicker dense; a large vocabulary must stay sparse.
+    return matrix.to_dense() if len(chosen) <= 64 else matrix
