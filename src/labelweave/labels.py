@@ -100,7 +100,8 @@ class LabelMatrix:
         if isinstance(rows, int | np.integer):
             rows = [rows]
         taken = self._with(self.values[rows])
-        return taken if columns == slice(None) else taken._take_labels(columns)
+        whole = isinstance(columns, slice) and columns == slice(None)
+        return taken if whole else taken._take_labels(columns)
 
     def select(self, names: Iterable[str]) -> LabelMatrix:
         """The labels of these names, in this order."""
@@ -288,9 +289,7 @@ def as_labels(
     values = _as_values(Y)
     chosen = _checked_names(names, values.shape[1])
     _check_states(values, chosen)
-    return LabelMatrix(
-        values, chosen, descriptions, absent=0.0 if absent == "negative" else np.nan
-    )
+    return LabelMatrix(values, chosen, descriptions, absent=0.0 if absent == "negative" else np.nan)
 
 
 def _as_values(Y: Any) -> np.ndarray | sp.csr_array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -138,9 +139,7 @@ class Dataset:
             "rows_without_label": int((per_row == 0).sum()),
             "labels_never_positive": int((positives == 0).sum()),
             "sparse": bool(sp.issparse(self.X)),
-            "official_parts": None
-            if self.part is None
-            else {str(p): int(n) for p, n in zip(*np.unique(self.part, return_counts=True))},
+            "official_parts": None if self.part is None else dict(Counter(map(str, self.part))),
         }
 
     def __repr__(self) -> str:

@@ -1,0 +1,54 @@
+# `make demo` and `make test` need nothing but Python 3.11+ and a package index.
+# Both create .venv when it is missing and may be run as often as you like.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+# uv installs about three times faster than pip; it reads pip's local wheel folder only by this name.
+INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
+
+# Small models on few cores: threads that wait for each other cost more than they bring.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help demo test check format clean
+
+help:
+	@echo "make demo    train on the yeast data set, print scores, leave ./yeast-model"
+	@echo "make test    run every test"
+	@echo "make check   lint, format, types and doctests"
+	@echo "make format  let ruff rewrite the files"
+	@echo "make clean   remove the virtual environment, caches and the demo's model"
+
+$(BIN)/uv:
+	@echo "== creating the virtual environment $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv
+
+# One stamp an extra: reinstalled when the dependencies change, not otherwise.
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/uv
+	@echo "== installing labelweave[$*] (a few minutes the first time)"
+	$(INSTALL) -e ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.installed-demo
+	@echo "== training on yeast (2417 genes, 14 functional classes)"
+	$(BIN)/labelweave train yeast --method mlp --seed 0 --out yeast-model
+	@echo "== the model is in ./yeast-model; try: $(BIN)/labelweave evaluate yeast-model yeast --per-label"
+
+test: $(VENV)/.installed-test
+	@echo "== running the tests"
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q src
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) yeast-model .pytest_cache .mypy_cache .ruff_cache .hypothesis
