@@ -141,7 +141,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def predict_labels(self, X: Any) -> list[list[str]]:
         """The predicted label sets, as lists of label names."""
         chosen = self.threshold_.apply(self.predict_proba(X))
-        return as_labels(chosen, names=self.label_names_).to_lists()
+        return as_labels(chosen, names=self.label_names_.tolist()).to_lists()
 
     def tune_threshold(self, X: Any, Y: Any, threshold: Any = "tuned") -> Self:
         """Choose the threshold of a fitted model anew, on rows it was not trained on."""
@@ -193,9 +193,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             check_classification_targets(flat)
             self.classes_, codes = np.unique(flat, return_inverse=True)
             names = [str(value) for value in self.classes_]
-            if len(set(names)) < len(names):
-                names = None  # classes that print alike: fall back to numbered names
-            labels = as_labels(np.eye(len(self.classes_), dtype=np.float32)[codes], names=names)
+            distinct = len(set(names)) == len(names)  # 1 and "1" print alike
+            one_hot = np.eye(len(self.classes_), dtype=np.float32)[codes]
+            labels = as_labels(one_hot, names=names if distinct else None)
         else:
             labels = as_labels(Y)
             if labels.n_labels == 0:

@@ -18,6 +18,8 @@ from labelweave.exceptions import InputError
 
 __all__ = ["LabelMatrix", "as_labels"]
 
+Matrix = Any  # an ndarray or a csr_array (SciPy ships no types)
+
 
 class LabelMatrix:
     """Rows by labels, each entry positive (1), negative (0) or unknown (NaN).
@@ -55,7 +57,7 @@ class LabelMatrix:
 
     def __init__(
         self,
-        values: np.ndarray | sp.csr_array,
+        values: Matrix,
         names: Sequence[str],
         descriptions: Mapping[str, str] | None = None,
         *,
@@ -72,7 +74,7 @@ class LabelMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.values.shape  # type: ignore[return-value]
+        return self.values.shape
 
     @property
     def n_rows(self) -> int:
@@ -118,7 +120,7 @@ class LabelMatrix:
         kept = {name: self.descriptions[name] for name in names if name in self.descriptions}
         return LabelMatrix(self.values[:, chosen], names, kept, absent=self.absent)
 
-    def _with(self, values: np.ndarray | sp.csr_array) -> LabelMatrix:
+    def _with(self, values: Matrix) -> LabelMatrix:
         return LabelMatrix(values, self.names, self.descriptions, absent=self.absent)
 
     # -- the three states --------------------------------------------------------------
@@ -137,11 +139,11 @@ class LabelMatrix:
     def has_unknown(self) -> bool:
         return self.n_unknown > 0
 
-    def positive(self) -> np.ndarray | sp.csr_array:
+    def positive(self) -> Matrix:
         """Boolean matrix of the positive entries, sparse if the labels are."""
         return self._where(1.0)
 
-    def negative(self) -> np.ndarray | sp.csr_array:
+    def negative(self) -> Matrix:
         """Boolean matrix of the entries known to be negative.
 
         Sparse only where unstored entries are unknown; otherwise most entries are negative
@@ -151,7 +153,7 @@ class LabelMatrix:
             return self.to_numpy() == 0
         return self._where(0.0)
 
-    def known(self) -> np.ndarray | sp.csr_array | None:
+    def known(self) -> Matrix | None:
         """Boolean matrix of the entries that are not unknown, or None if all are known.
 
         Sparse only where unstored entries are unknown.
@@ -165,7 +167,7 @@ class LabelMatrix:
             return stored
         return ~np.isnan(self.to_numpy())
 
-    def unknown(self) -> np.ndarray | sp.csr_array:
+    def unknown(self) -> Matrix:
         """Boolean matrix of the unknown entries; sparse where unstored entries are negative."""
         if not self.is_sparse:
             return np.isnan(self.values)
@@ -173,7 +175,7 @@ class LabelMatrix:
             return np.isnan(self.to_numpy())
         return self._where(np.nan)
 
-    def _where(self, state: float) -> np.ndarray | sp.csr_array:
+    def _where(self, state: float) -> Matrix:
         if not self.is_sparse:
             return self.values == state
         marked = self.values.copy()
@@ -292,13 +294,13 @@ def as_labels(
     return LabelMatrix(values, chosen, descriptions, absent=0.0 if absent == "negative" else np.nan)
 
 
-def _as_values(Y: Any) -> np.ndarray | sp.csr_array:
+def _as_values(Y: Any) -> Matrix:
     if sp.issparse(Y):
         values = sp.csr_array(Y, dtype=np.float32)
         values.sum_duplicates()
         return values
     if isinstance(Y, np.ma.MaskedArray):
-        Y = Y.astype(np.float32).filled(np.nan)
+        Y = np.ma.filled(Y.astype(np.float32), np.nan)
     try:
         values = np.asarray(Y, dtype=np.float32)
     except (TypeError, ValueError):
@@ -312,7 +314,7 @@ def _as_values(Y: Any) -> np.ndarray | sp.csr_array:
     return values
 
 
-def _check_states(values: np.ndarray | sp.csr_array, names: Sequence[str]) -> None:
+def _check_states(values: Matrix, names: Sequence[str]) -> None:
     stored = values.data if sp.issparse(values) else values
     wrong = ~((stored == 0) | (stored == 1) | np.isnan(stored))
     if not wrong.any():
