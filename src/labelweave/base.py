@@ -87,13 +87,13 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     # -- what a user calls -------------------------------------------------------------
 
-    def fit(self, X: Any, Y: Any, *, validation: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, validation: Any = None) -> Self:
         """Fit to features and labels.
 
         Parameters
         ----------
         X : array-like, SciPy sparse or DataFrame of shape (n, d)
-        Y : labels of the n rows
+        y : labels of the n rows
             1 / 0 / NaN (unknown) as array, sparse matrix, DataFrame or LabelMatrix, or lists of
             label names. A one-dimensional y is taken as one class a row.
         validation : Dataset or (X, Y), optional
@@ -106,7 +106,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         X = self._checked_features(X, reset=True)
-        Y = self._checked_targets(Y)
+        Y = self._checked_targets(y)
         check_consistent_length(X, Y)
         rule = make_threshold(self.threshold)
         pair = self._checked_validation(validation)
@@ -143,20 +143,21 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         chosen = self.threshold_.apply(self.predict_proba(X))
         return as_labels(chosen, names=self.label_names_.tolist()).to_lists()
 
-    def tune_threshold(self, X: Any, Y: Any, threshold: Any = "tuned") -> Self:
+    def tune_threshold(self, X: Any, y: Any, threshold: Any = "tuned") -> Self:
         """Choose the threshold of a fitted model anew, on rows it was not trained on."""
         rule = make_threshold(threshold)
-        rule.fit(self._known_labels(Y), self.predict_proba(X))
+        rule.fit(self._known_labels(y), self.predict_proba(X))
         self.threshold_ = rule
         return self
 
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose whole label set is right (unknown entries take no part)."""
         if self._single_label:
-            return super().score(X, Y, sample_weight)
+            return super().score(X, y, sample_weight)
         from labelweave.metrics import subset_accuracy
 
-        return subset_accuracy(self._known_labels(Y), self.predict(X), sample_weight=sample_weight)
+        Y, predicted = self._known_labels(y), self.predict(X)
+        return subset_accuracy(Y, predicted, sample_weight=sample_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a folder; :func:`labelweave.load` reads it back."""
@@ -186,7 +187,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked_targets(self, Y: Any) -> LabelMatrix:
         if Y is None:
-            raise InputError(f"{type(self).__name__} requires y to be passed, but it is None")
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         flat = _as_single_target(Y)
         self._single_label = flat is not None
         if flat is not None:
