@@ -1,0 +1,245 @@
+"""Fetching one file from its public source: checked, in one step, with a word on failure.
+
+The bytes go to a temporary sibling of the target, which gets its name only when the
+checksum holds. Whatever goes wrong, a file that was there before stays as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO, TextIO
+from urllib.parse import urlsplit
+
+from labelweave.exceptions import DatasetUnavailableError, InputError
+from labelweave.files import atomic_path
+
+__all__ = ["cache_folder", "download", "sha256_of"]
+
+_CHUNK = 1 << 16
+_SCHEMES = ("https", "http", "file")
+
+Progress = Callable[[int, int | None], None]
+
+
+def cache_folder() -> Path:
+    """Where downloaded data sets are kept: `LABELWEAVE_CACHE`, or the platform's cache folder.
+
+    >>> cache_folder().name != ""
+    True
+    """
+    chosen = os.environ.get("LABELWEAVE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "labelweave"
+
+
+def sha256_of(path: str | PathLike[str]) -> str:
+    """The SHA-256 checksum of a file, in hexadecimal.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "empty"
+    ...     path.touch()
+    ...     sha256_of(path)[:12]
+    'e3b0c44298fc'
+    """
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def download(
+    url: str,
+    target: str | PathLike[str],
+    *,
+    sha256: str,
+    size: int | None = None,
+    timeout: float = 30.0,
+    progress: Progress | None = None,
+) -> Path:
+    """Fetch a file unless a whole copy of it is there already.
+
+    Parameters
+    ----------
+    url : str
+        An `https`, `http` or `file` address.
+    target : path
+        Where the file goes; missing folders are made.
+    sha256 : str
+        Checksum in hexadecimal. A file that does not have it is not kept.
+    size : int, optional
+        Length in bytes, where it is known: reading stops as soon as there is more.
+    timeout : float, default=30.0
+        Seconds of silence after which the server is given up.
+    progress : callable of (bytes so far, bytes in all or None), optional
+        By default a line on the terminal for what takes longer than two seconds.
+
+    Returns
+    -------
+    Path
+        The target.
+
+    Raises
+    ------
+    DatasetUnavailableError
+        The source cannot be reached, broke off, or sent something else; or the file cannot be
+        written here.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     source = Path(folder) / "source.txt"
+    ...     _ = source.write_text("a,b")
+    ...     copy = download(source.as_uri(), Path(folder) / "copy.txt", sha256=sha256_of(source))
+    ...     copy.read_text()
+    'a,b'
+    """
+    target = Path(target)
+    if urlsplit(url).scheme not in _SCHEMES:
+        raise InputError(f"cannot download {url}: only https, http and file addresses are read")
+    if target.is_file() and sha256_of(target) == sha256:
+        return target
+    report = progress if progress is not None else _TerminalProgress(target.name)
+    with _writing_errors(target), atomic_path(target) as temporary:
+        with _source_errors(url, timeout):
+            source = _open(url, timeout)
+        with source, temporary.open("wb") as sink:
+            expected = _content_length(source, size)
+            digest, received = _copy(source, sink, url, timeout, expected, size, report)
+        _check(url, digest, sha256, received, expected)
+    if isinstance(report, _TerminalProgress):
+        report.finish()
+    return target
+
+
+def _open(url: str, timeout: float) -> BinaryIO:
+    # Only these handlers: a redirect may not lead to ftp: or to a local file.
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.FileHandler(),
+        urllib.request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    request = urllib.request.Request(url, headers={"User-Agent": "labelweave"})
+    return opener.open(request, timeout=timeout)
+
+
+def _content_length(source: BinaryIO, size: int | None) -> int | None:
+    announced = getattr(source, "headers", {}).get("Content-Length")
+    return int(announced) if announced is not None and announced.isdigit() else size
+
+
+def _copy(
+    source: BinaryIO,
+    sink: BinaryIO,
+    url: str,
+    timeout: float,
+    expected: int | None,
+    limit: int | None,
+    report: Progress,
+) -> tuple[str, int]:
+    digest, received = hashlib.sha256(), 0
+    while True:
+        with _source_errors(url, timeout):
+            chunk = source.read(_CHUNK)
+        if not chunk:
+            return digest.hexdigest(), received
+        received += len(chunk)
+        if limit is not None and received > limit:
+            raise DatasetUnavailableError(
+                f"{url} sends more than the {limit} bytes the file should have: nothing was kept"
+            )
+        digest.update(chunk)
+        sink.write(chunk)
+        report(received, expected)
+
+
+def _check(url: str, digest: str, sha256: str, received: int, expected: int | None) -> None:
+    if expected is not None and received < expected:
+        raise DatasetUnavailableError(
+            f"the download of {url} broke off after {received} of {expected} bytes: "
+            "nothing was kept, try again"
+        )
+    if digest != sha256:
+        raise DatasetUnavailableError(
+            f"{url} has the SHA-256 checksum {digest[:12]}... instead of {sha256[:12]}...: "
+            "the file there is not the one expected, nothing was kept"
+        )
+
+
+@contextmanager
+def _source_errors(url: str, timeout: float) -> Iterator[None]:
+    """Say in one line what the other side did."""
+    try:
+        yield
+    except urllib.error.HTTPError as error:
+        reason = f"the server answered {error.code} {error.reason}"
+    except TimeoutError:
+        reason = f"no answer within {timeout:g} seconds"
+    except urllib.error.URLError as error:
+        waited = isinstance(error.reason, TimeoutError)
+        reason = f"no answer within {timeout:g} seconds" if waited else str(error.reason)
+    except (http.client.HTTPException, OSError) as error:
+        reason = f"the connection broke ({type(error).__name__})"
+    else:
+        return
+    raise DatasetUnavailableError(f"cannot download {url}: {reason}")
+
+
+@contextmanager
+def _writing_errors(target: Path) -> Iterator[None]:
+    """Say in one line why the file cannot be written here."""
+    try:
+        yield
+    except DatasetUnavailableError:
+        raise
+    except OSError as error:
+        raise DatasetUnavailableError(
+            f"cannot write {target}: {error.strerror or error}; "
+            "free some space, or set LABELWEAVE_CACHE to a folder you may write to"
+        ) from error
+
+
+class _TerminalProgress:
+    """One line on the terminal, from the third second of a download on."""
+
+    def __init__(self, name: str, stream: TextIO | None = None) -> None:
+        self.name = name
+        self.stream = stream if stream is not None else sys.stderr
+        self.started = self.shown = time.monotonic()
+        self.drawn = False
+
+    def __call__(self, received: int, expected: int | None) -> None:
+        now = time.monotonic()
+        if now - self.started < 2 or now - self.shown < 0.2 or not self.stream.isatty():
+            return
+        self.shown, self.drawn = now, True
+        done = f"{received / 1e6:.1f} MB" if expected is None else f"{received / expected:.0%}"
+        self.stream.write(f"\rdownloading {self.name}: {done} ")
+        self.stream.flush()
+
+    def finish(self) -> None:
+        if self.drawn:
+            self.stream.write("\n")
