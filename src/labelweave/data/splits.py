@@ -1,0 +1,331 @@
+"""Splitting rows into parts that look alike: official, random and stratified.
+
+Stratified splits use iterative stratification (Sechidis et al. 2011), done in batches; see
+:mod:`labelweave.data.stratify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.data.stratify import assign_parts
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix, as_labels
+
+if TYPE_CHECKING:
+    from labelweave.data.dataset import Dataset
+
+__all__ = [
+    "as_generator",
+    "random_holdout",
+    "split_dataset",
+    "stratified_folds",
+    "stratified_holdout",
+]
+
+DEFAULT_TEST_SIZE = 0.3
+Split = tuple[np.ndarray, np.ndarray]
+
+
+def as_generator(random_state: Any = None) -> np.random.Generator:
+    """A generator of its own from a seed; NumPy's global generator is never touched.
+
+    Parameters
+    ----------
+    random_state : None, int, RandomState, Generator or SeedSequence
+        A Generator is used as it is; a RandomState gives the seed.
+
+    Examples
+    --------
+    >>> int(as_generator(0).integers(100)) == int(as_generator(0).integers(100))
+    True
+    """
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(np.iinfo(np.int32).max)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"random_state must be None, a number >= 0 or a NumPy generator, not {random_state!r}"
+        ) from None
+
+
+def stratified_folds(
+    Y: Any,
+    n_folds: int = 5,
+    *,
+    groups: Sequence[Any] | None = None,
+    balance: str = "positives",
+    random_state: Any = None,
+) -> np.ndarray:
+    """Deal rows out to folds so that each fold has its share of every label.
+
+    Parameters
+    ----------
+    Y : labels of the rows, in any form that :func:`labelweave.labels.as_labels` reads
+        Sparse labels stay sparse. Unknown entries ask for nothing.
+    n_folds : int, default=5
+    groups : sequence, optional
+        Rows of one group stay together. Fold sizes are then as near to equal as found;
+        without groups they differ by at most one.
+    balance : {"positives", "known"}, default="positives"
+        Whether to share out only the positives of each label or, where a label has unknown
+        entries, its known negatives as well.
+    random_state : None, int, RandomState or Generator
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The fold of each row, from 0 to ``n_folds - 1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1], [0, 0], [0, 0]])
+    >>> fold = stratified_folds(Y, 2, random_state=0)
+    >>> [Y[fold == f].sum(axis=0).tolist() for f in range(2)]
+    [[1, 1], [1, 1]]
+    """
+    labels = as_labels(Y)
+    n_rows = len(labels)
+    if not isinstance(n_folds, Integral) or n_folds < 2:
+        raise InputError(f"n_folds must be a whole number of at least 2, not {n_folds!r}")
+    if n_folds > n_rows:
+        raise InputError(f"{n_folds} folds cannot be made of {n_rows} rows: use fewer folds")
+    rng = as_generator(random_state)
+    sizes = np.full(n_folds, n_rows // n_folds)
+    sizes[: n_rows % n_folds] += 1
+    return _parts(labels, sizes, groups, balance, rng)
+
+
+def stratified_holdout(
+    Y: Any,
+    fraction: float,
+    *,
+    groups: Sequence[Any] | None = None,
+    balance: str = "positives",
+    random_state: Any = None,
+) -> Split:
+    """Hold a share of the rows out, with its share of every label.
+
+    Parameters
+    ----------
+    Y : labels of the rows
+    fraction : float in (0, 1) or int
+        The share of rows, or the number of rows, to hold out. Exact (a share is rounded to
+        whole rows, at least one on each side) unless groups are given.
+    groups, balance, random_state
+        As in :func:`stratified_folds`.
+
+    Returns
+    -------
+    rest, held : two arrays of row numbers, each in ascending order
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rest, held = stratified_holdout(np.eye(2)[[0, 1] * 10], 0.2, random_state=0)
+    >>> len(rest), len(held)
+    (16, 4)
+    """
+    labels = as_labels(Y)
+    n_held = _held_rows(fraction, len(labels))
+    sizes = np.array([len(labels) - n_held, n_held])
+    return _sides(_parts(labels, sizes, groups, balance, as_generator(random_state)))
+
+
+def random_holdout(
+    n_rows: int,
+    fraction: float,
+    *,
+    groups: Sequence[Any] | None = None,
+    random_state: Any = None,
+) -> Split:
+    """Hold a share of the rows out by chance alone.
+
+    Parameters
+    ----------
+    n_rows : int
+    fraction, groups, random_state
+        As in :func:`stratified_holdout`.
+
+    Returns
+    -------
+    rest, held : two arrays of row numbers, each in ascending order
+
+    Examples
+    --------
+    >>> rest, held = random_holdout(10, 0.3, random_state=0)
+    >>> len(rest), len(held)
+    (7, 3)
+    """
+    n_held = _held_rows(fraction, n_rows)
+    rng = as_generator(random_state)
+    side = np.zeros(n_rows, dtype=np.int64)
+    if groups is None:
+        side[rng.permutation(n_rows)[:n_held]] = 1
+        return _sides(side)
+    # Groups in random order; the cut falls where the held rows come nearest to the share.
+    group, group_sizes = _group_numbers(groups, n_rows, n_parts=2)
+    order = rng.permutation(len(group_sizes))
+    reached = np.cumsum(group_sizes[order])[:-1]
+    n_groups = int(np.abs(reached - n_held).argmin()) + 1
+    return _sides(np.isin(group, order[:n_groups]).astype(np.int64))
+
+
+def split_dataset(
+    data: Dataset,
+    *,
+    test_size: float | None = None,
+    validation: float | None = None,
+    method: str = "auto",
+    random_state: Any = 0,
+) -> tuple[Dataset, ...]:
+    """Train and test parts of a data set or, if asked for, train, validation and test.
+
+    Choose models, thresholds and the moment to stop on the validation part, and score the
+    test part once. The groups of the data set are kept together.
+
+    Parameters
+    ----------
+    data : Dataset
+    test_size : float in (0, 1) or int, optional
+        Share or number of rows of the test part (0.3 if not given). Giving it with
+        `method="auto"` asks for a new split instead of the official one.
+    validation : float in (0, 1) or int, optional
+        Share or number of the *training* rows that become the validation part. Where the
+        data set has an official validation part and the official split is used, that part
+        is taken as it is. Without `validation` it belongs to the training part.
+    method : {"auto", "official", "stratified", "random"}, default="auto"
+        "auto" is the official split where there is one, else the stratified one.
+    random_state : None, int, RandomState or Generator, default=0
+
+    Returns
+    -------
+    (train, test) or (train, validation, test)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelweave.data import Dataset
+    >>> data = Dataset(np.zeros((100, 2)), np.eye(4)[np.arange(100) % 4])
+    >>> [len(part) for part in split_dataset(data, test_size=0.2, validation=0.25)]
+    [60, 20, 20]
+    """
+    if method not in ("auto", "official", "stratified", "random"):
+        raise InputError(
+            f"method must be 'auto', 'official', 'stratified' or 'random', not {method!r}"
+        )
+    if method == "official" and test_size is not None:
+        raise InputError("the official split has a test part of its own: leave test_size out")
+    has_official = data.part is not None and bool((np.asarray(data.part) == "test").any())
+    if method == "official" and not has_official:
+        raise InputError(f"data set {data.name} has no official test part: use 'stratified'")
+    rng = as_generator(random_state)
+    if method == "official" or (method == "auto" and has_official and test_size is None):
+        return _official_parts(data, validation, rng)
+    test_size = DEFAULT_TEST_SIZE if test_size is None else test_size
+    rest, test = _holdout(data, test_size, method, rng)
+    if validation is None:
+        return data[rest], data[test]
+    train, held = _holdout(data[rest], validation, method, rng)
+    return data[rest[train]], data[rest[held]], data[test]
+
+
+def _official_parts(
+    data: Dataset, validation: float | None, rng: np.random.Generator
+) -> tuple[Dataset, ...]:
+    part = np.asarray(data.part)
+    unknown = sorted({str(name) for name in part} - {"train", "validation", "test"})
+    if unknown:
+        raise InputError(
+            f"data set {data.name} has a part called {unknown[0]!r}: "
+            "parts are 'train', 'validation' and 'test'"
+        )
+    test = np.flatnonzero(part == "test")
+    rest = np.flatnonzero(part != "test")
+    if len(rest) == 0:
+        raise InputError(f"data set {data.name} has an official test part but no training rows")
+    if validation is None:
+        return data[rest], data[test]
+    held = np.flatnonzero(part == "validation")
+    if len(held):
+        return data[np.flatnonzero(part == "train")], data[held], data[test]
+    train, chosen = _holdout(data[rest], validation, "stratified", rng)
+    return data[rest[train]], data[rest[chosen]], data[test]
+
+
+def _holdout(data: Dataset, fraction: float, method: str, rng: np.random.Generator) -> Split:
+    if method == "random":
+        return random_holdout(len(data), fraction, groups=data.groups, random_state=rng)
+    return stratified_holdout(data.Y, fraction, groups=data.groups, random_state=rng)
+
+
+def _parts(
+    labels: LabelMatrix,
+    sizes: np.ndarray,
+    groups: Sequence[Any] | None,
+    balance: str,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    entries = _entries_to_balance(labels, balance)
+    if groups is None:
+        return assign_parts(entries, sizes, rng)
+    group, group_sizes = _group_numbers(groups, len(labels), n_parts=len(sizes))
+    if len(group_sizes) == len(group):  # every row is its own group
+        return assign_parts(entries, sizes, rng)
+    member = sp.csr_array(
+        (np.ones(len(group)), (group, np.arange(len(group)))),
+        shape=(len(group_sizes), len(group)),
+    )
+    return assign_parts(sp.csr_array(member @ entries), sizes, rng, group_sizes)[group]
+
+
+def _entries_to_balance(labels: LabelMatrix, balance: str) -> sp.csr_array:
+    if balance not in ("positives", "known"):
+        raise InputError(f"balance must be 'positives' or 'known', not {balance!r}")
+    positive = sp.csr_array(labels.positive())
+    if balance == "positives" or not labels.has_unknown:
+        return positive
+    # With positives and part sizes in balance, negatives are in balance exactly if unknowns
+    # are: whichever of the two is stored sparsely will do.
+    absent_is_unknown = labels.is_sparse and np.isnan(labels.absent)
+    other = sp.csr_array(labels.negative() if absent_is_unknown else labels.unknown())
+    mixed = np.bincount(other.indices, minlength=labels.n_labels) > 0
+    return sp.csr_array(sp.hstack([positive, other[:, np.flatnonzero(mixed)]], format="csr"))
+
+
+def _group_numbers(
+    groups: Sequence[Any], n_rows: int, *, n_parts: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Groups numbered from 0, and the size of each."""
+    if len(groups) != n_rows:
+        raise InputError(f"groups has {len(groups)} entries for {n_rows} rows")
+    _, group = np.unique(np.asarray(groups), return_inverse=True)
+    sizes = np.bincount(group)
+    if len(sizes) < n_parts:
+        raise InputError(f"{n_parts} parts cannot be made of {len(sizes)} groups")
+    return group, sizes
+
+
+def _held_rows(fraction: float, n_rows: int) -> int:
+    is_number = isinstance(fraction, Integral) and not isinstance(fraction, bool)
+    if n_rows < 2:
+        raise InputError(f"{n_rows} rows cannot be split in two")
+    if is_number and 1 <= fraction < n_rows:
+        return int(fraction)
+    if is_number or not 0 < fraction < 1:
+        raise InputError(
+            f"the part to hold out must be a share between 0 and 1 or a number of rows "
+            f"from 1 to {n_rows - 1}, not {fraction!r}"
+        )
+    return min(max(round(fraction * n_rows), 1), n_rows - 1)
+
+
+def _sides(side: np.ndarray) -> Split:
+    return np.flatnonzero(side == 0), np.flatnonzero(side == 1)

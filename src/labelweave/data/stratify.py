@@ -1,0 +1,309 @@
+"""Iterative stratification in batches: the algorithm behind the stratified splits.
+
+Sechidis et al. [1]_ hand out rows one by one: take the label with the fewest rows left, give
+each of its rows to the part that still asks for most of that label, update what every part
+asks for, go on with the next label. While the rows of one label are handed out, only that
+label's demands decide. So how many rows each part receives is known beforehand, and all rows
+of a label can be handed out at once. That is done here, with three additions:
+
+* the parts have exact sizes;
+* rows of a label are dealt out in the order of their other labels, as one deals sorted cards,
+  which balances pairs of labels too (the aim of Szymanski and Kajdanowicz [2]_);
+* swaps between parts mend what is left over once the large labels had to fill the gaps.
+
+References
+----------
+.. [1] K. Sechidis, G. Tsoumakas, I. Vlahavas: On the stratification of multi-label data.
+   ECML PKDD 2011.
+.. [2] P. Szymanski, T. Kajdanowicz: A network perspective on stratification of multi-label
+   data. LIDTA 2017.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["assign_parts"]
+
+N_SORT_KEYS = 4  # labels of a row, rarest first, that decide where it stands in the deal
+N_POOL = 1024  # rows of each part that are looked at for a swap
+N_CANDIDATES = 64  # the best of them, compared pair by pair
+
+
+def assign_parts(
+    counts: sp.csr_array,
+    part_sizes: np.ndarray,
+    rng: np.random.Generator,
+    item_sizes: np.ndarray | None = None,
+) -> np.ndarray:
+    """Part of each item, such that every part has its share of every column.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (n_items, n_columns)
+        How often an item has a column's property. An item is a row (counts are 1) or a group
+        of rows. An item without any entry is allowed.
+    part_sizes : integer array
+        How many rows each part gets; the sum is the number of rows.
+    rng : numpy Generator
+    item_sizes : integer array, optional
+        Rows of each item. Without it every item is one row, and sizes are exact.
+    """
+    counts = _with_column_for_empty_items(counts, item_sizes)
+    order = _sorted_items(counts, rng)
+    counts = counts[order]
+    sizes = None if item_sizes is None else item_sizes[order]
+    part = _hand_out(counts, part_sizes, rng, sizes)
+    if sizes is not None:
+        _fill_empty_parts(part, len(part_sizes), sizes)
+        # Being one row too large costs as much as being one off for every label.
+        weight = np.sqrt(counts.shape[1])
+        counts = sp.hstack([counts, sp.csr_array(weight * sizes[:, None])], format="csr")
+    improver = _Improver(counts, part, part_sizes / part_sizes.sum(), rng)
+    if sizes is not None:
+        improver.move_items()
+    improver.swap_items()
+    assigned = np.empty_like(part)
+    assigned[order] = part
+    return assigned
+
+
+def _with_column_for_empty_items(
+    counts: sp.csr_array, item_sizes: np.ndarray | None
+) -> sp.csr_array:
+    """Items without entries share a column of their own, so that they are spread evenly."""
+    empty = np.flatnonzero(np.diff(counts.indptr) == 0)
+    counts = counts.astype(np.float64)
+    if len(empty) == 0:
+        return counts
+    amount = np.ones(len(empty)) if item_sizes is None else item_sizes[empty].astype(float)
+    column = sp.csr_array(
+        (amount, (empty, np.zeros(len(empty), dtype=int))), shape=(counts.shape[0], 1)
+    )
+    return sp.hstack([counts, column], format="csr")
+
+
+def _sorted_items(counts: sp.csr_array, rng: np.random.Generator) -> np.ndarray:
+    """Order of the items by their rarest label, then the next; equals in random order."""
+    n_items, n_columns = counts.shape
+    rarity = np.empty(n_columns, dtype=np.int64)
+    frequency = np.bincount(counts.indices, minlength=n_columns)
+    rarity[np.argsort(frequency, kind="stable")] = np.arange(n_columns)
+    ranked = sp.csr_array((counts.data, rarity[counts.indices], counts.indptr), counts.shape)
+    ranked.sort_indices()
+    lengths = np.diff(ranked.indptr)
+    keys = [rng.random(n_items)]
+    for position in reversed(range(N_SORT_KEYS)):
+        key = np.full(n_items, n_columns)
+        has = lengths > position
+        key[has] = ranked.indices[ranked.indptr[:-1][has] + position]
+        keys.append(key)
+    return np.lexsort(keys)
+
+
+def _hand_out(
+    counts: sp.csr_array,
+    part_sizes: np.ndarray,
+    rng: np.random.Generator,
+    item_sizes: np.ndarray | None,
+) -> np.ndarray:
+    """Steps of the algorithm: the rarest label left, all its items at once."""
+    n_items, n_columns = counts.shape
+    by_column = counts.tocsc()
+    part = np.full(n_items, -1)
+    left = np.diff(by_column.indptr)
+    share = part_sizes / part_sizes.sum()
+    demand = by_column.sum(axis=0)[:, None] * share
+    room = part_sizes.astype(np.float64)
+    none_left = n_items + 1
+    active = np.where(left > 0, left, none_left)
+    while n_columns and active[column := int(active.argmin())] < none_left:
+        span = slice(by_column.indptr[column], by_column.indptr[column + 1])
+        free = part[by_column.indices[span]] < 0
+        items, amounts = by_column.indices[span][free], by_column.data[span][free]
+        for same in _blocks_of_equal_amount(amounts):
+            chosen, amount = items[same], amounts[same[0]]
+            mean_size = 1.0 if item_sizes is None else item_sizes[chosen].mean()
+            quota = _quotas(demand[column], room, len(chosen), amount, mean_size, rng)
+            given = _dealt(quota, rng)
+            part[chosen] = given
+            rows = None if item_sizes is None else item_sizes[chosen]
+            room -= np.bincount(given, weights=rows, minlength=len(room))
+            at, lengths = _stored_entries(counts.indptr, chosen)
+            touched = counts.indices[at]
+            np.subtract.at(active, touched, 1)
+            np.subtract.at(demand, (touched, np.repeat(given, lengths)), counts.data[at])
+        active[active <= 0] = none_left
+    return part
+
+
+def _blocks_of_equal_amount(amounts: np.ndarray) -> list[np.ndarray]:
+    """Positions of equal amounts together, the largest amounts first."""
+    if amounts[0] == amounts[-1] and (amounts == amounts[0]).all():
+        return [np.arange(len(amounts))]
+    order = np.argsort(-amounts, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(amounts[order])) + 1)
+
+
+def _quotas(
+    demand: np.ndarray,
+    room: np.ndarray,
+    n_items: int,
+    amount: float,
+    item_size: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """How many of the items each part receives.
+
+    Giving item after item to the part that asks for most takes the `n_items` largest values
+    of ``demand_j - amount * t`` for t = 0, 1, ...; equal demands go to the part with most room.
+    """
+    n_parts = len(demand)
+    places = np.maximum(np.ceil(room / item_size - 1e-9), 0).astype(np.int64)
+    if places.sum() < n_items:  # groups only: some part has to grow too large
+        places = places + n_items
+    # A part whose demand lies this far under the others' is out of reach of all items.
+    reach = np.sort(demand[places > 0])[-1] - amount * n_items
+    while True:
+        length = np.minimum(np.maximum(np.ceil((demand - reach) / amount), 0), places)
+        length = np.minimum(length, n_items).astype(np.int64)
+        if length.sum() >= n_items:
+            break
+        reach -= amount * n_items  # the greediest parts are full: look at the others too
+    part = np.repeat(np.arange(n_parts), length)
+    turn = np.arange(len(part)) - np.repeat(np.cumsum(length) - length, length)
+    asked = np.round(demand[part] - amount * turn, 9)
+    space = room[part] - item_size * turn
+    order = np.lexsort([rng.random(n_parts)[part], -space, -asked])
+    return np.bincount(part[order[:n_items]], minlength=n_parts)
+
+
+def _dealt(quota: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A sequence that holds each part as often as its quota says, evenly interleaved."""
+    part = np.repeat(np.arange(len(quota)), quota)
+    turn = np.arange(len(part)) - np.repeat(np.cumsum(quota) - quota, quota)
+    when = (turn + rng.random(len(quota))[part]) / quota[part]
+    return part[np.argsort(when, kind="stable")]
+
+
+def _stored_entries(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the stored entries of these rows, and how many each row has."""
+    start = indptr[rows]
+    lengths = indptr[rows + 1] - start
+    offset = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
+    return offset + np.arange(len(offset)), lengths
+
+
+def _fill_empty_parts(part: np.ndarray, n_parts: int, item_sizes: np.ndarray) -> None:
+    """Give each part without an item the smallest item of the part with most items."""
+    n_items = np.bincount(part, minlength=n_parts)
+    for empty in np.flatnonzero(n_items == 0):
+        crowded = int(n_items.argmax())
+        members = np.flatnonzero(part == crowded)
+        part[members[item_sizes[members].argmin()]] = empty
+        n_items[crowded] -= 1
+        n_items[empty] += 1
+
+
+class _Improver:
+    """Lowers the sum of squared deviations from the demands, a swap or a move at a time."""
+
+    def __init__(
+        self, counts: sp.csr_array, part: np.ndarray, share: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        self.counts = counts
+        self.by_column = counts.tocsc()
+        self.part = part
+        self.rng = rng
+        members = sp.csr_array(
+            (np.ones(len(part)), (part, np.arange(len(part)))), shape=(len(share), len(part))
+        )
+        held = (members @ counts).toarray()
+        self.deviation = held - share[:, None] * held.sum(axis=0)
+        squares = counts.copy()
+        squares.data **= 2
+        self.norm = np.asarray(squares.sum(axis=1)).ravel()
+
+    def swap_items(self) -> None:
+        """Swap items where a column is out of balance, the worst column first."""
+        spread = np.ptp(self.deviation, axis=0)
+        stuck = np.zeros(len(spread), dtype=bool)
+        # Each swap mends one column; a column that no swap mends is left alone until
+        # another swap changes its deviations. The bound only cuts hopeless cases short.
+        for _ in range(20 + 4 * len(spread)):
+            column = int(np.where(stuck, -1.0, spread).argmax())
+            if stuck[column] or spread[column] <= 1 + 1e-9:
+                return
+            high = int(self.deviation[:, column].argmax())
+            low = int(self.deviation[:, column].argmin())
+            pair = self._best_swap(column, high, low)
+            if pair is None:
+                stuck[column] = True
+                continue
+            self._relocate(pair[0], low)
+            self._relocate(pair[1], high)
+            changed = self._columns_of(pair[0], pair[1])
+            spread[changed] = np.ptp(self.deviation[:, changed], axis=0)
+            stuck[changed] = False
+
+    def _best_swap(self, column: int, high: int, low: int) -> tuple[int, int] | None:
+        """An item of `high` with the column and one of `low`, if swapping them helps.
+
+        Swapping i for h changes the sum of squares by 2 |c_i - c_h|^2 + 2 (c_i - c_h) g,
+        where g is the difference of the two parts' deviations.
+        """
+        span = slice(self.by_column.indptr[column], self.by_column.indptr[column + 1])
+        holders = self.by_column.indices[span]
+        givers = self._pool(holders[self.part[holders] == high])
+        takers = self._pool(np.flatnonzero(self.part == low))
+        if len(givers) == 0 or len(takers) == 0:
+            return None
+        slope = self.deviation[low] - self.deviation[high]
+        giver_cost = self.counts[givers] @ slope + self.norm[givers]
+        taker_cost = self.norm[takers] - self.counts[takers] @ slope
+        best_givers, best_takers = _smallest(giver_cost), _smallest(taker_cost)
+        givers, takers = givers[best_givers], takers[best_takers]
+        common = (self.counts[givers] @ self.counts[takers].T).toarray()
+        change = giver_cost[best_givers][:, None] + taker_cost[best_takers] - 2 * common
+        i, h = np.unravel_index(change.argmin(), change.shape)
+        return (int(givers[i]), int(takers[h])) if change[i, h] < -1e-9 else None
+
+    def _pool(self, items: np.ndarray) -> np.ndarray:
+        if len(items) <= N_POOL:
+            return items
+        return items[self.rng.integers(len(items), size=N_POOL)]
+
+    def move_items(self) -> None:
+        """Move single items to another part, as long as it helps (sizes change)."""
+        n_parts = len(self.deviation)
+        n_members = np.bincount(self.part, minlength=n_parts)
+        everyone = np.arange(len(self.part))
+        for _ in range(len(self.part)):
+            pull = self.counts @ self.deviation.T
+            change = self.norm[:, None] + pull - pull[everyone, self.part][:, None]
+            change[everyone, self.part] = 0
+            change[n_members[self.part] == 1] = 0  # would leave a part empty
+            item, target = np.unravel_index(change.argmin(), change.shape)
+            if change[item, target] >= -1e-9:
+                return
+            n_members[self.part[item]] -= 1
+            n_members[target] += 1
+            self._relocate(int(item), int(target))
+
+    def _relocate(self, item: int, target: int) -> None:
+        span = slice(self.counts.indptr[item], self.counts.indptr[item + 1])
+        columns, amounts = self.counts.indices[span], self.counts.data[span]
+        self.deviation[self.part[item], columns] -= amounts
+        self.deviation[target, columns] += amounts
+        self.part[item] = target
+
+    def _columns_of(self, *items: int) -> np.ndarray:
+        at, _ = _stored_entries(self.counts.indptr, np.array(items))
+        return self.counts.indices[at]
+
+
+def _smallest(costs: np.ndarray) -> np.ndarray:
+    if len(costs) <= N_CANDIDATES:
+        return np.arange(len(costs))
+    return np.argpartition(costs, N_CANDIDATES)[:N_CANDIDATES]
