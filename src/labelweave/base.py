@@ -56,6 +56,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     ----------
     label_names_ : ndarray of str
         Names of the labels, in the order of the columns of `predict_proba`.
+    label_descriptions_ : dict of str to str
+        Longer texts for those labels that came with one.
     n_labels_ : int
     threshold_ : Threshold
         The fitted rule that `predict` applies.
@@ -214,6 +216,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         plain = isinstance(dtype, np.dtype) and dtype.kind in "iub"
         self._target_dtype = dtype if plain else np.dtype(np.int64)
         self.label_names_ = np.asarray(labels.names, dtype=object)
+        self.label_descriptions_ = dict(labels.descriptions)
         self.n_labels_ = labels.n_labels
         return labels
 
