@@ -1,0 +1,85 @@
+"""The model card: README.md of a model folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from labelweave.registry import Method
+
+__all__ = ["model_card"]
+
+_MOST_LABELS = 200
+
+
+def model_card(
+    model: Any, method: Method, config: Mapping[str, Any], labels: Mapping[str, Any]
+) -> str:
+    """Markdown that says what a model is, what it was trained on and how to use it."""
+    title = f"{config['class']} (`{method.id}`)"
+    parts = [
+        "---\nlibrary_name: labelweave\nlicense: other\ntags:\n- multi-label-classification\n---",
+        f"# {title}",
+        f"A multi-label model: {method.summary}.",
+        "## Use",
+        '```python\nimport labelweave as lw\n\nmodel = lw.load("path/to/this/folder")\n'
+        "model.predict_proba(X)   # P(label | x), one column a label\n"
+        "model.predict_labels(X)  # the label sets, by name\n```",
+        _input_of(model),
+        "## Labels",
+        _labels_section(labels),
+        "## Training data",
+        _table("fact", "value", config["data"]) or "Not recorded.",
+        "## Scores",
+        _table("metric", "value", config["scores"]) or "Not recorded.",
+        "## Parameters",
+        _table("parameter", "value", config["parameters"]) or "None.",
+        "## Versions",
+        _table("package", "version", config["versions"]),
+        f"Saved {config['saved']}.",
+        "## Licence",
+        "Not stated yet: write here under which terms the model may be used.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _input_of(model: Any) -> str:
+    features = getattr(model, "n_features_in_", None)
+    rule = getattr(model, "threshold_", None)
+    said = "" if features is None else f"`X` has {features} columns."
+    return said if rule is None else f"{said} Label sets come from `{type(rule).__name__}`.".strip()
+
+
+def _labels_section(labels: Mapping[str, Any]) -> str:
+    names = labels["names"]
+    described = labels["descriptions"]
+    lines = [
+        f"- {_one_line(name)}" + (f": {_one_line(described[name])}" if name in described else "")
+        for name in names[:_MOST_LABELS]
+    ]
+    if len(names) > _MOST_LABELS:
+        lines.append(f"- and {len(names) - _MOST_LABELS} more, in `labels.json`")
+    count = "1 label." if len(names) == 1 else f"{len(names)} labels."
+    return "\n".join([count, "", *lines])
+
+
+def _table(left: str, right: str, rows: Mapping[str, Any] | None) -> str:
+    if not rows:
+        return ""
+    lines = [f"| {left} | {right} |", "|---|---|"]
+    lines += [f"| {_one_line(key)} | {_cell(value)} |" for key, value in rows.items()]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict) and "$" in value:
+        shown = value.get("file") or value.get("folder") or value.get("id") or value.get("value")
+        return _one_line(f"{value['$']} {json.dumps(shown, ensure_ascii=False)}")
+    return _one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _one_line(text: Any) -> str:
+    return " ".join(str(text).split()).replace("|", "\\|")

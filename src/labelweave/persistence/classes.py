@@ -1,0 +1,51 @@
+"""Which classes a model folder may name: those of the registry, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from labelweave.exceptions import InputError, ModelFolderError
+from labelweave.registry import Method, get_class, list_methods
+
+__all__ = ["build", "method_of"]
+
+
+def method_of(model: Any) -> Method | None:
+    """The registered method that `model` is an estimator of, or None.
+
+    An estimator of a subclass is not one of the method: loading would give it another class.
+    """
+    if not isinstance(model, BaseEstimator):
+        return None
+    cls = type(model)
+    for method in list_methods():
+        if method.class_name != cls.__name__:
+            continue
+        in_place = method.module == cls.__module__
+        # A plug-in may name a module that only re-exports the class.
+        if in_place or (method.room == "plug-in" and method.load() is cls):
+            return method
+    return None
+
+
+def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:
+    """An unfitted estimator of a method that a folder names."""
+    try:
+        cls = get_class(id)
+    except InputError as error:
+        raise ModelFolderError(
+            f"{folder} holds a model of the method {id!r}, which is not installed here"
+        ) from error
+    except ImportError as error:
+        raise ModelFolderError(
+            f"{folder} holds a model of the method {id!r}, which cannot be imported: {error}"
+        ) from error
+    known = set(cls._get_param_names())  # type: ignore[attr-defined]
+    if strange := sorted(set(parameters) - known):
+        raise ModelFolderError(
+            f"{folder}: {cls.__name__} has no parameter {strange[0]!r} in this version"
+        )
+    return cls(**parameters)

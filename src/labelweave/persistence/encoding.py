@@ -1,0 +1,268 @@
+"""Values of a model as JSON, with arrays, tensors, estimators and models in files beside it.
+
+Plain JSON values stand for themselves. Everything else is an object whose key ``"$"`` says
+what it is, for instance ``{"$": "array", "name": "coef_"}`` for an array of
+``arrays.safetensors``. :mod:`labelweave.persistence.decoding` is the way back.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _is_fitted
+
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.persistence.classes import method_of
+from labelweave.persistence.sklearn_parts import save_sklearn
+from labelweave.thresholds import Threshold
+
+__all__ = ["ARRAYS", "Place", "ValueWriter"]
+
+ARRAYS = "arrays.safetensors"
+_PLAIN_KINDS = "biuf"
+_SPARSE_FORMS = ("csr_array", "csr_matrix", "csc_array", "csc_matrix")
+_RESERVED_STEMS = ("arrays", "config", "labels", "metrics", "readme", "state", "thresholds")
+
+
+class Place(NamedTuple):
+    """Where in a model a value stands, for messages and for file names."""
+
+    kind: str
+    path: str
+
+    def at(self, key: Any) -> Place:
+        return Place(self.kind, f"{self.path}.{key}")
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.path!r}"
+
+
+class ValueWriter:
+    """Turns the values of one model into JSON and files of its folder."""
+
+    def __init__(self, folder: Path, save_model: Callable[[Any, Path], list[str]]) -> None:
+        self.folder = folder
+        self.files: list[str] = []
+        self._save_model = save_model
+        self._arrays: dict[str, np.ndarray] = {}
+        self._taken: set[str] = set()
+
+    def encode(self, value: Any, place: Place) -> Any:
+        """The value as JSON; whatever JSON cannot hold goes to a file."""
+        if value is None or isinstance(value, bool | str) or type(value) is int:
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"$": "float", "value": str(value)}
+        for test, encode in self._encoders():
+            if test(value):
+                return encode(value, place)
+        raise InputError(
+            f"{place} cannot be saved: a model folder holds no {type(value).__name__}"
+            + _advice(value)
+        )
+
+    def finish(self) -> None:
+        """Write the arrays that were met on the way."""
+        if self._arrays:
+            from safetensors.numpy import save_file
+
+            _write_tensors(save_file, self._arrays, self.folder / ARRAYS)
+            self.files.append(ARRAYS)
+
+    def _encoders(self) -> tuple[tuple[Callable[[Any], Any], Callable[[Any, Place], Any]], ...]:
+        return (
+            (_is(np.generic), self._scalar),
+            (_is(np.ndarray), self._array),
+            (_is(np.dtype), lambda value, place: {"$": "dtype", "name": value.str}),
+            (sp.issparse, self._sparse),
+            (_is(LabelMatrix), self._labels),
+            (_is(Threshold), self._threshold),
+            (_is_tensor, self._tensor),
+            (_is_tensor_dict, self._tensors),
+            (_is(Mapping), self._mapping),
+            (method_of, self._model),
+            (_is_sklearn, self._sklearn),
+            (_is(list | tuple), self._sequence),
+            (_is(PurePath), lambda value, place: {"$": "path", "value": str(value)}),
+            (_is_frame, self._frame),
+        )
+
+    def _scalar(self, value: np.generic, place: Place) -> Any:
+        if value.dtype.kind not in _PLAIN_KINDS:
+            raise InputError(f"{place} cannot be saved: it is a {value.dtype} number")
+        return {
+            "$": "scalar",
+            "dtype": value.dtype.str,
+            "value": self.encode(value.item(), place),
+        }
+
+    def _array(self, value: np.ndarray, place: Place) -> Any:
+        if type(value) is not np.ndarray:
+            raise InputError(f"{place} cannot be saved: {type(value).__name__} is no plain array")
+        if value.dtype.kind in "OU":
+            items = [self.encode(item, place.at(k)) for k, item in enumerate(value.ravel())]
+            return {
+                "$": "object-array",
+                "dtype": value.dtype.str,
+                "shape": list(value.shape),
+                "items": items,
+            }
+        if value.dtype.kind not in _PLAIN_KINDS or value.dtype.itemsize > 8:
+            raise InputError(f"{place} cannot be saved: its data type is {value.dtype}")
+        name = self._unused_name(place.path, "")
+        # Sums over an array follow its memory order: keep it, to predict the same bits.
+        by_columns = value.ndim > 1 and value.flags.f_contiguous and not value.flags.c_contiguous
+        stored = np.ascontiguousarray(value.T if by_columns else value).reshape(
+            value.T.shape if by_columns else value.shape
+        )
+        self._arrays[name] = stored.astype(stored.dtype.newbyteorder("="), copy=False)
+        return {"$": "array", "name": name, **({"order": "F"} if by_columns else {})}
+
+    def _sparse(self, value: Any, place: Place) -> Any:
+        form = type(value).__name__
+        if form not in _SPARSE_FORMS:
+            raise InputError(f"{place} cannot be saved: store a CSR array instead of a {form}")
+        parts = {
+            part: self._array(getattr(value, part), place.at(part))
+            for part in ("data", "indices", "indptr")
+        }
+        return {"$": "sparse", "form": form, "shape": list(map(int, value.shape)), **parts}
+
+    def _labels(self, value: LabelMatrix, place: Place) -> Any:
+        return {
+            "$": "labels",
+            "values": self.encode(value.values, place),
+            "names": list(value.names),
+            "descriptions": dict(value.descriptions),
+            "absent": self.encode(float(value.absent), place),
+        }
+
+    def _threshold(self, value: Threshold, place: Place) -> Any:
+        return {"$": "threshold", "value": self.encode(value.to_dict(), place)}
+
+    def _tensor(self, value: Any, place: Place) -> Any:
+        return {"$": "tensor", "value": self._tensors({"tensor": value}, place)}
+
+    def _tensors(self, value: Mapping[str, Any], place: Place) -> Any:
+        from safetensors.torch import save_file
+
+        # Copies, because tied weights share memory and the file format has no way to say so.
+        plain = {key: tensor.detach().cpu().clone().contiguous() for key, tensor in value.items()}
+        name = self._unused_file_name(place, ".safetensors")
+        _write_tensors(save_file, plain, self.folder / name)
+        self.files.append(name)
+        return {"$": "tensors", "file": name, "keys": list(value)}
+
+    def _mapping(self, value: Mapping[Any, Any], place: Place) -> Any:
+        if type(value) not in (dict, OrderedDict):
+            raise InputError(f"{place} cannot be saved: make the {type(value).__name__} a dict")
+        if all(isinstance(key, str) for key in value) and "$" not in value:
+            return {key: self.encode(item, place.at(key)) for key, item in value.items()}
+        pairs = [
+            [self.encode(key, place.at("key")), self.encode(item, place.at(key))]
+            for key, item in value.items()
+        ]
+        return {"$": "mapping", "items": pairs}
+
+    def _sequence(self, value: list[Any] | tuple[Any, ...], place: Place) -> Any:
+        if type(value) not in (list, tuple):
+            raise InputError(f"{place} cannot be saved: make the {type(value).__name__} a tuple")
+        if any(map(_is_sklearn, value)) and not any(map(method_of, value)):
+            return self._sklearn(value, place)  # many small estimators share one file
+        items = [self.encode(item, place.at(k)) for k, item in enumerate(value)]
+        return items if isinstance(value, list) else {"$": "tuple", "items": items}
+
+    def _sklearn(self, value: Any, place: Place) -> Any:
+        name = self._unused_file_name(place, ".skops")
+        save_sklearn(value, self.folder / name, str(place))
+        self.files.append(name)
+        return {"$": "sklearn", "file": name}
+
+    def _model(self, value: Any, place: Place) -> Any:
+        method = method_of(value)
+        if method is not None and not _is_fitted(value):
+            parameters = value.get_params(deep=False)
+            return {
+                "$": "method",
+                "id": method.id,
+                "parameters": {k: self.encode(v, place.at(k)) for k, v in parameters.items()},
+            }
+        name = self._unused_file_name(place, "")
+        self.files += [f"{name}/{file}" for file in self._save_model(value, self.folder / name)]
+        return {"$": "model", "folder": name}
+
+    def _frame(self, value: Any, place: Place) -> Any:
+        plain_index = list(value.index) == list(range(len(value)))
+        if not plain_index or not all(isinstance(column, str) for column in value.columns):
+            raise InputError(f"{place} cannot be saved: reset the index of the DataFrame first")
+        columns = [
+            [column, self._array(value[column].to_numpy(), place.at(column))]
+            for column in value.columns
+        ]
+        return {"$": "frame", "rows": len(value), "columns": columns}
+
+    def _unused_file_name(self, place: Place, ending: str) -> str:
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", place.path).strip("-")[:80] or "part"
+        return self._unused_name(f"{stem}-part" if stem in _RESERVED_STEMS else stem, ending)
+
+    def _unused_name(self, stem: str, ending: str) -> str:
+        name, k = stem + ending, 1
+        # Not even in letter case may two names be alike: some file systems ignore it.
+        while name.casefold() in self._taken:
+            k += 1
+            name = f"{stem}-{k}{ending}"
+        self._taken.add(name.casefold())
+        return name
+
+
+def _is(kind: Any) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
+
+
+def _is_sklearn(value: Any) -> bool:
+    return isinstance(value, BaseEstimator) and method_of(value) is None
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")  # a tensor can only exist where torch was imported
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _is_tensor_dict(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and len(value) > 0
+        and all(isinstance(key, str) and _is_tensor(item) for key, item in value.items())
+    )
+
+
+def _is_frame(value: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.DataFrame)
+
+
+def _write_tensors(save_file: Callable[..., None], tensors: Mapping[str, Any], path: Path) -> None:
+    from safetensors import SafetensorError
+
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:  # it wraps a full disk in a class and words of its own
+        raise OSError(str(error).rpartition("I/O error: ")[2]) from error
+
+
+def _advice(value: Any) -> str:
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return ": give an integer seed and fit again"
+    if callable(value):
+        return ": nothing that is code can be saved; give a name or a value, or set it to None"
+    return ""
