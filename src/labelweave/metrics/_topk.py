@@ -1,0 +1,106 @@
+"""The best k labels of each row, from dense or sparse scores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.labels import LabelMatrix
+from labelweave.metrics._inputs import blocks
+
+__all__ = ["Top", "top_labels"]
+
+
+class Top(NamedTuple):
+    """The best known labels of each row.
+
+    Attributes
+    ----------
+    labels : int ndarray of shape (n_rows, k)
+        From the best down; -1 where a row has fewer.
+    hits : bool ndarray of shape (n_rows, k)
+        Which of them are positive.
+    positive, known : ndarray of shape (n_rows,)
+        How many positive and how many known labels each row has.
+    """
+
+    labels: np.ndarray
+    hits: np.ndarray
+    positive: np.ndarray
+    known: np.ndarray
+
+
+def top_labels(Y_true: LabelMatrix, scores: np.ndarray | sp.csr_array, k: int) -> Top:
+    """The k best known labels of each row; of equal scores the label that comes first wins."""
+    k = min(k, Y_true.n_labels)
+    positive = Y_true.positive()
+    if sp.issparse(scores):
+        labels = _top_of_sparse(_only_known(Y_true, scores), k)
+    else:
+        labels = np.empty((Y_true.n_rows, k), dtype=np.int64)
+        for rows in blocks(*Y_true.shape):
+            block, unknown = scores[rows], None
+            if Y_true.has_unknown:
+                unknown = np.isnan(Y_true[rows].to_numpy())
+                block = np.where(unknown, -np.inf, block)
+            best = _top_of_dense(block, k)
+            if unknown is not None:
+                best[np.take_along_axis(unknown, best, axis=1)] = -1
+            labels[rows] = best
+    rows_of = np.repeat(np.arange(Y_true.n_rows), k)
+    hits = np.asarray(positive[rows_of, labels.ravel()]).reshape(labels.shape) & (labels >= 0)
+    n_positive = np.asarray(positive.sum(axis=1)).ravel()
+    return Top(labels, hits, n_positive, _known_of_rows(Y_true))
+
+
+def _top_of_dense(scores: np.ndarray, k: int) -> np.ndarray:
+    n_labels = scores.shape[1]
+    best = np.argpartition(scores, n_labels - k, axis=1)[:, n_labels - k :]
+    lowest = np.take_along_axis(scores, best, axis=1).min(axis=1)
+    # argpartition takes any of several labels that tie for the last place.
+    tied = np.flatnonzero((scores >= lowest[:, None]).sum(axis=1) > k)
+    if len(tied):
+        some, bar = scores[tied], lowest[tied, None]
+        above, equal = some > bar, some == bar
+        free = k - above.sum(axis=1, keepdims=True)
+        chosen = above | (equal & (np.cumsum(equal, axis=1) <= free))
+        best[tied] = np.nonzero(chosen)[1].reshape(-1, k)
+    best.sort(axis=1)
+    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, order, axis=1)
+
+
+def _top_of_sparse(scores: sp.csr_array, k: int) -> np.ndarray:
+    n_rows = scores.shape[0]
+    rows = np.repeat(np.arange(n_rows), np.diff(scores.indptr))
+    order = np.lexsort((scores.indices, -scores.data, rows))
+    place = np.arange(len(order)) - np.repeat(scores.indptr[:-1], np.diff(scores.indptr))
+    kept = place < k
+    labels = np.full((n_rows, k), -1, dtype=np.int64)
+    labels[rows[kept], place[kept]] = scores.indices[order[kept]]
+    return labels
+
+
+def _only_known(Y_true: LabelMatrix, scores: sp.csr_array) -> sp.csr_array:
+    """The stored scores of known entries."""
+    if not Y_true.has_unknown:
+        return scores
+    rows = np.repeat(np.arange(Y_true.n_rows), np.diff(scores.indptr))
+    if Y_true.is_sparse and np.isnan(Y_true.absent):
+        known: Any = Y_true.known()
+        kept = np.asarray(known[rows, scores.indices]).astype(bool).ravel()
+    else:
+        kept = ~np.asarray(Y_true.unknown()[rows, scores.indices]).astype(bool).ravel()
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=Y_true.n_rows))])
+    return sp.csr_array((scores.data[kept], scores.indices[kept], indptr), shape=scores.shape)
+
+
+def _known_of_rows(Y_true: LabelMatrix) -> np.ndarray:
+    if not Y_true.has_unknown:
+        return np.full(Y_true.n_rows, Y_true.n_labels)
+    if Y_true.is_sparse and np.isnan(Y_true.absent):
+        known: Any = Y_true.known()
+        return np.asarray(known.sum(axis=1)).ravel()
+    return Y_true.n_labels - np.asarray(Y_true.unknown().sum(axis=1)).ravel()

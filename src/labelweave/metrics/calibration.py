@@ -1,0 +1,111 @@
+"""How far probabilities are from the frequencies that they promise."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.metrics._inputs import blocks, check_score, check_weight, mean_of_defined
+
+__all__ = ["ece", "ece_macro", "ece_of_labels"]
+
+
+def ece(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = None) -> float:
+    """Expected calibration error of all known entries together.
+
+    The probabilities P(label = 1) fall into `n_bins` bins of equal width, (0, 1/n], (1/n, 2/n],
+    ..., 0 belonging to the first. The error is the mean over the entries of the distance, in
+    the entry's bin, between the mean probability and the share of positives.
+
+    Parameters
+    ----------
+    Y_true : labels of shape (n_rows, n_labels)
+        1, 0 or NaN (unknown: the entry takes no part).
+    Y_score : array-like of shape (n_rows, n_labels)
+        Probabilities, from 0 to 1.
+    n_bins : int, default=15
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(ece([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]), 3)
+    0.125
+    """
+    mass, promised, positive = _bins(Y_true, Y_score, n_bins, sample_weight)
+    pooled = (part.sum(axis=0, keepdims=True) for part in (mass, promised, positive))
+    return float(_error(*pooled)[0])
+
+
+def ece_of_labels(
+    Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = None
+) -> np.ndarray:
+    """Expected calibration error of each label, binned as in :func:`ece`.
+
+    nan for a label without a known entry. Parameters as in :func:`ece`.
+
+    Examples
+    --------
+    >>> ece_of_labels([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]).round(3)
+    array([0.1 , 0.15])
+    """
+    return _error(*_bins(Y_true, Y_score, n_bins, sample_weight))
+
+
+def ece_macro(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = None) -> float:
+    """Mean of :func:`ece_of_labels` over the labels with a known entry.
+
+    Never smaller than :func:`ece` if all labels have equally many known entries: errors of
+    opposite sign do not cancel between labels. Parameters as in :func:`ece`.
+
+    Examples
+    --------
+    >>> round(ece_macro([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]), 3)
+    0.125
+    """
+    errors = ece_of_labels(Y_true, Y_score, n_bins=n_bins, sample_weight=sample_weight)
+    return mean_of_defined(errors, np.ones(errors.shape, dtype=bool))
+
+
+def _error(mass: np.ndarray, promised: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    gaps, total = np.abs(promised - positive).sum(axis=1), mass.sum(axis=1)
+    return np.divide(gaps, total, out=np.full(len(total), np.nan), where=total > 0)
+
+
+def _bins(
+    Y_true: Any, Y_score: Any, n_bins: int, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entries, sum of probabilities and positives, each of shape (n_labels, n_bins)."""
+    if not isinstance(n_bins, Integral) or n_bins < 1:
+        raise InputError(f"n_bins must be a whole number of at least 1, not {n_bins!r}")
+    truth, scores = check_score(Y_true, Y_score)
+    if scores.min() < 0 or scores.max() > 1:
+        raise InputError(
+            f"Y_score runs from {scores.min():g} to {scores.max():g}, but calibration is "
+            "measured on probabilities from 0 to 1"
+        )
+    weight = check_weight(sample_weight, truth.n_rows)
+    size = truth.n_labels * n_bins
+    sums = np.zeros((3, size))
+    for rows in blocks(*truth.shape):
+        cell, probability, is_positive, mass = _entries(truth[rows], scores[rows], n_bins)
+        if weight is not None:
+            mass = mass * weight[rows, None]
+        for total, values in zip(sums, (mass, mass * probability, mass * is_positive), strict=True):
+            total += np.bincount(cell.ravel(), weights=values.ravel(), minlength=size)
+    return tuple(sums.reshape(3, truth.n_labels, n_bins))
+
+
+def _entries(truth: LabelMatrix, scores: np.ndarray, n_bins: int) -> tuple[np.ndarray, ...]:
+    """Bin, probability, state and weight (0 if unknown) of each entry."""
+    values = truth.to_numpy()
+    bins = np.clip(np.ceil(scores * n_bins).astype(np.int64) - 1, 0, n_bins - 1)
+    cell = bins + np.arange(truth.n_labels) * n_bins
+    return cell, scores, values == 1, (~np.isnan(values)).astype(np.float64)

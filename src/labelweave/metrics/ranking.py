@@ -1,0 +1,131 @@
+"""Metrics of how well each row ranks its labels.
+
+Each row ranks its known labels only, as if the unknown ones did not exist; a row without a
+known label takes no part. Labels of equal score are never put in an order by position: each
+metric says what a tie counts.
+
+Rows with nothing to put in order follow scikit-learn: a row without a positive label, or
+without a negative one, has ranking loss 0 and label-ranking average precision 1, and a row
+without a positive label has coverage 0. They can be left out with ``empty="skip"``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelweave.exceptions import InputError
+from labelweave.metrics._curves import Ranked, by_row
+from labelweave.metrics._inputs import check_score, check_weight, mean_of_defined
+
+__all__ = ["coverage", "lrap", "one_error", "ranking_loss"]
+
+
+def ranking_loss(
+    Y_true: Any, Y_score: Any, *, sample_weight: Any = None, empty: str = "count"
+) -> float:
+    """Share of the pairs (positive, negative) of a row in the wrong order, averaged over rows.
+
+    A tie counts as wrong, as in scikit-learn's `label_ranking_loss`.
+
+    Parameters
+    ----------
+    Y_true : labels of shape (n_rows, n_labels)
+        1, 0 or NaN (unknown: the row ranks its other labels).
+    Y_score : array-like of shape (n_rows, n_labels)
+        Probabilities or any scores; higher is more likely positive.
+    sample_weight : array-like of shape (n_rows,), optional
+    empty : {"count", "skip"}, default="count"
+        Rows without a positive or without a negative label count as perfect, or are left out.
+
+    Returns
+    -------
+    float
+        nan where every row is left out.
+
+    Examples
+    --------
+    >>> ranking_loss([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
+    0.25
+    """
+    return _row_mean(Y_true, Y_score, sample_weight, empty, Ranked.wrong_pairs, perfect=0.0)
+
+
+def lrap(Y_true: Any, Y_score: Any, *, sample_weight: Any = None, empty: str = "count") -> float:
+    """Label-ranking average precision: for each positive label of a row, the share of positives
+    among the labels that score at least as high, averaged over its positives and over the rows.
+
+    scikit-learn's `label_ranking_average_precision_score`. Parameters as in
+    :func:`ranking_loss`.
+
+    Examples
+    --------
+    >>> lrap([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
+    0.75
+    """
+    return _row_mean(Y_true, Y_score, sample_weight, empty, Ranked.average_precision, perfect=1.0)
+
+
+def coverage(
+    Y_true: Any, Y_score: Any, *, sample_weight: Any = None, empty: str = "count"
+) -> float:
+    """How far down its ranking a row must go to cover all its positive labels, on average.
+
+    The number of labels that score at least as high as the lowest positive one: scikit-learn's
+    `coverage_error`. Part of the literature counts from 0 instead: subtract 1. With
+    ``empty="skip"`` only rows without a positive label are left out. Parameters as in
+    :func:`ranking_loss`.
+
+    Examples
+    --------
+    >>> coverage([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
+    2.0
+    """
+
+    def depth(ranked: Ranked) -> np.ndarray:
+        return np.where(ranked.positive > 0, ranked.depth(), np.nan)
+
+    return _row_mean(Y_true, Y_score, sample_weight, empty, depth, perfect=0.0)
+
+
+def one_error(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
+    """Share of the rows whose highest-scoring label is not positive.
+
+    Where several labels share the highest score, the share of them that is not positive. Rows
+    without a known positive label are left out: nothing they could rank first would be right.
+    Parameters as in :func:`ranking_loss`.
+
+    Examples
+    --------
+    >>> one_error([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
+    0.5
+    """
+
+    def missed_at_top(ranked: Ranked) -> np.ndarray:
+        # Unknown labels may lead a row: its top is the first point with a known label.
+        rows = np.repeat(np.arange(len(ranked.first)), np.diff([*ranked.first, len(ranked.hits)]))
+        top = np.flatnonzero((ranked.new_known > 0) & (ranked.known == ranked.new_known))
+        missed = np.full(len(ranked.first), np.nan)
+        missed[rows[top]] = 1.0 - ranked.hits[top] / ranked.known[top]
+        return np.where(ranked.positive > 0, missed, np.nan)
+
+    return _row_mean(Y_true, Y_score, sample_weight, "skip", missed_at_top, perfect=np.nan)
+
+
+def _row_mean(
+    Y_true: Any, Y_score: Any, sample_weight: Any, empty: str, measure: Any, perfect: float
+) -> float:
+    """Mean of a measure over the rows; rows where it is nan count as perfect or are skipped."""
+    if empty not in ("count", "skip"):
+        raise InputError(f"empty must be 'count' or 'skip', not {empty!r}")
+    truth, scores = check_score(Y_true, Y_score)
+    weight = check_weight(sample_weight, truth.n_rows)
+
+    def with_known(ranked: Ranked) -> np.ndarray:
+        return np.stack([measure(ranked), ranked.positive, ranked.negative], axis=1)
+
+    values, positive, negative = by_row(truth, scores, with_known).T
+    if empty == "count":
+        values = np.where(np.isnan(values), perfect, values)
+    return mean_of_defined(values, positive + negative > 0, weight)

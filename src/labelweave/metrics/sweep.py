@@ -1,0 +1,131 @@
+"""Counts and F1 at many thresholds at once, for choosing among them.
+
+Every score is looked up among the thresholds once and counted in a histogram; sums from the
+top of the histogram down are the counts at each threshold. The cost hardly depends on the
+number of thresholds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.metrics._counts import Counts, overlap_score
+from labelweave.metrics._inputs import blocks, check_score
+
+__all__ = ["sweep_counts", "sweep_f1"]
+
+
+def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label") -> Counts:
+    """Right positives, predictions, positives and known entries at each threshold.
+
+    A label is predicted where its score is at least the threshold. Unknown entries of `Y_true`
+    are not counted.
+
+    Parameters
+    ----------
+    Y_true : labels of shape (n_rows, n_labels)
+    Y_score : array-like of shape (n_rows, n_labels)
+    thresholds : array-like of shape (n_thresholds,)
+        In any order.
+    by : {"label", "row"}, default="label"
+
+    Returns
+    -------
+    Counts
+        `hits` and `predicted` of shape (n_labels or n_rows, n_thresholds), `positive` and
+        `known` of shape (n_labels or n_rows, 1).
+
+    Examples
+    --------
+    >>> counts = sweep_counts([[1, 0], [1, 1]], [[0.9, 0.2], [0.4, 0.7]], [0.3, 0.8])
+    >>> counts.hits
+    array([[2., 1.],
+           [1., 0.]])
+    """
+    if by not in ("label", "row"):
+        raise InputError(f"by must be 'label' or 'row', not {by!r}")
+    truth, scores = check_score(Y_true, Y_score)
+    # In the precision of the scores, as NumPy compares an array with a number.
+    cuts = np.asarray(thresholds, dtype=scores.dtype)
+    if cuts.ndim != 1 or len(cuts) == 0 or np.isnan(cuts).any():
+        raise InputError("thresholds must be a list of at least one number")
+    ascending = np.sort(cuts)
+    groups = truth.n_labels if by == "label" else truth.n_rows
+    size = groups * (len(cuts) + 1)
+    hits, predicted = np.zeros(size), np.zeros(size)
+    for rows in blocks(*truth.shape):
+        group, is_positive, is_known = _states(truth, rows, by)
+        reached = np.searchsorted(ascending, scores[rows], side="right")
+        cell = group * (len(cuts) + 1) + reached
+        hits += np.bincount(cell[is_positive], minlength=size)
+        if is_known is None:
+            predicted += np.bincount(cell.ravel(), minlength=size)
+        else:
+            predicted += np.bincount(cell[is_known], minlength=size)
+    hits, predicted = (_from_top(part.reshape(groups, -1)) for part in (hits, predicted))
+    reached_by = np.searchsorted(ascending, cuts, side="left") + 1
+    # Every entry reaches at least no threshold: the first column counts them all.
+    return Counts(hits[:, reached_by], predicted[:, reached_by], hits[:, :1], predicted[:, :1])
+
+
+def sweep_f1(
+    Y_true: Any,
+    Y_score: Any,
+    thresholds: Any,
+    *,
+    average: str = "example",
+    zero_division: float = 0.0,
+) -> np.ndarray:
+    """F1 at each threshold, as :func:`labelweave.metrics.f1_example` and its kin compute it.
+
+    Parameters
+    ----------
+    Y_true, Y_score, thresholds
+        As in :func:`sweep_counts`.
+    average : {"example", "micro", "macro", "label"}, default="example"
+        ``"label"`` does not average: one F1 a label and threshold.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+
+    Returns
+    -------
+    ndarray of shape (n_thresholds,), or (n_labels, n_thresholds) for ``"label"``
+
+    Examples
+    --------
+    >>> sweep_f1([[1, 0], [1, 1]], [[0.9, 0.2], [0.4, 0.7]], [0.3, 0.8]).round(3)
+    array([1. , 0.5])
+    """
+    if average not in ("example", "micro", "macro", "label"):
+        raise InputError(f"average must be example, micro, macro or label, not {average!r}")
+    counts = sweep_counts(
+        Y_true, Y_score, thresholds, by="row" if average == "example" else "label"
+    )
+    if average == "micro":
+        counts = Counts(*(part.sum(axis=0, keepdims=True) for part in counts))
+    values = overlap_score("f1", counts, zero_division)
+    values = np.where(counts.known > 0, values, np.nan)
+    if average == "label":
+        return values
+    defined = ~np.isnan(values)
+    totals, number = np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0)
+    return np.divide(totals, number, out=np.full(len(totals), np.nan), where=number > 0)
+
+
+def _states(
+    truth: LabelMatrix, rows: slice, by: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Group, positive and known of the entries of a block; None if all are known."""
+    values = truth[rows].to_numpy()
+    of_labels, of_rows = np.arange(truth.n_labels), np.arange(rows.start, rows.stop)[:, None]
+    group = of_labels if by == "label" else of_rows
+    is_known = ~np.isnan(values) if truth.has_unknown else None
+    return group, values == 1, is_known
+
+
+def _from_top(histogram: np.ndarray) -> np.ndarray:
+    """Entries in each bin or a higher one."""
+    return histogram[:, ::-1].cumsum(axis=1)[:, ::-1]
