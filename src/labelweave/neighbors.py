@@ -1,0 +1,255 @@
+"""Exact nearest neighbours in Euclidean distance, for dense and sparse features.
+
+Three engines give the same neighbours up to ties and rounding:
+
+``"blocks"``
+    This module: distances of a block of queries to all rows by one matrix product in the
+    cheapest number type that is safe. Counts and other small integers (bags of words, bits)
+    are multiplied as 8- or 16-bit integers, exactly. Other features are multiplied in
+    float32 under an error bound, and only the queries whose neighbours the bound leaves open
+    are done again in float64. Of equal distances the row that comes first wins.
+``"sklearn"``
+    :class:`sklearn.neighbors.NearestNeighbors`, whose trees win in few dimensions.
+``"faiss"``
+    A flat FAISS index (float32, dense features only; the ``neighbors`` extra).
+
+``"auto"`` takes scikit-learn's trees for dense features in at most 15 dimensions and the
+blocks otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.utils.extmath import row_norms
+
+from labelweave.exceptions import InputError, require
+
+__all__ = ["ENGINES", "NeighborSearch"]
+
+ENGINES = ("auto", "blocks", "sklearn", "faiss")
+
+_TREE_DIMENSIONS = 15
+_BLOCK_BYTES = 16 << 20
+_STRIDE = 64  # rows that share one entry of the coarse minimum
+
+
+class NeighborSearch:
+    """The rows among which neighbours are looked for.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+    engine : {"auto", "blocks", "sklearn", "faiss"}, default="auto"
+    n_jobs : int, optional
+        Threads of the blocks and of scikit-learn's trees; None means one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> search = NeighborSearch(np.array([[0.0], [1.0], [5.0], [6.0]]))
+    >>> search.among_themselves(1).ravel()
+    array([1, 0, 3, 2])
+    >>> search.of(np.array([[4.0]]), 2)
+    array([[1, 2]])
+    """
+
+    def __init__(self, X: Any, engine: str = "auto", n_jobs: int | None = None) -> None:
+        if engine not in ENGINES:
+            raise InputError(
+                f"there is no neighbour engine {engine!r}: it is one of {', '.join(ENGINES)}"
+            )
+        self.n_rows, n_features = X.shape
+        if engine == "auto":
+            few = n_features <= _TREE_DIMENSIONS and not sp.issparse(X)
+            engine = "sklearn" if few else "blocks"
+        kinds: dict[str, Any] = {"blocks": _Blocks, "sklearn": _Sklearn, "faiss": _Faiss}
+        self._engine = kinds[engine](X, n_jobs)
+
+    def of(self, queries: Any, k: int) -> np.ndarray:
+        """Indices of the `k` nearest rows of each query, in ascending order of index."""
+        return np.sort(self._engine.search(queries, k), axis=1)
+
+    def among_themselves(self, k: int) -> np.ndarray:
+        """Indices of the `k` nearest *other* rows of each row, in ascending order of index.
+
+        A row is never its own neighbour; its duplicates are.
+        """
+        return np.sort(self._engine.search(None, k), axis=1)
+
+
+class _Sklearn:
+    def __init__(self, X: Any, n_jobs: int | None) -> None:
+        from sklearn.neighbors import NearestNeighbors
+
+        self._index = NearestNeighbors(n_jobs=n_jobs).fit(X)
+
+    def search(self, queries: Any, k: int) -> np.ndarray:
+        return self._index.kneighbors(queries, n_neighbors=k, return_distance=False)
+
+
+class _Faiss:
+    def __init__(self, X: Any, n_jobs: int | None) -> None:
+        faiss = require("faiss", "neighbors")
+        if sp.issparse(X):
+            raise InputError("FAISS takes dense features only: use neighbors='blocks'")
+        self._rows = np.ascontiguousarray(X, dtype=np.float32)
+        self._index = faiss.IndexFlatL2(X.shape[1])
+        self._index.add(self._rows)
+
+    def search(self, queries: Any, k: int) -> np.ndarray:
+        if queries is not None:
+            return self._index.search(np.ascontiguousarray(queries, dtype=np.float32), k)[1]
+        found = self._index.search(self._rows, k + 1)[1]
+        # Among duplicates the row itself need not come first, nor at all: then the last goes.
+        drop = found == np.arange(len(found))[:, None]
+        drop[~drop.any(axis=1), -1] = True
+        return found[~drop].reshape(-1, k)
+
+
+class _Blocks:
+    """Distances of blocks of queries q to all rows x, as ``|x|^2 - 2 q.x (+ |q|^2)``.
+
+    The norms ride along in the product, as features of their own: rows ``[x, |x|^2, 1]``
+    times queries ``[-2 q, 1, |q|^2]``. Unsigned integers wrap around on the way and come out
+    right, since a distance is in range.
+    """
+
+    def __init__(self, X: Any, n_jobs: int | None) -> None:
+        self._n_jobs = n_jobs
+        self._counts = _are_counts(X)
+        self._center = None
+        if not self._counts and not sp.issparse(X):
+            # Distances do not change, and large offsets do not eat the digits of float32.
+            self._center = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+            X = X - self._center
+        self._rows = X
+        self._norms = _squared_norms(X)
+        self._largest = self._norms.max()
+        self._cast: dict[str, Any] = {}
+
+    def search(self, queries: Any, k: int) -> np.ndarray:
+        own = queries is None
+        Q = self._rows if own else queries
+        if not own and self._center is not None:
+            Q = Q - self._center
+        norms = self._norms if own else _squared_norms(Q)
+        dtype, error = self._number_type(Q, norms)
+        step = max(1, _BLOCK_BYTES // (dtype.itemsize * max(self._rows.shape)))
+
+        def search_block(start: int) -> np.ndarray:
+            index = np.arange(start, min(start + step, Q.shape[0]))
+            found, is_open = self._search_block(Q, norms, index, k, dtype, error, own)
+            if error and is_open.any():
+                double = np.dtype(np.float64)
+                again = index[is_open]
+                found[is_open], _ = self._search_block(Q, norms, again, k, double, 0.0, own)
+            return found
+
+        starts = range(0, Q.shape[0], step)
+        blocks = Parallel(n_jobs=self._n_jobs, prefer="threads")(map(delayed(search_block), starts))
+        return np.concatenate(blocks) if blocks else np.empty((0, k), dtype=np.intp)
+
+    def _number_type(self, Q: Any, norms: np.ndarray) -> tuple[np.dtype, float]:
+        """The type to multiply in, and the relative error bound of a distance in it."""
+        single, double = np.dtype(np.float32), np.dtype(np.float64)
+        if self._counts and _are_counts(Q):
+            # No product or distance exceeds |x|^2 + |q|^2, so none is rounded. In integers
+            # the value above it marks the row itself.
+            largest = int(self._largest + norms.max(initial=0.0))
+            if sp.issparse(self._rows) and largest < np.iinfo(np.uint16).max:
+                return np.min_scalar_type(largest + 1), 0.0
+            return (single if largest < 2**24 else double), 0.0
+        # A sum of d products is off by at most d u / (1 - d u), u = 2^-24 (Higham 2002, 3.1).
+        terms = (self._rows.shape[1] + 3) * 2.0**-24
+        return (single, terms / (1 - terms)) if terms < 0.01 else (double, 0.0)
+
+    def _search_block(
+        self,
+        Q: Any,
+        norms: np.ndarray,
+        index: np.ndarray,
+        k: int,
+        dtype: np.dtype,
+        error: float,
+        own: bool,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Neighbours of some queries, and which of them the rounding leaves open."""
+        norms = norms[index]
+        distances = self._augmented_rows(dtype) @ _augmented_queries(Q[index], norms, dtype)
+        n_queries = len(index)
+        if own:
+            top = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+            distances[index, np.arange(n_queries)] = top
+        # If every distance is off by at most e, a true neighbour is at most 2 e beyond the
+        # k-th smallest that was computed.
+        slack = 2 * error * (self._largest + 2 * np.sqrt(self._largest * norms))
+        limit = _coarse_limit(distances, k) + slack.astype(dtype)
+        flat = np.flatnonzero(distances <= limit)
+        row, query = np.divmod(flat, n_queries)
+        distance = distances.ravel()[flat]
+        order = np.lexsort((row, distance, query))
+        row, distance = row[order], distance[order]
+        first = np.searchsorted(query[order], np.arange(n_queries))
+        nearest = row[first[:, None] + np.arange(k)]
+        has_more = np.diff(np.append(first, len(row))) > k
+        following = distance[np.minimum(first + k, len(row) - 1)]
+        return nearest, has_more & (following - distance[first + k - 1] <= slack)
+
+    def _augmented_rows(self, dtype: np.dtype) -> Any:
+        if dtype.name not in self._cast:
+            columns = [self._norms[:, None]]
+            if dtype.kind == "u":
+                columns.append(np.ones((len(self._norms), 1)))
+            columns = [column.astype(dtype) for column in columns]
+            stack = sp.hstack if sp.issparse(self._rows) else np.hstack
+            rows = stack([self._rows.astype(dtype, copy=False), *columns])
+            self._cast[dtype.name] = sp.csr_array(rows) if sp.issparse(rows) else rows
+        return self._cast[dtype.name]
+
+
+def _augmented_queries(Q: Any, norms: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    n_queries, n_features = Q.shape
+    integer = dtype.kind == "u"
+    result = np.empty((n_features + 1 + integer, n_queries), dtype=dtype)
+    result[:n_features] = (Q.toarray() if sp.issparse(Q) else Q).T
+    result[:n_features] *= np.iinfo(dtype).max - 1 if integer else -2
+    result[n_features] = 1
+    if integer:
+        result[-1] = norms
+    return result
+
+
+def _squared_norms(X: Any) -> np.ndarray:
+    return row_norms(X.astype(np.float64, copy=False), squared=True)
+
+
+def _are_counts(X: Any) -> bool:
+    """Whether every entry is a whole number and none is negative."""
+    values = X.data if sp.issparse(X) else X
+    head = values[:50]  # most real-valued features are told by a look at the first
+    for part in (head, values):
+        if part.size and (part.min() < 0 or not np.array_equal(part, np.rint(part))):
+            return False
+    return True
+
+
+def _coarse_limit(distances: np.ndarray, k: int) -> np.ndarray:
+    """For each query a distance that at least `k` rows do not exceed.
+
+    The k-th smallest of the minima of groups of rows: much cheaper than the k-th smallest
+    of all, and little larger.
+    """
+    n_rows, n_queries = distances.shape
+    n_groups = n_rows // _STRIDE
+    if n_groups < 4 * k:
+        minima = distances
+    else:
+        whole = distances[: n_groups * _STRIDE].reshape(_STRIDE, n_groups, n_queries)
+        minima = whole.min(axis=0)
+    kind = distances.dtype if distances.dtype.kind == "f" else np.int32
+    wide = np.ascontiguousarray(minima.T, dtype=kind)
+    return np.partition(wide, k - 1, axis=1)[:, k - 1].astype(distances.dtype)

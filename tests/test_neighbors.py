@@ -1,0 +1,100 @@
+"""Neighbours against a full table of float64 distances."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from labelweave.exceptions import InputError
+from labelweave.neighbors import NeighborSearch
+
+
+def nearest_by_table(X, Q, k):
+    """Sorted indices of the k nearest rows; of equal distances the first row wins."""
+    own = Q is None
+    table = cdist(X if own else Q, X)
+    if own:
+        np.fill_diagonal(table, np.inf)
+    return np.sort(np.argsort(table.round(9), axis=1, kind="stable")[:, :k], axis=1)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("engine", ["blocks", "sklearn", "faiss"])
+def test_every_engine_finds_the_nearest_rows(rng, engine):
+    if engine == "faiss":
+        pytest.importorskip("faiss")
+    X, Q = rng.normal(size=(700, 20)), rng.normal(size=(90, 20))
+    search = NeighborSearch(X, engine)
+    np.testing.assert_array_equal(search.of(Q, 7), nearest_by_table(X, Q, 7))
+    np.testing.assert_array_equal(search.among_themselves(7), nearest_by_table(X, None, 7))
+
+
+@pytest.mark.parametrize("largest", [1, 3, 60, 3000])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_counts_are_exact_and_ties_go_to_the_first_row(rng, largest, sparse):
+    # Few different rows: most distances are tied. The four sizes take the four number types.
+    X = rng.integers(0, largest + 1, size=(600, 6)) * (rng.random((600, 6)) < 0.5)
+    Q = X[rng.permutation(600)[:80]]
+    form = sp.csr_array if sparse else np.asarray
+    search = NeighborSearch(form(X.astype(np.float32)), "blocks")
+    queries = form(Q.astype(np.float32))
+    np.testing.assert_array_equal(search.of(queries, 5), nearest_by_table(X, Q, 5))
+    np.testing.assert_array_equal(search.among_themselves(5), nearest_by_table(X, None, 5))
+
+
+def test_queries_that_are_no_counts_are_not_cut_to_integers(rng):
+    X = rng.integers(0, 3, size=(300, 20)).astype(float)
+    Q = rng.normal(size=(50, 20))
+    found = NeighborSearch(sp.csr_array(X), "blocks").of(sp.csr_array(Q), 4)
+    np.testing.assert_array_equal(found, nearest_by_table(X, Q, 4))
+
+
+def test_neighbours_closer_than_float32_can_tell(rng):
+    # Around 1000 a float32 has steps of 6e-5: the differences that decide here are smaller.
+    X = np.vstack([rng.normal(size=(200, 20)), rng.normal(size=(200, 20)) + 1000])
+    X[:200] = X[0] + 1e-6 * rng.normal(size=(200, 20))
+    found = NeighborSearch(X, "blocks").among_themselves(3)
+    table = cdist(X, X)
+    np.fill_diagonal(table, np.inf)
+    expected = np.sort(np.argsort(table, axis=1)[:, :3], axis=1)
+    assert (found == expected).all(axis=1)[200:].all()
+    # float64 with norms around 1e6 keeps about 1e-10 of a squared distance: some tie.
+    assert set(found[:200].ravel()) <= set(range(200))
+
+
+@pytest.mark.parametrize("engine", ["blocks", "sklearn", "faiss"])
+def test_a_row_is_not_its_own_neighbour_but_its_duplicates_are(engine):
+    if engine == "faiss":
+        pytest.importorskip("faiss")
+    X = np.repeat([[0.0], [1.0]], 4, axis=0)
+    found = NeighborSearch(X, engine).among_themselves(3)
+    for row, neighbours in enumerate(found):
+        expected = set(range(4) if row < 4 else range(4, 8)) - {row}
+        assert set(neighbours) == expected
+
+
+def test_several_blocks_and_threads_give_the_same(rng, monkeypatch):
+    X = rng.normal(size=(500, 30))
+    whole = NeighborSearch(X, "blocks").among_themselves(5)
+    monkeypatch.setattr("labelweave.neighbors._BLOCK_BYTES", 500 * 4 * 37)
+    np.testing.assert_array_equal(NeighborSearch(X, "blocks", 2).among_themselves(5), whole)
+
+
+def test_no_query_gives_no_neighbour(rng):
+    X = rng.normal(size=(30, 20))
+    assert NeighborSearch(X, "blocks").of(X[:0], 3).shape == (0, 3)
+
+
+def test_faiss_refuses_sparse_features(rng):
+    pytest.importorskip("faiss")
+    with pytest.raises(InputError, match="dense features only"):
+        NeighborSearch(sp.csr_array(rng.random((5, 3))), "faiss")
+
+
+def test_an_unknown_engine_is_named():
+    with pytest.raises(InputError, match=r"'annoy'.*blocks, sklearn, faiss"):
+        NeighborSearch(np.eye(3), "annoy")
