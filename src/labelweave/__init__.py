@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "Dataset": "labelweave.data",
     "LabelMatrix": "labelweave.labels",
+    "TextClassifier": "labelweave.text",
     "as_labels": "labelweave.labels",
     "evaluate": "labelweave.metrics",
     "list_datasets": "labelweave.data",

@@ -11,6 +11,8 @@ A model folder holds
 ``*.skops``            scikit-learn estimators, of trusted types only
 ``README.md``          the model card, yours to edit (`load` does not read it)
 ``metrics.json``       scores, where `save` was given some (`load` does not read it)
+``training.json``      which data and protocol the command line used (`load` does not read it)
+``rows-seen.npy``      a number for each row it trained on (`load` does not read it)
 a folder               a labelweave model inside the model, written in the same way
 =====================  ======================================================================
 

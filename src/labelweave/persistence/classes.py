@@ -1,4 +1,4 @@
-"""Which classes a model folder may name: those of the registry, and no others."""
+"""Which classes a model folder may name: those of the registry and our wrappers, no others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from labelweave.registry import Method, get_class, list_methods
 
 __all__ = ["build", "method_of"]
 
+# Estimators around a method: they are saved and loaded like one, but are none themselves.
+_WRAPPERS = (
+    Method(
+        id="text",
+        room="wrapper",
+        module="labelweave.text",
+        class_name="TextClassifier",
+        summary="TF-IDF weights of texts before any classifier",
+    ),
+)
+
 
 def method_of(model: Any) -> Method | None:
     """The registered method that `model` is an estimator of, or None.
@@ -21,7 +32,7 @@ def method_of(model: Any) -> Method | None:
     if not isinstance(model, BaseEstimator):
         return None
     cls = type(model)
-    for method in list_methods():
+    for method in (*list_methods(), *_WRAPPERS):
         if method.class_name != cls.__name__:
             continue
         in_place = method.module == cls.__module__
@@ -34,7 +45,8 @@ def method_of(model: Any) -> Method | None:
 def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:
     """An unfitted estimator of a method that a folder names."""
     try:
-        cls = get_class(id)
+        wrapper = next((wrapper for wrapper in _WRAPPERS if wrapper.id == id), None)
+        cls = get_class(id) if wrapper is None else wrapper.load()
     except InputError as error:
         raise ModelFolderError(
             f"{folder} holds a model of the method {id!r}, which is not installed here"

@@ -20,7 +20,7 @@ SCHEMA = 1
 # From the config of schema n to that of n + 1; the files stay as they were written.
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 # Not read by `load`, so people may change them.
-EDITABLE_FILES = ("README.md", "metrics.json")
+EDITABLE_FILES = ("README.md", "metrics.json", "training.json", "rows-seen.npy")
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _LARGEST_JSON = 1 << 30

@@ -22,6 +22,7 @@ from labelweave.persistence.decoding import ValueReader
 from labelweave.persistence.encoding import Place, ValueWriter
 from labelweave.persistence.folder import existing_folder, replaced_folder
 from labelweave.persistence.manifest import (
+    EDITABLE_FILES,
     read_config,
     read_json,
     verify_files,
@@ -46,6 +47,7 @@ def save(
     *,
     scores: Mapping[str, float] | None = None,
     data: Mapping[str, Any] | None = None,
+    extra_files: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write a fitted model to a folder, in one step.
 
@@ -59,6 +61,9 @@ def save(
         Scores to put on the model card and into ``metrics.json``.
     data : mapping, optional
         Facts about the training data (``Dataset.summary()``) for the model card.
+    extra_files : mapping of file name to content, optional
+        Files that belong to the model but are not read by `load`: ``metrics.json`` (instead of
+        the plain scores), ``training.json``, ``rows-seen.npy``.
 
     Examples
     --------
@@ -80,10 +85,15 @@ def save(
     check_is_fitted(model)
     facts = _plain(data, "data")
     figures = _plain(scores, "scores")
+    for name in extra_files or {}:
+        if name not in EDITABLE_FILES:
+            raise InputError(f"a model folder has no extra file {name!r}")
     with replaced_folder(path) as folder:
         _write_model(model, folder, data=facts, scores=figures)
         if figures:
             write_json(folder / "metrics.json", figures)
+        for name, content in (extra_files or {}).items():
+            (folder / name).write_bytes(content)
 
 
 def load(path: str | PathLike[str]) -> Any:
