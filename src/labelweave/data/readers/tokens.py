@@ -1,0 +1,160 @@
+"""Numbers between separators, for a whole block of lines at once.
+
+All sparse text formats (ARFF, svmlight, Extreme Classification) are numbers with a few
+single-character separators. :func:`scan_numbers` turns a block of such lines into arrays
+without a Python loop: which number, which separator follows it, in which row. It answers
+only for blocks it understands completely; everything else (quotes, comments, words,
+mistakes) is left to the slower code of each format, which also finds the line to blame.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Numbers", "collapse_spaces", "scan_numbers"]
+
+_DIGIT, _SEPARATOR, _REAL, _OTHER = 0, 1, 2, 3
+
+# Keeps the last k of eight bytes (little-endian: the last bytes are the high ones).
+_LAST_BYTES = np.array(
+    [0] + [(2**64 - 1) ^ (2 ** (8 * (8 - k)) - 1) for k in range(1, 9)], dtype=np.uint64
+)
+
+
+@dataclass
+class Numbers:
+    """The numbers of a block of lines.
+
+    Attributes
+    ----------
+    values : int64 or float64 ndarray
+        Every number of the block.
+    after : uint8 ndarray
+        The separator that follows each number.
+    before : uint8 ndarray
+        The separator that precedes each number.
+    rows : int64 ndarray
+        The row (line) of each number, from 0.
+    n_rows : int
+    lone : uint8 ndarray of shape (n, 2)
+        Separators with no number in front of them: the one before and the separator itself.
+    """
+
+    values: np.ndarray
+    after: np.ndarray
+    before: np.ndarray
+    rows: np.ndarray
+    n_rows: int
+    lone: np.ndarray
+
+
+def scan_numbers(block: bytes, separators: bytes, *, missing: bool = False) -> Numbers | None:
+    r"""Numbers of a block of lines, or None if it holds anything but numbers and separators.
+
+    Parameters
+    ----------
+    block : bytes
+        Lines, each ended by a line feed.
+    separators : bytes
+        Single-byte separators, the line feed among them.
+    missing : bool
+        Whether a question mark stands for NaN.
+
+    Examples
+    --------
+    >>> found = scan_numbers(b"3:1 7:0.5\n2:4\n", b": \n")
+    >>> found.values.tolist(), found.after.tobytes(), found.rows.tolist()
+    ([3.0, 1.0, 7.0, 0.5, 2.0, 4.0], b': :\n:\n', [0, 0, 0, 0, 1, 1])
+    >>> scan_numbers(b"3:one\n", b": \n") is None
+    True
+    """
+    kinds = np.frombuffer(block.translate(_kind_table(separators, missing)), dtype=np.uint8)
+    worst = int(kinds.max(initial=_DIGIT))
+    if worst == _OTHER:
+        return None
+    text = np.frombuffer(block, dtype=np.uint8)
+    places = np.flatnonzero(kinds == _SEPARATOR)
+    signs = text[places]
+    previous = np.empty_like(signs)
+    previous[:1] = 10
+    previous[1:] = signs[:-1]
+    lengths = np.diff(places, prepend=-1) - 1
+    filled = lengths > 0
+    ends_line = signs == 10
+    rows = np.cumsum(ends_line) - ends_line
+    values = _values(block, places[filled], lengths[filled], separators, worst == _REAL)
+    if values is None:
+        return None
+    empty = ~filled
+    return Numbers(
+        values=values,
+        after=signs[filled],
+        before=previous[filled],
+        rows=rows[filled],
+        n_rows=int(ends_line.sum()),
+        lone=np.column_stack([previous[empty], signs[empty]]),
+    )
+
+
+def _kind_table(separators: bytes, missing: bool) -> bytes:
+    table = bytearray([_OTHER]) * 256
+    for byte in b"0123456789":
+        table[byte] = _DIGIT
+    for byte in b".+-eE?" if missing else b".+-eE":
+        table[byte] = _REAL
+    for byte in separators:
+        table[byte] = _SEPARATOR
+    return bytes(table)
+
+
+def _values(
+    block: bytes, ends: np.ndarray, lengths: np.ndarray, separators: bytes, real: bool
+) -> np.ndarray | None:
+    if not real and lengths.max(initial=0) <= 8:
+        return _short_integers(block, ends, lengths)
+    text = block.translate(bytes.maketrans(separators, b" " * len(separators)))
+    if b"?" in text:
+        text = text.replace(b"?", b"nan")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            values = np.fromstring(text, sep=" ", dtype=np.float64)
+    except (DeprecationWarning, ValueError):
+        return None
+    # Two numbers run together ("1-2") would be counted twice.
+    return values if len(values) == len(ends) else None
+
+
+def _short_integers(block: bytes, ends: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Up to eight digits each, by arithmetic on the eight bytes that end at the number."""
+    padded = b"\0" * 8 + block
+    words = np.ndarray((len(block) + 1,), dtype="<u8", buffer=padded, strides=(1,))[ends]
+    words &= _LAST_BYTES[lengths]
+    words &= np.uint64(0x0F0F0F0F0F0F0F0F)
+    # Neighbouring digits become pairs, pairs fours, fours the whole number.
+    words = (words * np.uint64(10) + (words >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+    words = (words * np.uint64(100) + (words >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
+    words = (words * np.uint64(10000) + (words >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
+    return words.astype(np.int64)
+
+
+def collapse_spaces(block: bytes, *, tight: bytes) -> bytes:
+    r"""The block with single blanks only, and none around the bytes of `tight`.
+
+    >>> collapse_spaces(b"{ 1  2 , 3\t4 }\r\n", tight=b"{,}\n")
+    b'{1 2,3 4}\n'
+    """
+    if b"\t" in block or b"\r" in block:
+        block = block.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in block:
+        block = block.replace(b"  ", b" ")
+    for byte in tight:
+        sign = bytes([byte])
+        if b" " + sign in block:
+            block = block.replace(b" " + sign, sign)
+        if sign + b" " in block:
+            block = block.replace(sign + b" ", sign)
+    return block
