@@ -54,7 +54,7 @@ class NeighborSearch:
     >>> search.among_themselves(1).ravel()
     array([1, 0, 3, 2])
     >>> search.of(np.array([[4.0]]), 2)
-    array([[1, 2]])
+    array([[2, 3]])
     """
 
     def __init__(self, X: Any, engine: str = "auto", n_jobs: int | None = None) -> None:
