@@ -17,7 +17,7 @@ from labelweave.data.readers.base import (
     Piece,
     Reader,
     choose_columns,
-    find_column,
+    find_columns,
     join_pieces,
     make_dataset,
 )
@@ -189,9 +189,9 @@ def _roles(
     path: Path,
 ) -> Roles:
     names = header.names
-    dropped = {find_column(name, names, path) for name in drop}
-    row_id = None if id_column is None else find_column(id_column, names, path)
-    text = None if text_column is None else find_column(text_column, names, path)
+    dropped = set(find_columns(drop, names, path))
+    row_id = None if id_column is None else find_columns([id_column], names, path)[0]
+    text = None if text_column is None else find_columns([text_column], names, path)[0]
     left = set(range(len(names))) - dropped - set(label_columns) - {row_id}
     if text is None and len(left) == 1 and header.attributes[min(left)].kind == "string":
         text = min(left)

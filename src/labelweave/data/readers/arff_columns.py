@@ -11,7 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.data.readers.arff_header import Attribute
-from labelweave.data.readers.arff_rows import DenseRows, SparseRows, nominal_codes
+from labelweave.data.readers.arff_rows import (
+    ZERO_ONE_WORDS,
+    DenseRows,
+    SparseRows,
+    nominal_codes,
+)
 from labelweave.data.readers.base import MAX_DENSE_LABELS, Piece, feature_dtype
 from labelweave.exceptions import DataFileError
 
@@ -67,7 +72,7 @@ class ArffColumns:
                 self._check_label(attribute)
             elif j not in others and roles.text is None:
                 self._add_feature(j, attribute)
-        codes = [nominal_codes(a) if a.kind == "nominal" else {} for a in attributes]
+        codes = [nominal_codes(attribute.values) for attribute in attributes]
         first = np.array([next(iter(code.values()), 0.0) for code in codes])
         used = (self._target >= 0) | (self._label_target >= 0)
         self._filled = np.flatnonzero(used & ((first != 0) | self._one_hot))
@@ -75,8 +80,8 @@ class ArffColumns:
         self._n_filled = 0
 
     def _check_label(self, attribute: Attribute) -> None:
-        codes = nominal_codes(attribute)
-        by_position = any(value.lower() not in _LABEL_WORDS for value in codes)
+        codes = nominal_codes(attribute.values)
+        by_position = any(value.lower() not in ZERO_ONE_WORDS for value in codes)
         if attribute.kind not in ("numeric", "nominal") or len(codes) > 2 or by_position:
             values = ", ".join(attribute.values[:5])
             raise DataFileError(
@@ -93,13 +98,13 @@ class ArffColumns:
                 path=self.path,
             )
         self._target[j] = len(self.feature_names)
-        codes = nominal_codes(attribute)
+        codes = nominal_codes(attribute.values)
         if len(codes) > 2 and not self.one_hot:
             self.feature_names.append(attribute.name)
         elif len(codes) > 2:
             self._one_hot[j] = True
             self.feature_names.extend(f"{attribute.name}={value}" for value in codes)
-        elif any(value.lower() not in _LABEL_WORDS for value in codes):
+        elif any(value.lower() not in ZERO_ONE_WORDS for value in codes):
             self.feature_names.append(f"{attribute.name}={list(codes)[-1]}")
         else:
             self.feature_names.append(attribute.name)
@@ -225,12 +230,9 @@ class ArffColumns:
             values[np.repeat(np.arange(len(rows.counts)), rows.counts)[mine]] = rows.values[mine]
         attribute = self.attributes[j]
         if attribute.kind == "nominal":
-            names = {code: value for value, code in nominal_codes(attribute).items()}
+            names = {code: value for value, code in nominal_codes(attribute.values).items()}
             return [names.get(value, "") for value in values.tolist()]
         return [int(v) if v.is_integer() else v for v in values.tolist()]
-
-
-_LABEL_WORDS = frozenset(("0", "1", "no", "yes", "false", "true", "n", "y", "f", "t"))
 
 
 def _csr(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from os import PathLike
 from typing import BinaryIO
 
@@ -146,36 +147,37 @@ def _quoted_values(text: str) -> Iterator[str]:
 
 
 def _attribute(text: str, path: str | PathLike[str], number: int) -> Attribute:
-    def bad(what: str) -> DataFileError:
-        return DataFileError(what, path=path, line=number)
+    try:
+        found = _NAME.match(text)
+        if found is None:
+            raise ValueError("@attribute is followed by no name")
+        quoted = found[1] if found[1] is not None else found[2]
+        name = found[3] if quoted is None else _unescaped(quoted)
+        return Attribute(name, *_declared_type(text[found.end() :].strip()))
+    except ValueError as error:
+        raise DataFileError(
+            f"bad @attribute {text[:40]!r}: {error}", path=path, line=number
+        ) from None
 
-    found = _NAME.match(text)
-    if found is None:
-        raise bad("@attribute is followed by no name")
-    name = next(part for part in found.groups() if part is not None)
-    name = name if found[3] is not None else _unescaped(name)
-    kind = text[found.end() :].strip()
-    if kind.startswith("{"):
-        if not kind.endswith("}"):
-            raise bad(f"the values of attribute {name!r} do not end with a closing brace")
-        try:
-            values = tuple(split_values(kind[1:-1]))
-        except ValueError as error:
-            raise bad(f"attribute {name!r}: {error}") from None
+
+@lru_cache(maxsize=64)  # thousands of attributes usually share a few types
+def _declared_type(text: str) -> tuple[str, tuple[str, ...], str]:
+    """Kind, nominal values and date format of a type declaration."""
+    if text.startswith("{"):
+        if not text.endswith("}"):
+            raise ValueError("its values do not end with a closing brace")
+        values = tuple(split_values(text[1:-1]))
         if len(set(values)) < len(values):
-            raise bad(f"attribute {name!r} declares a value twice")
-        return Attribute(name, "nominal", values)
-    word, _, rest = kind.partition(" ")
+            raise ValueError("it declares a value twice")
+        return "nominal", values, ""
+    word, _, rest = text.partition(" ")
     word = word.lower()
     if word.partition("[")[0] in ("numeric", "real", "integer"):
-        return Attribute(name, "numeric")
+        return "numeric", (), ""
     if word == "string":
-        return Attribute(name, "string")
+        return "string", (), ""
     if word == "date":
-        return Attribute(name, "date", date_format=_unquoted(rest.strip()))
+        return "date", (), _unquoted(rest.strip())
     if word == "relational":
-        raise bad(f"attribute {name!r} is relational, which labelweave does not read")
-    raise bad(
-        f"attribute {name!r} has the type {kind[:40]!r}: expected numeric, string, date or "
-        "{values}"
-    )
+        raise ValueError("relational attributes cannot be read")
+    raise ValueError("its type is none of numeric, string, date and {values}")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from os import PathLike
 
 import numpy as np
@@ -20,7 +21,7 @@ from labelweave.data.readers.arff_header import Attribute, decode_arff, split_va
 from labelweave.data.readers.tokens import collapse_spaces, scan_numbers
 from labelweave.exceptions import DataFileError
 
-__all__ = ["DenseRows", "RowParser", "SparseRows", "nominal_codes"]
+__all__ = ["DenseRows", "RowParser", "SparseRows", "ZERO_ONE_WORDS", "nominal_codes"]
 
 
 @dataclass
@@ -44,19 +45,26 @@ class SparseRows:
     texts: dict[int, list[str]] = field(default_factory=dict)
 
 
-_WORDS = {"0": 0, "no": 0, "false": 0, "n": 0, "f": 0, "1": 1, "yes": 1, "true": 1, "y": 1, "t": 1}
+ZERO_ONE_WORDS = {
+    "0": 0, "no": 0, "false": 0, "n": 0, "f": 0,
+    "1": 1, "yes": 1, "true": 1, "y": 1, "t": 1,
+}  # fmt: skip
 
 
-def nominal_codes(attribute: Attribute) -> dict[str, float]:
+@lru_cache(maxsize=1024)
+def nominal_codes(values: tuple[str, ...]) -> Mapping[str, float]:
     """The number that stands for each value of a nominal attribute.
 
     0 and 1 (also no/yes and false/true) mean what they say, in whatever order they are
     declared. Otherwise the code is the position in the declaration.
+
+    >>> dict(nominal_codes(("yes", "no"))), dict(nominal_codes(("red", "blue")))
+    ({'yes': 1.0, 'no': 0.0}, {'red': 0.0, 'blue': 1.0})
     """
-    words = {value: _WORDS.get(value.lower()) for value in attribute.values}
+    words = {value: ZERO_ONE_WORDS.get(value.lower()) for value in values}
     if len(words) <= 2 and None not in words.values() and len(set(words.values())) == len(words):
         return {value: float(code) for value, code in words.items() if code is not None}
-    return {value: float(position) for position, value in enumerate(attribute.values)}
+    return {value: float(position) for position, value in enumerate(values)}
 
 
 class RowParser:
@@ -71,7 +79,7 @@ class RowParser:
         self.sparse: bool | None = None
         self.n_attributes = len(attributes)
         self._codes = [
-            nominal_codes(attribute) if attribute.kind == "nominal" else None
+            nominal_codes(attribute.values) if attribute.kind == "nominal" else None
             for attribute in attributes
         ]
         # Attributes whose plain numbers must be 0 or 1; None if words must be understood.
@@ -100,7 +108,10 @@ class RowParser:
             self.sparse = start[1] == b"{"
         quick: DenseRows | SparseRows | None = None
         if self._zero_one is not None:
-            quick = self._quick_sparse(block) if self.sparse else self._quick_dense(block)
+            attempt = self._quick_sparse if self.sparse else self._quick_dense
+            quick = attempt(block)
+            if quick is None:
+                quick = attempt(_without_blanks(block))
         if quick is not None:
             return quick
         return (self._careful_sparse if self.sparse else self._careful_dense)(block, first_line)
@@ -108,28 +119,23 @@ class RowParser:
     # -- the quick way -----------------------------------------------------------------
 
     def _quick_sparse(self, block: bytes) -> SparseRows | None:
-        block = _without_blank_lines(collapse_spaces(block, tight=b"{,}\n"))
-        n_rows = block.count(b"\n")
-        if n_rows == 0 or not (
-            block.startswith(b"{")
-            and n_rows == block.count(b"{") == block.count(b"}") == block.count(b"}\n")
-            and n_rows - 1 == block.count(b"\n{")
-        ):
+        found = scan_numbers(block, b" ,{}\n", missing=True)
+        if found is None or len(found.values) % 2:
             return None
-        found = scan_numbers(block.translate(None, b"{}"), b" ,\n", missing=True)
-        if found is None or len(found.values) % 2 or (found.lone != ord("\n")).any():
-            return None
-        between = found.after[1::2]
+        # A row is "{", pairs "index value" between commas, "}", line feed; this says it all:
+        first, second = found.before[0::2], found.after[1::2]
+        before, sign = found.lone.T
         if not (
-            (found.after[0::2] == ord(" ")).all()
-            and ((between == ord(",")) | (between == ord("\n"))).all()
+            ((first == ord("{")) | (first == ord(","))).all()
+            and (found.after[0::2] == ord(" ")).all()
+            and ((second == ord(",")) | (second == ord("}"))).all()
+            and (before == _LONE_BEFORE[sign]).all()
         ):
             return None
         columns, values, rows = found.values[0::2], found.values[1::2], found.rows[1::2]
-        inside = (columns >= 0) & (columns < self.n_attributes)
-        if not inside.all():
+        if not ((columns >= 0) & (columns < self.n_attributes)).all():
             return None
-        whole = columns.astype(np.int32)
+        whole = columns.astype(np.int32, copy=False)
         rising = (np.diff(whole) > 0) | (np.diff(rows) > 0)
         if (whole != columns).any() or not rising.all():
             return None
@@ -139,7 +145,6 @@ class RowParser:
         return SparseRows(np.bincount(rows, minlength=found.n_rows), whole, values)
 
     def _quick_dense(self, block: bytes) -> DenseRows | None:
-        block = _without_blank_lines(collapse_spaces(block, tight=b",\n"))
         found = scan_numbers(block, b",\n", missing=True)
         if found is None or len(found.lone) or len(found.values) == 0:
             return None
@@ -262,7 +267,15 @@ def _all_zero_one(values: np.ndarray) -> bool:
     return bool(((values == 0) | (values == 1) | np.isnan(values)).all())
 
 
-def _without_blank_lines(block: bytes) -> bytes:
+# What must stand before a separator that follows no number: "{" a line feed, "}" a "{"
+# (an empty row), a line feed a "}"; no other separator may stand alone.
+_LONE_BEFORE = np.zeros(256, dtype=np.uint8)
+_LONE_BEFORE[[ord("{"), ord("}"), ord("\n")]] = ord("\n"), ord("{"), ord("}")
+
+
+def _without_blanks(block: bytes) -> bytes:
+    """The block without blank lines and needless blanks."""
+    block = collapse_spaces(block, tight=b"{,}\n")
     while b"\n\n" in block:
         block = block.replace(b"\n\n", b"\n")
     return block.removeprefix(b"\n")

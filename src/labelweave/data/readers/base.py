@@ -189,19 +189,24 @@ def choose_columns(wanted: Any, names: Sequence[str], path: FilePath) -> list[in
         raise InputError(
             f"labels= is a number of columns, a pattern or a list of names, not {wanted!r}"
         )
-    return [find_column(name, names, path) for name in wanted]
+    return find_columns(wanted, names, path)
 
 
-def find_column(name: str, names: Sequence[str], path: FilePath) -> int:
-    """Position of the one column of this name."""
-    count = names.count(name)
-    if count == 1:
-        return names.index(name)
-    if count:
-        raise DataFileError(f"{count} columns are named {name!r}: which is meant?", path=path)
-    shown = ", ".join(repr(other) for other in names[:6])
-    more = ", ..." if len(names) > 6 else ""
-    raise DataFileError(f"there is no column {name!r}; the columns are {shown}{more}", path=path)
+def find_columns(wanted: Sequence[str], names: Sequence[str], path: FilePath) -> list[int]:
+    """Positions of the columns of these names, each of which there must be once."""
+    position = {name: j for j, name in enumerate(names)}
+    for name in wanted:
+        if name not in position:
+            shown = ", ".join(repr(other) for other in names[:6])
+            more = ", ..." if len(names) > 6 else ""
+            raise DataFileError(
+                f"there is no column {name!r}; the columns are {shown}{more}", path=path
+            )
+    if len(position) < len(names):
+        for name in wanted:
+            if names.count(name) > 1:
+                raise DataFileError(f"more than one column is named {name!r}", path=path)
+    return [position[name] for name in wanted]
 
 
 def feature_dtype(values: np.ndarray) -> type[np.floating]:

@@ -18,10 +18,15 @@ __all__ = ["Numbers", "collapse_spaces", "scan_numbers"]
 
 _DIGIT, _SEPARATOR, _REAL, _OTHER = 0, 1, 2, 3
 
-# Keeps the last k of eight bytes (little-endian: the last bytes are the high ones).
-_LAST_BYTES = np.array(
-    [0] + [(2**64 - 1) ^ (2 ** (8 * (8 - k)) - 1) for k in range(1, 9)], dtype=np.uint64
-)
+
+def _masks(size: int, dtype: type[np.unsignedinteger]) -> np.ndarray:
+    """For k = 0 to `size`, what keeps the last k bytes of a little-endian word."""
+    full = 2 ** (8 * size) - 1
+    return np.array([full ^ (full >> (8 * k)) for k in range(size + 1)], dtype=dtype)
+
+
+_LAST_BYTES_4 = _masks(4, np.uint32)
+_LAST_BYTES_8 = _masks(8, np.uint64)
 
 
 @dataclass
@@ -30,7 +35,7 @@ class Numbers:
 
     Attributes
     ----------
-    values : int64 or float64 ndarray
+    values : int32 or float64 ndarray
         Every number of the block.
     after : uint8 ndarray
         The separator that follows each number.
@@ -129,16 +134,29 @@ def _values(
 
 
 def _short_integers(block: bytes, ends: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Up to eight digits each, by arithmetic on the eight bytes that end at the number."""
-    padded = b"\0" * 8 + block
-    words = np.ndarray((len(block) + 1,), dtype="<u8", buffer=padded, strides=(1,))[ends]
-    words &= _LAST_BYTES[lengths]
+    """Up to eight digits each, by arithmetic on the eight bytes that end at the number.
+
+    Neighbouring digits become pairs, pairs fours, and fours the whole number.
+    """
+    if lengths.max(initial=0) <= 4:
+        small = _bytes_before(block, ends, "<u4") & _LAST_BYTES_4[lengths]
+        small &= np.uint32(0x0F0F0F0F)
+        small = (small * np.uint32(10) + (small >> np.uint32(8))) & np.uint32(0x00FF00FF)
+        small = (small * np.uint32(100) + (small >> np.uint32(16))) & np.uint32(0xFFFF)
+        return small.astype(np.int32)
+    words = _bytes_before(block, ends, "<u8") & _LAST_BYTES_8[lengths]
     words &= np.uint64(0x0F0F0F0F0F0F0F0F)
-    # Neighbouring digits become pairs, pairs fours, fours the whole number.
     words = (words * np.uint64(10) + (words >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
     words = (words * np.uint64(100) + (words >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
     words = (words * np.uint64(10000) + (words >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
-    return words.astype(np.int64)
+    return words.astype(np.int32)
+
+
+def _bytes_before(block: bytes, ends: np.ndarray, dtype: str) -> np.ndarray:
+    """The bytes just before each place, as one number each."""
+    size = np.dtype(dtype).itemsize
+    padded = b"\0" * size + block
+    return np.ndarray((len(block) + 1,), dtype=dtype, buffer=padded, strides=(1,))[ends]
 
 
 def collapse_spaces(block: bytes, *, tight: bytes) -> bytes:
