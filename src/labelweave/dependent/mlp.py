@@ -1,0 +1,90 @@
+"""A multi-layer perceptron with one output a label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import nn
+
+from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
+from labelweave.nn.estimator import NeuralClassifier
+from labelweave.nn.losses import LOSSES
+from labelweave.registry import register
+
+__all__ = ["MLP"]
+
+
+@register("mlp", summary="multi-layer perceptron with binary cross-entropy, ASL or another loss")
+class MLP(NeuralClassifier):
+    """Multi-layer perceptron: hidden layers shared by all labels, one logit a label.
+
+    Parameters
+    ----------
+    hidden : sequence of int, default=(256, 512, 256)
+        Widths of the hidden layers; without any it is logistic regression.
+    dropout : float, default=0.2
+        After each hidden layer.
+    activation : str, default="relu"
+        A key of :data:`labelweave.nn.encoders.ACTIVATIONS`.
+    norm : {"batch", "layer"} or None, default=None
+        Normalisation in each hidden layer.
+    loss : str or callable, default="bce"
+        A key of :data:`labelweave.nn.losses.LOSSES` ("bce", "asl", "focal", ...) or a
+        function of (logits, targets) in which NaN targets take no part.
+    loss_params : dict, optional
+        Parameters of the loss, such as ``{"gamma_neg": 2}``.
+    **training
+        The parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> model = MLP(hidden=(32,), loss="asl", epochs=20, random_state=0).fit(X, Y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 5)
+    >>> list(model.history_.columns)
+    ['epoch', 'loss', 'asl', 'val_map', 'lr', 'seconds']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NeuralClassifier._parameter_constraints,
+        "hidden": [list, tuple],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "norm": [StrOptions(set(NORMS)), None],
+        "loss": [StrOptions(set(LOSSES)), callable],
+        "loss_params": [dict, None],
+    }
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (256, 512, 256),
+        *,
+        dropout: float = 0.2,
+        activation: str = "relu",
+        norm: str | None = None,
+        loss: str | Callable[..., Any] = "bce",
+        loss_params: Mapping[str, Any] | None = None,
+        **training: Any,
+    ) -> None:
+        super().__init__(**training)
+        self.hidden = hidden
+        self.dropout = dropout
+        self.activation = activation
+        self.norm = norm
+        self.loss = loss
+        self.loss_params = loss_params
+
+    def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
+        encoder = MLPEncoder(
+            n_features,
+            self.hidden,
+            dropout=self.dropout,
+            activation=self.activation,
+            norm=self.norm,
+        )
+        return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))

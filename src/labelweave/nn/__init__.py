@@ -1,0 +1,1 @@
+"""Neural parts: encoders, losses, and the one training loop that every neural method uses."""

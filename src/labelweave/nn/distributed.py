@@ -1,0 +1,177 @@
+"""Where a run computes: this process in plain torch, or Lightning Fabric.
+
+Fabric is imported only for more than one process (under `torchrun` or `fabric run`), another
+precision, or an accelerator. Each process takes its share of every global batch, and the
+gradients are averaged so that the result is that of one process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from labelweave.exceptions import InputError, require
+from labelweave.nn.batches import Batch
+from labelweave.nn.shares import gather_rows, held_share
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task
+
+__all__ = ["Engine", "FabricEngine", "find_device", "make_engine"]
+
+FULL_PRECISION = "32-true"
+
+
+class Engine:
+    """One process, plain torch."""
+
+    rank = 0
+    world = 1
+    device = torch.device("cpu")
+
+    def setup(self, task: Task, plans: Sequence[OptimizerPlan]) -> None:
+        """Make the task ready for training here."""
+        self.task = task
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        """The task's loss terms on this process's rows."""
+        return self.task.losses(batch, info)
+
+    def backward(self, total: Tensor, batch: Batch) -> None:
+        """Gradients of the mean over the rows of the whole batch."""
+        total.backward()
+
+    def step(self, plan: OptimizerPlan, clip_norm: float | None) -> None:
+        """Clip the gradients of one optimiser, if asked, and let it step."""
+        if clip_norm is not None:
+            parameters = [p for group in plan.optimizer.param_groups for p in group["params"]]
+            torch.nn.utils.clip_grad_norm_(parameters, clip_norm)
+        plan.optimizer.step()
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """Element-wise sum over the processes."""
+        return list(values)
+
+    def gather(self, batch: Batch, rows: Tensor) -> Tensor:
+        """The rows of the whole batch, from the share of each process."""
+        return rows
+
+    def barrier(self) -> None:
+        """Wait until every process has come here."""
+
+    def precision_state(self) -> dict[str, Any]:
+        """What the precision keeps between steps (the scale of a gradient scaler)."""
+        return {}
+
+    def load_precision_state(self, state: dict[str, Any]) -> None:
+        """Put back what :meth:`precision_state` gave."""
+
+
+class FabricEngine(Engine):
+    """Several processes, another precision or an accelerator, through Lightning Fabric."""
+
+    def __init__(self, device: torch.device, precision: str) -> None:
+        fabric = require("lightning_fabric", "distributed")
+        strategies = require("lightning_fabric.strategies", "distributed")
+        self.world = _world_size()
+        local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        strategy: Any = "auto"
+        if self.world > 1:
+            # Buffers run in step on all processes, as their random numbers do; a method may
+            # leave some parameters out of a step.
+            strategy = strategies.DDPStrategy(find_unused_parameters=True, broadcast_buffers=False)
+        one_of_many = device.type != "cpu" and device.index is not None and self.world == 1
+        self.fabric = fabric.Fabric(
+            accelerator=device.type,
+            devices=[device.index] if one_of_many else local,
+            num_nodes=self.world // local,
+            strategy=strategy,
+            precision=precision,
+        )
+        self.fabric.launch()
+        self.rank = self.fabric.global_rank
+        self.device = self.fabric.device
+
+    def setup(self, task: Task, plans: Sequence[OptimizerPlan]) -> None:
+        super().setup(task, plans)
+        self.wrapped, *optimizers = self.fabric.setup(task, *(plan.optimizer for plan in plans))
+        self.wrapped.mark_forward_method("losses")
+        self.optimizers = {
+            id(plan): optimizer for plan, optimizer in zip(plans, optimizers, strict=True)
+        }
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        with held_share(batch.share):
+            return self.wrapped.losses(batch, info)
+
+    def backward(self, total: Tensor, batch: Batch) -> None:
+        if batch.share is not None:
+            # The processes' gradients are averaged; weighted like this, the average is the
+            # mean over all rows even where the shares differ in size.
+            total = total * (len(batch.rows) * self.world / batch.share.total)
+        with held_share(batch.share):
+            self.fabric.backward(total)
+
+    def step(self, plan: OptimizerPlan, clip_norm: float | None) -> None:
+        optimizer = self.optimizers[id(plan)]
+        if clip_norm is not None:
+            self.fabric.clip_gradients(self.wrapped, optimizer, max_norm=clip_norm)
+        optimizer.step()
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        together = torch.tensor(values, dtype=torch.float64)
+        if self.device.type == "mps":
+            together = together.float()  # it has no double precision
+        return self.fabric.all_reduce(together.to(self.device), reduce_op="sum").tolist()
+
+    def gather(self, batch: Batch, rows: Tensor) -> Tensor:
+        with held_share(batch.share):
+            return gather_rows(rows)
+
+    def barrier(self) -> None:
+        self.fabric.barrier()
+
+    def precision_state(self) -> dict[str, Any]:
+        return self.fabric.strategy.precision.state_dict()
+
+    def load_precision_state(self, state: dict[str, Any]) -> None:
+        self.fabric.strategy.precision.load_state_dict(state)
+
+
+def make_engine(device: str = "cpu", precision: str = FULL_PRECISION) -> Engine:
+    """The engine for a device and precision, and for the processes that were started.
+
+    >>> make_engine().world
+    1
+    """
+    where = find_device(device)
+    if _world_size() == 1 and precision == FULL_PRECISION and where.type == "cpu":
+        return Engine()
+    return FabricEngine(where, precision)
+
+
+def find_device(device: str) -> torch.device:
+    """The device of this name; "auto" is the accelerator of this machine, if it has one.
+
+    >>> find_device("cpu")
+    device(type='cpu')
+    """
+    accelerator = (
+        torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    )
+    if device == "auto":
+        return accelerator or torch.device("cpu")
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        raise InputError(f"there is no device {device!r}: say cpu, cuda, mps or auto") from None
+    if found.type != "cpu" and (accelerator is None or accelerator.type != found.type):
+        raise InputError(f"this machine has no {found.type} device: say device='cpu' or 'auto'")
+    return found
+
+
+def _world_size() -> int:
+    """How many processes `torchrun` or `fabric run` has started."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1

@@ -1,0 +1,134 @@
+"""Networks that turn features into a representation, and the layers they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from labelweave.exceptions import InputError
+from labelweave.nn.shares import current_share, draw_rows
+
+__all__ = ["ACTIVATIONS", "NORMS", "BatchNorm", "Dropout", "MLPEncoder"]
+
+
+class Dropout(nn.Module):
+    """Dropout whose mask does not depend on how many processes share the batch.
+
+    Parameters
+    ----------
+    p : float
+        Probability of setting an element to zero.
+    by_row : bool, default=True
+        Whether the first axis is the rows of the batch; False for what all rows share, such
+        as label embeddings.
+    """
+
+    def __init__(self, p: float, *, by_row: bool = True) -> None:
+        super().__init__()
+        self.p = p
+        self.by_row = by_row
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        if current_share() is None or not self.by_row:
+            return nn.functional.dropout(x, self.p)
+        keep = 1 - self.p
+        return x * draw_rows(x, lambda mask: mask.bernoulli_(keep).div_(keep))
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """Batch normalisation over the rows of all processes; a lone row passes by the averages."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        share = current_share()
+        rows = len(x) if share is None else share.total
+        if not self.training or rows == 1:
+            return nn.functional.batch_norm(
+                x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+            )
+        if share is None:
+            return super().forward(x)
+        from torch.distributed.nn.functional import all_reduce
+
+        mean = all_reduce(x.sum(dim=0)) / rows
+        variance = all_reduce(((x - mean) ** 2).sum(dim=0)) / rows
+        with torch.no_grad():
+            unbiased = variance * (rows / (rows - 1))
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(unbiased, self.momentum)
+            self.num_batches_tracked.add_(1)
+        return (x - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
+
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "relu": nn.ReLU,
+    "leaky-relu": nn.LeakyReLU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "elu": nn.ELU,
+    "tanh": nn.Tanh,
+}
+NORMS: dict[str, type[nn.Module]] = {"batch": BatchNorm, "layer": nn.LayerNorm}
+
+
+class MLPEncoder(nn.Sequential):
+    """Linear layers, each followed by a norm (if any), an activation and dropout.
+
+    Parameters
+    ----------
+    n_in : int
+    sizes : sequence of int
+        Width of each layer; without any the features pass as they are.
+    dropout : float, default=0.0
+    activation : str, default="relu"
+        A key of :data:`ACTIVATIONS`.
+    norm : {"batch", "layer"} or None, default=None
+    input_dropout : float, default=0.0
+        Dropout of the features themselves.
+
+    Attributes
+    ----------
+    n_out : int
+        Width of the representation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> encoder = MLPEncoder(5, (8, 4), dropout=0.1)
+    >>> encoder(torch.zeros(2, 5)).shape, encoder.n_out
+    (torch.Size([2, 4]), 4)
+    """
+
+    def __init__(
+        self,
+        n_in: int,
+        sizes: Sequence[int],
+        *,
+        dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str | None = None,
+        input_dropout: float = 0.0,
+    ) -> None:
+        if activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise InputError(f"there is no activation {activation!r}: choose one of {known}")
+        if norm is not None and norm not in NORMS:
+            raise InputError(f"there is no norm {norm!r}: choose one of {', '.join(NORMS)}")
+        layers: list[nn.Module] = [Dropout(input_dropout)] if input_dropout else []
+        width = n_in
+        for size in sizes:
+            layers.append(nn.Linear(width, size))
+            if norm is not None:
+                layers.append(NORMS[norm](size))
+            layers.append(ACTIVATIONS[activation]())
+            if dropout:
+                layers.append(Dropout(dropout))
+            width = size
+        super().__init__(*layers)
+        self.n_out = width

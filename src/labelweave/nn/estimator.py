@@ -1,0 +1,401 @@
+"""Base of the neural methods: scikit-learn's contract over the one training loop.
+
+A method writes `_build_network(n_features, n_labels)`, which maps features to logits, and
+where its objective is its own also `_build_task(network, session)`. A method that trains in
+several stages overrides `_learn` and calls `session.train` once for each.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import nn
+
+from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.nn.batches import Batches
+from labelweave.nn.callbacks import ProgressCallback
+from labelweave.nn.distributed import Engine, find_device, make_engine
+from labelweave.nn.losses import get_loss
+from labelweave.nn.randomness import forked_rng
+from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
+from labelweave.nn.task import SupervisedTask, Task
+from labelweave.nn.training import (
+    LoopSettings,
+    TrainingResult,
+    Validation,
+    predict_scores,
+    train,
+)
+from labelweave.thresholds import make_threshold
+
+__all__ = ["NeuralClassifier", "TrainingSession"]
+
+# Rows scored at a time; enough to keep the processor busy, little enough for any memory.
+_SCORING_ROWS = 1024
+
+
+class NeuralClassifier(MultiLabelClassifier):
+    """Base of the neural methods; these parameters are common to all of them.
+
+    Parameters
+    ----------
+    epochs : int, default=100
+        The most passes over the training rows.
+    batch_size : int, default=64
+    lr : float, default=1e-3
+        Learning rate of AdamW.
+    weight_decay : float, default=1e-4
+    schedule : {"constant", "cosine", "linear", "plateau"}, default="constant"
+        How the learning rate moves; see :func:`labelweave.nn.task.make_plan`.
+    clip_norm : float, optional
+        Largest norm of the gradients.
+    monitor : str, default="map"
+        Which weights are best: a metric of :mod:`labelweave.metrics` on the validation rows,
+        "val_loss", or "loss" (of the training rows). Metrics of label sets use `threshold`.
+    patience : int or None, default=10
+        Stop after so many epochs without a better value and keep the best weights; None
+        trains all epochs, keeps the last weights and holds no rows out.
+    scale : {"auto", "standard", "max-abs", "none"}, default="auto"
+        Scaling of the features; see :func:`labelweave.nn.scaling.fit_scaling`.
+    device : str, default="cpu"
+        "cpu", "cuda", "mps", or "auto" for the accelerator of this machine.
+    precision : str, default="32-true"
+        Anything that Lightning Fabric knows, such as "bf16-mixed" or "16-mixed".
+    checkpoint : path, optional
+        Folder for checkpoints. A `fit` with the same data and parameters goes on from what it
+        finds there, with the same result as if it had never stopped; it needs a
+        `random_state`.
+    checkpoint_every : float, default=30
+        Seconds between two checkpoints.
+    callbacks : sequence of Callback, optional
+        See :mod:`labelweave.nn.callbacks`.
+    verbose : int, default=0
+        1 shows a progress bar where there is a terminal.
+    threshold, validation_fraction, random_state
+        As in every estimator.
+
+    Attributes
+    ----------
+    network_ : nn.Module
+        Maps (scaled) features to one logit a label.
+    scaling_ : FeatureScaling or None
+    history_ : DataFrame
+        One row an epoch: loss, its terms, validation scores, learning rate, seconds.
+    best_epoch_ : int
+        The epoch, from 1, whose weights were kept.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "lr": [Interval(Real, 0, None, closed="neither")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "schedule": [StrOptions({"constant", "cosine", "linear", "plateau"})],
+        "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "monitor": [str],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "scale": [StrOptions(set(SCALES))],
+        "device": [str],
+        "precision": [str],
+        "checkpoint": [str, PathLike, None],
+        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
+        "callbacks": [list, tuple, None],
+        "verbose": ["verbose"],
+    }
+    # They belong to the run, not to the model: a saved model does not carry them.
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = (
+        "callbacks",
+        "checkpoint",
+        "checkpoint_every",
+        "device",
+        "precision",
+        "verbose",
+    )
+
+    def __init__(
+        self,
+        *,
+        epochs: int = 100,
+        batch_size: int = 64,
+        lr: float = 1e-3,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        clip_norm: float | None = None,
+        monitor: str = "map",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.monitor = monitor
+        self.patience = patience
+        self.scale = scale
+        self.device = device
+        self.precision = precision
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let `__init__(self, own, ..., **training)` count as if it named all parameters.
+
+        scikit-learn reads parameters from the signature; so do help() and editors.
+        """
+        super().__init_subclass__(**options)
+        init = cls.__dict__.get("__init__")
+        if init is None:
+            return
+        own = inspect.signature(init).parameters
+        kept = [p for p in own.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        if len(kept) < len(own):
+            parent = inspect.signature(super(cls, cls).__init__).parameters
+            kept += [p for name, p in parent.items() if name not in own]
+            init.__signature__ = inspect.Signature(kept)
+
+    # -- what a method writes ----------------------------------------------------------
+
+    @abstractmethod
+    def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
+        """The network that predicts; its parameters are drawn from torch's generator."""
+
+    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+        """The objective; by default `loss` with `loss_params`, and one AdamW."""
+        loss = getattr(self, "loss", "bce")
+        function = get_loss(loss, getattr(self, "loss_params", None))
+        name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own")
+        return SupervisedTask(network, function, self._plan_options(), name=name)
+
+    def _learn(self, network: nn.Module, session: TrainingSession) -> None:
+        """Train the network; called with torch's generator seeded."""
+        session.train(self._build_task(network, session))
+
+    def _plan_options(self) -> dict[str, Any]:
+        return {"lr": self.lr, "weight_decay": self.weight_decay, "schedule": self.schedule}
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def _wants_validation(self) -> bool:
+        return self.patience is not None and self.monitor != "loss"
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        engine = make_engine(self.device, self.precision)
+        for what, asked in (
+            ("checkpoint", self.checkpoint),
+            ("several processes", engine.world > 1),
+        ):
+            if asked and self.random_state is None:
+                raise InputError(f"{what} and random_state=None do not go together: set a seed")
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self.scaling_ = fit_scaling(X, self.scale)
+        session = TrainingSession(self, X, Y, validation, engine, seed)
+        with forked_rng(seed, engine.device):
+            network = self._build_network(X.shape[1], Y.n_labels)
+            self._learn(network, session)
+        self.network_ = network.to("cpu", torch.float32).eval()
+        self.history_ = session.history()
+        self.best_epoch_ = session.results[-1][1].best_epoch
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        device = find_device(self.device)
+        batches = Batches(X, batch_size=_SCORING_ROWS, scaling=self.scaling_, device=device)
+        network = self.network_.to(device).eval()
+        return predict_scores(lambda x: torch.sigmoid(network(x)), batches)
+
+    # -- persistence -------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        scaling = self.scaling_
+        return {
+            "network": dict(self.network_.state_dict()),
+            "scaling": None
+            if scaling is None
+            else {"shift": scaling.shift.numpy(), "factor": scaling.factor.numpy()},
+            "history": self.history_.to_dict("list"),
+            "best_epoch": self.best_epoch_,
+        }
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        import pandas as pd
+
+        with forked_rng(0):  # the weights drawn here are overwritten at once
+            network = self._build_network(self.n_features_in_, self.n_labels_)
+        network.load_state_dict(state["network"])
+        self.network_ = network.eval()
+        scaling = state["scaling"]
+        self.scaling_ = scaling and FeatureScaling(
+            torch.from_numpy(scaling["shift"]), torch.from_numpy(scaling["factor"])
+        )
+        self.history_ = pd.DataFrame(state["history"])
+        self.best_epoch_ = state["best_epoch"]
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        """Parameters with which tests over many tiny data sets stay quick."""
+        return {"epochs": 30, "batch_size": 16, "lr": 1e-2}
+
+
+@dataclass
+class TrainingSession:
+    """One `fit`: its data, where it computes, and the runs of the loop it has had so far."""
+
+    estimator: NeuralClassifier
+    X: Any
+    Y: LabelMatrix
+    validation: Pair | None
+    engine: Engine
+    seed: int
+    results: list[tuple[str, TrainingResult]] = field(default_factory=list)
+
+    def train(
+        self,
+        task: Task,
+        *,
+        stage: str = "training",
+        monitor: str | None = "as given",
+        **changes: Any,
+    ) -> TrainingResult:
+        """Run the loop on a task.
+
+        Parameters
+        ----------
+        task : Task
+        stage : str, default="training"
+            Name of this run in history, logs and checkpoints.
+        monitor : str or None
+            As the estimator's, where it differs in this stage; None keeps the last weights.
+        **changes
+            `epochs`, `batch_size`, `patience`, `clip_norm`, `steps_per_epoch` of this stage.
+        """
+        model = self.estimator
+        options = {
+            name: changes.pop(name, getattr(model, name, None))
+            for name in ("epochs", "batch_size", "patience", "clip_norm", "steps_per_epoch")
+        }
+        if changes:
+            raise TypeError(f"a stage has no setting {', '.join(changes)}")
+        monitor = model.monitor if monitor == "as given" else monitor
+        if options["patience"] is None and monitor == model.monitor:
+            monitor = None
+        column, greater, score = self._judge(monitor)
+        settings = LoopSettings(
+            epochs=options["epochs"],
+            monitor=column,
+            greater_is_better=greater,
+            patience=options["patience"],
+            clip_norm=options["clip_norm"],
+            checkpoint=None
+            if model.checkpoint is None
+            else Path(model.checkpoint) / f"{stage}.ckpt",
+            checkpoint_every=model.checkpoint_every,
+        )
+        batches = self._batches(
+            self.X,
+            self.Y,
+            batch_size=options["batch_size"],
+            steps_per_epoch=options["steps_per_epoch"],
+        )
+        result = train(
+            task,
+            batches,
+            settings,
+            engine=self.engine,
+            validation=self._validation(score),
+            callbacks=[*(model.callbacks or ()), *([ProgressCallback()] if model.verbose else ())],
+            stage=stage,
+            identity=self._identity(options) if model.checkpoint is not None else None,
+        )
+        self.results.append((stage, result))
+        return result
+
+    def history(self) -> Any:
+        """All epochs of all runs; with several runs a column says which."""
+        import pandas as pd
+
+        frames = [pd.DataFrame(result.history) for _, result in self.results]
+        if len(frames) > 1:
+            for frame, (stage, _) in zip(frames, self.results, strict=True):
+                frame.insert(0, "stage", stage)
+        history = pd.concat(frames, ignore_index=True)
+        return history.astype({"epoch": int})
+
+    def _batches(self, X: Any, Y: LabelMatrix, *, batch_size: int, **options: Any) -> Batches:
+        return Batches(
+            X,
+            Y,
+            batch_size=batch_size,
+            seed=self.seed,
+            scaling=self.estimator.scaling_,
+            device=self.engine.device,
+            rank=self.engine.rank,
+            world=self.engine.world,
+            **options,
+        )
+
+    def _judge(self, monitor: str | None) -> tuple[str | None, bool, Any]:
+        """Column to watch, whether greater is better, and the metric to compute, if any."""
+        if monitor is None:
+            return None, True, None
+        if monitor in ("loss", "val_loss"):
+            return monitor, False, None
+        from labelweave.metrics import get_metric
+
+        metric = get_metric(monitor)
+        return f"val_{metric.name}", metric.greater_is_better, metric
+
+    def _validation(self, metric: Any) -> Validation | None:
+        if self.validation is None:
+            return None
+        X, Y = self.validation
+
+        def score(scores: np.ndarray) -> dict[str, float]:
+            if metric is None:
+                return {}
+            if metric.needs == "score":
+                return {metric.name: metric(Y, Y_score=scores)}
+            rule = make_threshold(self.estimator.threshold)
+            if rule.needs_validation:
+                rule.fit(Y, scores)
+            return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
+
+        return Validation(self._batches(X, Y, batch_size=_SCORING_ROWS), score)
+
+    def _identity(self, options: Mapping[str, Any]) -> list[Any]:
+        model = self.estimator
+        parameters = {
+            name: value
+            for name, value in model.get_params(deep=False).items()
+            if name not in ("callbacks", "checkpoint", "checkpoint_every", "verbose")
+        }
+        validation = () if self.validation is None else self.validation
+        return [options, parameters, self.seed, self.X, self.Y, *validation]

@@ -1,0 +1,190 @@
+"""Losses of multi-label learning, as pure functions of tensors.
+
+Each takes logits and targets of shape (n, L). A target is 1, 0, or NaN for an unknown entry,
+which takes no part: its loss and its gradient are zero. Losses that are a sum over entries
+return the (n, L) matrix of entries, so that a method can select or weight them; losses that
+look at a whole row return one value a row. :func:`mean_loss` turns either into a number.
+
+>>> logits = torch.tensor([[2.0, -1.0, 0.0]])
+>>> targets = torch.tensor([[1.0, 0.0, torch.nan]])
+>>> bce(logits, targets)
+tensor([[0.1269, 0.3133, 0.0000]])
+>>> round(mean_loss(asl(logits, targets)).item(), 4)
+0.0056
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from labelweave.exceptions import InputError
+
+__all__ = [
+    "LOSSES",
+    "asl",
+    "bce",
+    "focal",
+    "get_loss",
+    "mean_loss",
+    "smoothed_bce",
+    "weighted_bce",
+    "zlpr",
+]
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+# Below this a probability has no influence, and powers of it keep finite gradients.
+_TINY = 1e-8
+
+
+def mean_loss(values: Tensor) -> Tensor:
+    """Mean over rows of a loss; entries are averaged over all labels of their row.
+
+    An unknown entry adds nothing and is still counted, so that the mean is one over rows:
+    that of a batch is the weighted mean of those of its parts.
+    """
+    return values.mean()
+
+
+def known_targets(targets: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Targets with zeros for the unknown ones, and the mask of the known (None: all are)."""
+    unknown = torch.isnan(targets)
+    if not unknown.any():
+        return targets, None
+    return targets.masked_fill(unknown, 0.0), ~unknown
+
+
+def _only_known(entries: Tensor, known: Tensor | None) -> Tensor:
+    return entries if known is None else torch.where(known, entries, 0.0)
+
+
+def bce(logits: Tensor, targets: Tensor) -> Tensor:
+    """Binary cross-entropy of each entry; its gradient is ``sigmoid(logits) - targets``."""
+    targets, known = known_targets(targets)
+    entries = F.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+    return _only_known(entries, known)
+
+
+def weighted_bce(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    pos_weight: float | Sequence[float] | Tensor = 1.0,
+    neg_weight: float | Sequence[float] | Tensor = 1.0,
+) -> Tensor:
+    """Binary cross-entropy with weights on positives and negatives, one or one a label.
+
+    With ``neg_weight=1 / (L - 1)`` this is the weak assume-negative loss of Cole et al.,
+    "Multi-Label Learning from Single Positive Labels", CVPR 2021.
+    """
+    targets, known = known_targets(targets)
+    positive, negative = (
+        torch.as_tensor(weight, dtype=logits.dtype, device=logits.device)
+        for weight in (pos_weight, neg_weight)
+    )
+    entries = -(
+        positive * targets * F.logsigmoid(logits) + negative * (1 - targets) * F.logsigmoid(-logits)
+    )
+    return _only_known(entries, known)
+
+
+def smoothed_bce(logits: Tensor, targets: Tensor, *, smoothing: float = 0.1) -> Tensor:
+    """Binary cross-entropy towards ``smoothing / 2`` and ``1 - smoothing / 2``.
+
+    Label smoothing of Szegedy et al., "Rethinking the Inception Architecture for Computer
+    Vision", CVPR 2016, with two classes a label.
+    """
+    return bce(logits, targets * (1 - smoothing) + smoothing / 2)
+
+
+def focal(logits: Tensor, targets: Tensor, *, gamma: float = 2.0, alpha: float = 0.25) -> Tensor:
+    """Focal loss: entries that are already right count less.
+
+    Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017, Eq. 5. `alpha` weights
+    positives, ``1 - alpha`` negatives; 0.5 treats them alike.
+    """
+    targets, known = known_targets(targets)
+    # Written with log-sigmoids throughout: no probability is ever rounded to 0 or 1.
+    log_right = torch.where(targets > 0.5, F.logsigmoid(logits), F.logsigmoid(-logits))
+    log_wrong = torch.where(targets > 0.5, F.logsigmoid(-logits), F.logsigmoid(logits))
+    weight = torch.where(targets > 0.5, alpha, 1 - alpha)
+    return _only_known(-weight * torch.exp(gamma * log_wrong) * log_right, known)
+
+
+def asl(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    gamma_neg: float = 4.0,
+    gamma_pos: float = 1.0,
+    clip: float = 0.05,
+) -> Tensor:
+    """Asymmetric loss: easy negatives count less, very easy ones not at all.
+
+    Ridnik et al., "Asymmetric Loss For Multi-Label Classification", ICCV 2021, Eq. 4 to 7:
+    ``(1 - p)^gamma_pos log p`` on positives, ``q^gamma_neg log(1 - q)`` on negatives with
+    ``q = max(p - clip, 0)``. The gradient flows through the focusing factors too.
+    """
+    targets, known = known_targets(targets)
+    log_negative = F.logsigmoid(-logits)
+    on_positive = torch.exp(gamma_pos * log_negative) * F.logsigmoid(logits)
+    if clip > 0:
+        shifted = (torch.sigmoid(logits) - clip).clamp(min=_TINY)
+        on_negative = shifted**gamma_neg * torch.log1p(-shifted)
+    else:
+        on_negative = torch.exp(gamma_neg * F.logsigmoid(logits)) * log_negative
+    return _only_known(-(targets * on_positive + (1 - targets) * on_negative), known)
+
+
+def zlpr(logits: Tensor, targets: Tensor) -> Tensor:
+    """Zero-bounded log-sum-exp pairwise rank loss, one value a row.
+
+    Su et al., "ZLPR: A Novel Loss for Multi-label Classification", 2022, Eq. 6:
+    ``log(1 + sum over positives of e^-s) + log(1 + sum over negatives of e^s)``.
+    """
+    targets, known = known_targets(targets)
+    positive = targets > 0.5
+    negative = ~positive if known is None else known & ~positive
+    zero = logits.new_zeros((logits.shape[0], 1))
+
+    def log_one_plus_sum(values: Tensor, taking_part: Tensor) -> Tensor:
+        values = values.masked_fill(~taking_part, -torch.inf)
+        return torch.logsumexp(torch.cat([zero, values], dim=1), dim=1)
+
+    return log_one_plus_sum(-logits, positive) + log_one_plus_sum(logits, negative)
+
+
+LOSSES: dict[str, Callable[..., Tensor]] = {
+    "bce": bce,
+    "weighted-bce": weighted_bce,
+    "smoothed-bce": smoothed_bce,
+    "focal": focal,
+    "asl": asl,
+    "zlpr": zlpr,
+}
+
+
+def get_loss(
+    loss: str | Callable[..., Tensor], parameters: Mapping[str, Any] | None = None
+) -> Loss:
+    """A loss by its name, or a function of one's own, with its parameters filled in.
+
+    >>> get_loss("asl", {"clip": 0.0}).keywords
+    {'clip': 0.0}
+    """
+    if isinstance(loss, str) and loss not in LOSSES:
+        raise InputError(f"there is no loss {loss!r}: choose one of {', '.join(LOSSES)}")
+    function = LOSSES[loss] if isinstance(loss, str) else loss
+    parameters = dict(parameters or {})
+    try:
+        inspect.signature(function).bind(None, None, **parameters)
+    except TypeError as error:
+        name = loss if isinstance(loss, str) else getattr(loss, "__name__", repr(loss))
+        raise InputError(f"wrong parameters for the loss {name!r}: {error}") from None
+    return partial(function, **parameters) if parameters else function

@@ -1,0 +1,87 @@
+"""Bringing features to a common scale, by what the training rows say.
+
+The choice depends on the values, not on how they are stored, so that a sparse matrix and the
+same one made dense train the same network. A sparse matrix is never made dense as a whole:
+its batches are scaled one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from labelweave.exceptions import InputError
+
+__all__ = ["SCALES", "FeatureScaling", "fit_scaling"]
+
+SCALES = ("auto", "standard", "max-abs", "none")
+# With fewer non-zero entries than this, features are counts or indicators, and subtracting
+# the mean would turn rare ones into huge values.
+_DENSE_ENOUGH = 0.25
+
+
+@dataclass(frozen=True)
+class FeatureScaling:
+    """``(x - shift) * factor`` for each feature."""
+
+    shift: Tensor
+    factor: Tensor
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Scale the features of some rows."""
+        return (x - self.shift) * self.factor
+
+    def on(self, device: torch.device) -> FeatureScaling:
+        """The same, ready for tensors on this device."""
+        return FeatureScaling(self.shift.to(device), self.factor.to(device))
+
+
+def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
+    """Learn a scaling from training rows; None where the features stay as they are.
+
+    Parameters
+    ----------
+    X : ndarray or SciPy sparse
+    how : {"auto", "standard", "max-abs", "none"}
+        "standard": mean 0, variance 1; "max-abs": divided by the largest absolute value, so
+        that zeros stay zero; "auto": "max-abs" where fewer than a quarter of the entries are
+        not zero, else "standard".
+
+    Examples
+    --------
+    >>> scaling = fit_scaling(np.array([[0.0, 5.0], [2.0, 5.0]]), "standard")
+    >>> scaling.apply(torch.tensor([[2.0, 5.0]]))
+    tensor([[1., 0.]])
+    """
+    if how not in SCALES:
+        raise InputError(f"there is no scale {how!r}: choose one of {', '.join(SCALES)}")
+    if how == "auto":
+        filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+        how = "standard" if filled >= _DENSE_ENOUGH * X.shape[0] * X.shape[1] else "max-abs"
+    if how == "none":
+        return None
+    if how == "max-abs":
+        largest = abs(X).max(axis=0)
+        largest = largest.toarray().ravel() if sp.issparse(X) else largest
+        return _scaling(np.zeros(X.shape[1]), largest)
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    if sp.issparse(X):
+        squares = X.multiply(X).mean(axis=0, dtype=np.float64)
+        variance = np.maximum(np.asarray(squares).ravel() - mean**2, 0)
+    else:
+        variance = X.var(axis=0, dtype=np.float64)
+    return _scaling(mean, np.sqrt(variance))
+
+
+def _scaling(shift: np.ndarray, spread: np.ndarray) -> FeatureScaling:
+    # A feature that never changes (up to rounding) keeps its unit.
+    constant = spread <= 1e-7 * np.maximum(np.abs(shift), 1e-30)
+    factor = 1 / np.where(constant, 1.0, spread)
+    return FeatureScaling(
+        torch.from_numpy(shift.astype(np.float32)), torch.from_numpy(factor.astype(np.float32))
+    )

@@ -1,0 +1,154 @@
+"""What a method gives the training loop: networks, loss terms, optimisers, scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from labelweave.exceptions import InputError
+from labelweave.nn.batches import Batch
+from labelweave.nn.losses import Loss, mean_loss
+
+__all__ = ["OptimizerPlan", "StepInfo", "SupervisedTask", "Task", "make_plan"]
+
+
+class StepInfo(NamedTuple):
+    """Where the run is: epochs and steps count from 0, progress goes from 0 to 1."""
+
+    epoch: int
+    step: int
+    progress: float
+
+
+@dataclass
+class OptimizerPlan:
+    """An optimiser, and how its learning rate moves.
+
+    `every` says when the scheduler steps: after each training step, after each epoch, or
+    after each epoch with the monitored value (``ReduceLROnPlateau``; it is given the negated
+    value where greater is better, so its mode is always "min").
+    """
+
+    optimizer: torch.optim.Optimizer
+    scheduler: Any = None
+    every: Literal["step", "epoch", "plateau"] = "epoch"
+
+
+class Task(nn.Module):
+    """A method, as the training loop sees it: any number of networks in one module.
+
+    Everything that training changes must be a parameter or a buffer of this module (queues,
+    a momentum encoder, free labels of the rows), or be returned by `get_extra_state`: then
+    checkpoints hold it.
+
+    Parameters
+    ----------
+    network : nn.Module
+        What predicts: maps features to one logit a label.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        """The named terms of the objective, already weighted: their sum is minimised.
+
+        Each is a mean over the rows of the batch (or does not depend on them). A term that
+        looks across rows calls :func:`~labelweave.nn.shares.gather_rows` first.
+        """
+        raise NotImplementedError
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        """The optimisers, made once; `n_steps` is the length of the whole run."""
+        raise NotImplementedError
+
+    def after_step(self, batch: Batch, info: StepInfo) -> None:
+        """Called after the optimisers have stepped (momentum update, queue)."""
+
+    def scores(self, x: Tensor) -> Tensor:
+        """P(label | x), shape (n, L)."""
+        return torch.sigmoid(self.network(x))
+
+    def epoch_metrics(self) -> dict[str, float]:
+        """Numbers of the method's own for the history, asked for after each epoch."""
+        return {}
+
+
+class SupervisedTask(Task):
+    """One network, one loss, one optimiser.
+
+    Parameters
+    ----------
+    network : nn.Module
+    loss : function of (logits, targets)
+    plan : dict
+        Arguments of :func:`make_plan`.
+    name : str
+        How the loss is called in the history.
+    """
+
+    def __init__(
+        self, network: nn.Module, loss: Loss, plan: dict[str, Any], *, name: str = "loss"
+    ) -> None:
+        super().__init__(network)
+        self.loss = loss
+        self.plan = plan
+        self.name = name
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        return {self.name: mean_loss(self.loss(self.network(batch.x), batch.y))}
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
+
+
+def make_plan(
+    parameters: Iterable[Any],
+    *,
+    n_steps: int,
+    lr: float = 1e-3,
+    weight_decay: float = 0.0,
+    schedule: str = "constant",
+    warmup: float = 0.05,
+) -> OptimizerPlan:
+    """AdamW with a learning-rate schedule.
+
+    Parameters
+    ----------
+    parameters : iterable of parameters or of parameter groups
+    n_steps : int
+        Length of the whole run.
+    lr, weight_decay : float
+    schedule : {"constant", "cosine", "linear", "plateau"}, default="constant"
+        "cosine" and "linear" fall to zero at the end of the run, after a warm-up; "plateau"
+        divides the rate by ten when the monitored value has not improved for three epochs.
+    warmup : float, default=0.05
+        Share of the run over which the rate of "cosine" and "linear" rises.
+    """
+    optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=weight_decay, fused=True)
+    if schedule == "constant":
+        return OptimizerPlan(optimizer)
+    if schedule == "plateau":
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            optimizer, factor=0.1, patience=3, threshold_mode="abs"
+        )
+        return OptimizerPlan(optimizer, scheduler, "plateau")
+    if schedule not in ("cosine", "linear"):
+        raise InputError(
+            f"there is no schedule {schedule!r}: choose constant, cosine, linear or plateau"
+        )
+    rise = max(int(warmup * n_steps), 1)
+
+    def factor(step: int) -> float:
+        if step < rise:
+            return (step + 1) / rise
+        fallen = min((step - rise) / max(n_steps - rise, 1), 1.0)
+        return 1 - fallen if schedule == "linear" else (1 + math.cos(math.pi * fallen)) / 2
+
+    return OptimizerPlan(optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor), "step")

@@ -1,0 +1,383 @@
+"""The one training loop of all neural methods.
+
+A method hands over a :class:`~labelweave.nn.task.Task`; the loop takes care of batches, loss
+terms, optimisers and schedules, validation, early stopping, checkpoints, history and
+callbacks. It knows nothing about any method.
+
+**Exact resume.** A checkpoint holds everything that decides what comes next: the task, the
+optimisers and schedules, the state of the random generators, the position within the epoch
+(the order of its rows follows from seed and epoch), the best weights so far and the history.
+A run that is killed at any moment and started again ends with the same weights, bit for bit,
+as one that never was.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from labelweave.exceptions import LabelweaveError
+from labelweave.nn.batches import Batch, Batches
+from labelweave.nn.callbacks import Callback, RunView
+from labelweave.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
+from labelweave.nn.distributed import Engine
+from labelweave.nn.randomness import get_rng_state, set_rng_state
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task
+
+__all__ = [
+    "DivergedError",
+    "LoopSettings",
+    "TrainingResult",
+    "Validation",
+    "predict_scores",
+    "train",
+]
+
+
+class DivergedError(LabelweaveError, ArithmeticError):
+    """The loss became NaN or infinite."""
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """How long and how to train.
+
+    Parameters
+    ----------
+    epochs : int
+    monitor : str, optional
+        Column of the history that says which weights are best: "val_loss", a score of the
+        validation rows such as "val_map", "loss" or any loss term. None: the last are best.
+    greater_is_better : bool, default=True
+        Of the monitored column.
+    patience : int, optional
+        Stop after so many epochs without a better value; None: never stop early.
+    clip_norm : float, optional
+        Largest norm of the gradients of an optimiser.
+    checkpoint : Path, optional
+        File of the checkpoint; the run goes on from it if it is there.
+    checkpoint_every : float, default=30
+        Seconds between two checkpoints; 0 writes one after each step.
+    """
+
+    epochs: int
+    monitor: str | None = None
+    greater_is_better: bool = True
+    patience: int | None = None
+    clip_norm: float | None = None
+    checkpoint: Path | None = None
+    checkpoint_every: float = 30.0
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows the run is judged on: their batches, and scores to numbers for the history."""
+
+    batches: Batches
+    score: Callable[[np.ndarray], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a run leaves beside the weights in its task."""
+
+    history: list[dict[str, float]]
+    best_epoch: int
+    stopped_early: bool
+
+
+def train(
+    task: Task,
+    batches: Batches,
+    settings: LoopSettings,
+    *,
+    engine: Engine | None = None,
+    validation: Validation | None = None,
+    callbacks: Sequence[Callback] = (),
+    stage: str = "training",
+    identity: Any = None,
+) -> TrainingResult:
+    """Train a task; its best weights are in it afterwards.
+
+    Random numbers come from torch's generators: wrap the call, and the making of the task, in
+    :func:`~labelweave.nn.randomness.forked_rng`.
+
+    Parameters
+    ----------
+    task : Task
+    batches : Batches
+        Training rows.
+    settings : LoopSettings
+    engine : Engine, optional
+        Where to compute; plain torch in this process by default.
+    validation : Validation, optional
+    callbacks : sequence of Callback
+    stage : str, default="training"
+        Name of the run, where a method has several.
+    identity : any plain values and arrays, optional
+        What a checkpoint must agree with beside settings and first weights (the data).
+
+    Returns
+    -------
+    TrainingResult
+    """
+    return _Run(task, batches, settings, engine, validation, callbacks, stage, identity).go()
+
+
+class _Run:
+    def __init__(
+        self,
+        task: Task,
+        batches: Batches,
+        settings: LoopSettings,
+        engine: Engine | None,
+        validation: Validation | None,
+        callbacks: Sequence[Callback],
+        stage: str,
+        identity: Any,
+    ) -> None:
+        self.task = task
+        self.batches = batches
+        self.settings = settings
+        self.engine = engine or Engine()
+        self.validation = validation
+        self.callbacks = callbacks if self.engine.rank == 0 else ()
+        n_steps = settings.epochs * len(batches)
+        self.fingerprint = ""
+        if settings.checkpoint is not None:
+            facts = asdict(settings) | {"checkpoint": None, "checkpoint_every": None}
+            self.fingerprint = fingerprint(stage, facts, identity, task.state_dict())
+        self.plans: list[OptimizerPlan] = task.optimizers(n_steps)
+        self.engine.setup(task, self.plans)
+        self.view = RunView(
+            stage, task, settings.epochs, n_steps, asdict(settings), monitor=settings.monitor
+        )
+        # The position, and everything else that a checkpoint holds beside the weights.
+        self.epoch = 0
+        self.batch_number = 0
+        self.sums: dict[str, float] = {}
+        self.rows_seen = 0
+        self.seconds = 0.0
+        self.best: dict[str, Any] = {"value": None, "epoch": -1, "weights": None}
+        self.is_over = False
+        self.saved_at = time.monotonic()
+
+    # -- the loop ----------------------------------------------------------------------
+
+    def go(self) -> TrainingResult:
+        self._resume()
+        self.view.epoch, self.view.step = self.epoch, self._step_number()
+        failed = True
+        try:
+            for callback in self.callbacks:
+                callback.on_start(self.view)
+            while self.epoch < self.settings.epochs and not self.is_over:
+                self._train_epoch()
+                self._end_epoch()
+                self._save_if_due(force=self.is_over or self.epoch == self.settings.epochs)
+            failed = False
+        finally:
+            for callback in self.callbacks:
+                callback.on_end(self.view, failed=failed)
+        if self.best["weights"] is not None:
+            self.task.load_state_dict(self.best["weights"])
+        self.task.eval()
+        last = len(self.view.history)
+        best_epoch = self.best["epoch"] + 1 if self.best["weights"] is not None else last
+        return TrainingResult(self.view.history, best_epoch, last < self.settings.epochs)
+
+    def _train_epoch(self) -> None:
+        self.task.train()
+        started = time.perf_counter() - self.seconds
+        for batch in self.batches.epoch(self.epoch, start=self.batch_number):
+            loss = self._step(batch)
+            self.batch_number += 1
+            self.view.step += 1
+            self.seconds = time.perf_counter() - started
+            for callback in self.callbacks:
+                callback.on_step(self.view, loss)
+            if self.batch_number < len(self.batches) and self.engine.world == 1:
+                # Sums over rows are each process's own until the epoch ends.
+                self._save_if_due()
+
+    def _step(self, batch: Batch) -> float:
+        step = self._step_number()
+        info = StepInfo(self.epoch, step, step / self.view.n_steps)
+        terms = self.engine.losses(batch, info)
+        total = _total(terms)
+        loss = self._note(terms, total, len(batch.rows))
+        for plan in self.plans:
+            plan.optimizer.zero_grad()
+        self.engine.backward(total, batch)
+        for plan in self.plans:
+            self.engine.step(plan, self.settings.clip_norm)
+            if plan.scheduler is not None and plan.every == "step":
+                plan.scheduler.step()
+        self.task.after_step(batch, info)
+        return loss
+
+    def _note(self, terms: dict[str, Tensor], total: Tensor, rows: int) -> float:
+        """Add the terms to the sums of the epoch; the value of their total."""
+        loss = total.item()
+        if not math.isfinite(loss):
+            raise DivergedError(
+                f"training diverged: the loss became {loss} in epoch {self.epoch + 1}, step "
+                f"{self.batch_number + 1}; lower lr, set clip_norm, or scale the features"
+            )
+        self.rows_seen += rows
+        self.sums["loss"] = self.sums.get("loss", 0.0) + loss * rows
+        for name, term in terms.items():
+            if name != "loss":
+                value = loss if len(terms) == 1 else term.item()
+                self.sums[name] = self.sums.get(name, 0.0) + value * rows
+        return loss
+
+    def _step_number(self) -> int:
+        return self.epoch * len(self.batches) + self.batch_number
+
+    # -- the end of an epoch -----------------------------------------------------------
+
+    def _end_epoch(self) -> None:
+        row: dict[str, float] = {"epoch": self.epoch + 1}
+        *sums, rows = self.engine.sum([*self.sums.values(), self.rows_seen])
+        row |= {name: value / rows for name, value in zip(self.sums, sums, strict=True)}
+        row |= self._validate()
+        row |= self.task.epoch_metrics()
+        row["lr"] = self.plans[0].optimizer.param_groups[0]["lr"]
+        row["seconds"] = self.seconds
+        row = {name: float(value) for name, value in row.items()}
+        self._judge(row)
+        self._move_rates(row)
+        self.view.history.append(row)
+        stop = [callback.on_epoch(self.view, row) for callback in self.callbacks]
+        # The first process alone has callbacks: the others must hear of their wish to stop.
+        self.is_over |= self.engine.sum([float(any(stop))])[0] > 0
+        self.epoch += 1
+        self.view.epoch = self.epoch
+        self.batch_number, self.rows_seen, self.sums, self.seconds = 0, 0, {}, 0.0
+
+    def _validate(self) -> dict[str, float]:
+        if self.validation is None:
+            return {}
+        self.task.eval()
+        row: dict[str, float] = {}
+        if self.settings.monitor == "val_loss":
+            row["val_loss"] = self._validation_loss()
+        scores = predict_scores(self.task.scores, self.validation.batches, self.engine)
+        row |= {f"val_{name}": value for name, value in self.validation.score(scores).items()}
+        return row
+
+    @torch.no_grad()
+    def _validation_loss(self) -> float:
+        assert self.validation is not None
+        info = StepInfo(self.epoch, self._step_number(), self._step_number() / self.view.n_steps)
+        total, rows = 0.0, 0
+        for batch in self.validation.batches.in_order():
+            total += _total(self.engine.losses(batch, info)).item() * len(batch.rows)
+            rows += len(batch.rows)
+        total, n_rows = self.engine.sum([total, rows])
+        return total / n_rows
+
+    def _badness(self, row: Mapping[str, float]) -> float | None:
+        """The monitored value, turned so that lower is better; None where there is none."""
+        value = row.get(self.settings.monitor or "")
+        if value is None:
+            return None
+        return -value if self.settings.greater_is_better else value
+
+    def _judge(self, row: Mapping[str, float]) -> None:
+        badness = self._badness(row)
+        if badness is None or math.isnan(badness):  # NaN: not defined on these rows
+            return
+        if self.best["value"] is None or badness < self.best["value"]:
+            weights = copy.deepcopy(self.task.state_dict())
+            self.best = {"value": badness, "epoch": self.epoch, "weights": weights}
+        patience = self.settings.patience
+        if patience is not None and self.epoch - self.best["epoch"] >= patience:
+            self.is_over = True
+
+    def _move_rates(self, row: Mapping[str, float]) -> None:
+        for plan in self.plans:
+            if plan.scheduler is None or plan.every == "step":
+                continue
+            if plan.every == "epoch":
+                plan.scheduler.step()
+            else:
+                badness = self._badness(row)
+                plan.scheduler.step(row["loss"] if badness is None else badness)
+
+    # -- checkpoints -------------------------------------------------------------------
+
+    def _save_if_due(self, *, force: bool = False) -> None:
+        path = self.settings.checkpoint
+        if path is None or self.engine.rank > 0:
+            return
+        if not force and time.monotonic() - self.saved_at < self.settings.checkpoint_every:
+            return
+        schedulers = [p.scheduler.state_dict() if p.scheduler else None for p in self.plans]
+        state = {
+            "task": self.task.state_dict(),
+            "optimizers": [plan.optimizer.state_dict() for plan in self.plans],
+            "schedulers": schedulers,
+            "rng": get_rng_state(self.engine.device),
+            "precision": self.engine.precision_state(),
+            "position": [self.epoch, self.batch_number, self.rows_seen, self.is_over],
+            "sums": self.sums,
+            "seconds": self.seconds,
+            "best": self.best,
+            "history": self.view.history,
+            "callbacks": [callback.state() for callback in self.callbacks],
+        }
+        write_checkpoint(path, self.fingerprint, state)
+        self.saved_at = time.monotonic()
+
+    def _resume(self) -> None:
+        path = self.settings.checkpoint
+        if path is None:
+            return
+        state = read_checkpoint(path, self.fingerprint)
+        self.engine.barrier()  # before the first process may write the next one
+        if state is None:
+            return
+        self.task.load_state_dict(state["task"])
+        for plan, saved, schedule in zip(
+            self.plans, state["optimizers"], state["schedulers"], strict=True
+        ):
+            plan.optimizer.load_state_dict(saved)
+            if plan.scheduler is not None:
+                plan.scheduler.load_state_dict(schedule)
+        set_rng_state(state["rng"], self.engine.device)
+        self.engine.load_precision_state(state["precision"])
+        self.epoch, self.batch_number, self.rows_seen, self.is_over = state["position"]
+        self.sums, self.seconds, self.best = state["sums"], state["seconds"], state["best"]
+        self.view.history = state["history"]
+        for callback, kept in zip(self.callbacks, state["callbacks"], strict=False):
+            callback.set_state(kept)
+
+
+def _total(terms: Mapping[str, Tensor]) -> Tensor:
+    first, *rest = terms.values()
+    for term in rest:
+        first = first + term
+    return first
+
+
+def predict_scores(
+    scores: Callable[[Tensor], Tensor], batches: Batches, engine: Engine | None = None
+) -> np.ndarray:
+    """The scores of all rows, in their order, as one float32 array."""
+    engine = engine or Engine()
+    with torch.inference_mode():
+        parts = [
+            engine.gather(batch, scores(batch.x)).float().cpu() for batch in batches.in_order()
+        ]
+        return torch.cat(parts).numpy()
