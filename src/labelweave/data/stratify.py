@@ -27,8 +27,9 @@ import scipy.sparse as sp
 __all__ = ["assign_parts"]
 
 N_SORT_KEYS = 4  # labels of a row, rarest first, that decide where it stands in the deal
-N_POOL = 1024  # rows of each part that are looked at for a swap
-N_CANDIDATES = 64  # the best of them, compared pair by pair
+MAX_SEARCHES = 2000  # how often a column and two parts are looked at for swaps
+N_POOL = 512  # rows of each part that are looked at for a swap
+N_CANDIDATES = 48  # the best of them, compared pair by pair
 
 
 def assign_parts(
@@ -60,7 +61,8 @@ def assign_parts(
         # Being one row too large costs as much as being one off for every label.
         weight = np.sqrt(counts.shape[1])
         counts = sp.hstack([counts, sp.csr_array(weight * sizes[:, None])], format="csr")
-    improver = _Improver(counts, part, part_sizes / part_sizes.sum(), rng)
+    share = part_sizes / part_sizes.sum()
+    improver = _Improver(counts, part, share, rng, items_are_rows=sizes is None)
     if sizes is not None:
         improver.move_items()
     improver.swap_items()
@@ -90,7 +92,9 @@ def _sorted_items(counts: sp.csr_array, rng: np.random.Generator) -> np.ndarray:
     rarity = np.empty(n_columns, dtype=np.int64)
     frequency = np.bincount(counts.indices, minlength=n_columns)
     rarity[np.argsort(frequency, kind="stable")] = np.arange(n_columns)
-    ranked = sp.csr_array((counts.data, rarity[counts.indices], counts.indptr), counts.shape)
+    # Sorting permutes the stored values in place: they must not be those of `counts`.
+    ones = np.ones(counts.nnz, dtype=np.int8)
+    ranked = sp.csr_array((ones, rarity[counts.indices], counts.indptr), counts.shape)
     ranked.sort_indices()
     lengths = np.diff(ranked.indptr)
     keys = [rng.random(n_items)]
@@ -163,14 +167,17 @@ def _quotas(
     places = np.maximum(np.ceil(room / item_size - 1e-9), 0).astype(np.int64)
     if places.sum() < n_items:  # groups only: some part has to grow too large
         places = places + n_items
-    # A part whose demand lies this far under the others' is out of reach of all items.
-    reach = np.sort(demand[places > 0])[-1] - amount * n_items
+    # The level to which taking the largest values lowers the demands is not below this one,
+    # unless parts are full; then look deeper.
+    open_ = places > 0
+    level = (demand[open_].sum() - amount * n_items) / open_.sum() - amount
+    step = amount
     while True:
-        length = np.minimum(np.maximum(np.ceil((demand - reach) / amount), 0), places)
-        length = np.minimum(length, n_items).astype(np.int64)
+        length = np.ceil((demand - level) / amount).clip(0, np.minimum(places, n_items))
         if length.sum() >= n_items:
             break
-        reach -= amount * n_items  # the greediest parts are full: look at the others too
+        level, step = level - step, 2 * step
+    length = length.astype(np.int64)
     part = np.repeat(np.arange(n_parts), length)
     turn = np.arange(len(part)) - np.repeat(np.cumsum(length) - length, length)
     asked = np.round(demand[part] - amount * turn, 9)
@@ -210,11 +217,18 @@ class _Improver:
     """Lowers the sum of squared deviations from the demands, a swap or a move at a time."""
 
     def __init__(
-        self, counts: sp.csr_array, part: np.ndarray, share: np.ndarray, rng: np.random.Generator
+        self,
+        counts: sp.csr_array,
+        part: np.ndarray,
+        share: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        items_are_rows: bool,
     ) -> None:
         self.counts = counts
         self.by_column = counts.tocsc()
         self.part = part
+        self.items_are_rows = items_are_rows
         self.rng = rng
         members = sp.csr_array(
             (np.ones(len(part)), (part, np.arange(len(part)))), shape=(len(share), len(part))
@@ -229,50 +243,84 @@ class _Improver:
         """Swap items where a column is out of balance, the worst column first."""
         spread = np.ptp(self.deviation, axis=0)
         stuck = np.zeros(len(spread), dtype=bool)
-        # Each swap mends one column; a column that no swap mends is left alone until
-        # another swap changes its deviations. The bound only cuts hopeless cases short.
-        for _ in range(20 + 4 * len(spread)):
+        # A column that no swap mends is left alone until a swap changes its deviations. The
+        # bound only cuts hopeless cases short.
+        for _ in range(MAX_SEARCHES):
             column = int(np.where(stuck, -1.0, spread).argmax())
             if stuck[column] or spread[column] <= 1 + 1e-9:
                 return
             high = int(self.deviation[:, column].argmax())
             low = int(self.deviation[:, column].argmin())
-            pair = self._best_swap(column, high, low)
-            if pair is None:
-                stuck[column] = True
-                continue
-            self._relocate(pair[0], low)
-            self._relocate(pair[1], high)
-            changed = self._columns_of(pair[0], pair[1])
-            spread[changed] = np.ptp(self.deviation[:, changed], axis=0)
+            changed = self._swap_between(column, high, low)
+            stuck[column] = len(changed) == 0
             stuck[changed] = False
+            spread[changed] = np.ptp(self.deviation[:, changed], axis=0)
 
-    def _best_swap(self, column: int, high: int, low: int) -> tuple[int, int] | None:
-        """An item of `high` with the column and one of `low`, if swapping them helps.
+    def _swap_between(self, column: int, high: int, low: int) -> np.ndarray:
+        """Swap items of two parts while it helps; the columns whose deviations changed.
 
-        Swapping i for h changes the sum of squares by 2 |c_i - c_h|^2 + 2 (c_i - c_h) g,
+        Swapping i for h changes half the sum of squares by |c_i - c_h|^2 + (c_i - c_h) g,
         where g is the difference of the two parts' deviations.
         """
         span = slice(self.by_column.indptr[column], self.by_column.indptr[column + 1])
         holders = self.by_column.indices[span]
-        givers = self._pool(holders[self.part[holders] == high])
-        takers = self._pool(np.flatnonzero(self.part == low))
-        if len(givers) == 0 or len(takers) == 0:
-            return None
         slope = self.deviation[low] - self.deviation[high]
-        giver_cost = self.counts[givers] @ slope + self.norm[givers]
-        taker_cost = self.norm[takers] - self.counts[takers] @ slope
-        best_givers, best_takers = _smallest(giver_cost), _smallest(taker_cost)
-        givers, takers = givers[best_givers], takers[best_takers]
-        common = (self.counts[givers] @ self.counts[takers].T).toarray()
-        change = giver_cost[best_givers][:, None] + taker_cost[best_takers] - 2 * common
-        i, h = np.unravel_index(change.argmin(), change.shape)
-        return (int(givers[i]), int(takers[h])) if change[i, h] < -1e-9 else None
+        givers, giver_cost = self._candidates(holders[self.part[holders] == high], slope)
+        takers, taker_cost = self._candidates(np.flatnonzero(self.part == low), -slope)
+        if len(givers) == 0 or len(takers) == 0:
+            return givers[:0]
+        columns, giving, taking, common = self._as_dense(givers, takers)
+        changed = np.zeros(len(columns), dtype=bool)
+        while self.deviation[high, column] - self.deviation[low, column] > 1 + 1e-9:
+            change = giver_cost[:, None] + taker_cost - 2 * common
+            i, h = divmod(int(change.argmin()), len(takers))
+            if not change[i, h] < -1e-9:
+                break
+            step = giving[i] - taking[h]
+            moved = np.flatnonzero(step)
+            step = step[moved]
+            self.deviation[high, columns[moved]] -= step
+            self.deviation[low, columns[moved]] += step
+            self.part[givers[i]], self.part[takers[h]] = low, high
+            changed[moved] = True
+            # The step moves g by 2 (c_i - c_h); the two items are out of the game.
+            giver_cost += 2 * (giving[:, moved] @ step)
+            taker_cost -= 2 * (taking[:, moved] @ step)
+            giver_cost[i] = taker_cost[h] = np.inf
+        return columns[changed]
 
-    def _pool(self, items: np.ndarray) -> np.ndarray:
-        if len(items) <= N_POOL:
-            return items
-        return items[self.rng.integers(len(items), size=N_POOL)]
+    def _candidates(self, items: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The items whose leaving costs least, by sample, and that cost: |c|^2 + c slope."""
+        if len(items) == 0:
+            return items, np.empty(0)
+        # Groups are taken by chance: those that cost least are small and mend little.
+        n_looked_at = N_POOL if self.items_are_rows else N_CANDIDATES
+        if len(items) > n_looked_at:
+            items = items[self.rng.choice(len(items), size=n_looked_at, replace=False)]
+        at, lengths = _stored_entries(self.counts.indptr, items)
+        terms = self.counts.data[at] * slope[self.counts.indices[at]]
+        # Every item has an entry, so that no segment is empty.
+        cost = self.norm[items] + np.add.reduceat(terms, np.cumsum(lengths) - lengths)
+        if len(items) > N_CANDIDATES:
+            best = np.argpartition(cost, N_CANDIDATES)[:N_CANDIDATES]
+            items, cost = items[best], cost[best]
+        return items, cost
+
+    def _as_dense(
+        self, givers: np.ndarray, takers: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The columns that these items have, their counts over them, and all products c_i c_h."""
+        at, lengths = _stored_entries(self.counts.indptr, np.concatenate([givers, takers]))
+        columns, position = np.unique(self.counts.indices[at], return_inverse=True)
+        dense = np.zeros((len(lengths), len(columns)))
+        dense[np.repeat(np.arange(len(lengths)), lengths), position] = self.counts.data[at]
+        giving, taking = dense[: len(givers)], dense[len(givers) :]
+        # By the stored entries, not by BLAS: its threads cost more than so small a product.
+        start = np.cumsum(lengths) - lengths
+        first = start[len(givers)]
+        terms = giving[:, position[first:]] * self.counts.data[at][first:]
+        common = np.add.reduceat(terms, start[len(givers) :] - first, axis=1)
+        return columns, giving, taking, common
 
     def move_items(self) -> None:
         """Move single items to another part, as long as it helps (sizes change)."""
@@ -297,13 +345,3 @@ class _Improver:
         self.deviation[self.part[item], columns] -= amounts
         self.deviation[target, columns] += amounts
         self.part[item] = target
-
-    def _columns_of(self, *items: int) -> np.ndarray:
-        at, _ = _stored_entries(self.counts.indptr, np.array(items))
-        return self.counts.indices[at]
-
-
-def _smallest(costs: np.ndarray) -> np.ndarray:
-    if len(costs) <= N_CANDIDATES:
-        return np.arange(len(costs))
-    return np.argpartition(costs, N_CANDIDATES)[:N_CANDIDATES]
