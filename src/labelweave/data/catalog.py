@@ -1,0 +1,276 @@
+"""Data sets by name: what is known about each, and how to load it.
+
+The facts stand in `catalog.toml`. A loaded set is checked against them, so that a name means
+the same rows, features and labels everywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelweave.data.dataset import Dataset
+from labelweave.data.download import cache_folder
+from labelweave.data.sources import download_files, find_files, package_file, unavailable
+from labelweave.exceptions import DataFileError, DatasetUnavailableError, InputError
+
+__all__ = ["CatalogEntry", "get_entry", "list_datasets", "load_dataset"]
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What the catalog knows about a data set; the fields are explained in `catalog.toml`.
+
+    Examples
+    --------
+    >>> from labelweave.data.catalog import get_entry
+    >>> entry = get_entry("scene")
+    >>> entry.rows, entry.features, entry.labels
+    (2407, 294, 6)
+    """
+
+    name: str
+    title: str
+    kind: str
+    rows: int
+    labels: int
+    cardinality: float
+    recipe: str
+    files: Mapping[str, str]
+    source: str
+    licence: str
+    features: int | None = None
+    parts: Mapping[str, int] | None = None
+    extra: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    variants: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    package: Mapping[str, Any] | None = None
+    download: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    openml: Mapping[str, Any] | None = None
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        """Every file that loading needs, without compression endings."""
+        return (*self.files.values(), *self.extra)
+
+    def where(self) -> str | None:
+        """Where on this machine the set is: a folder's name, a package, or None."""
+        found = find_files(self)
+        if found is not None:
+            return found.where
+        return f"package {self.package['module']}" if self.package and package_file(self) else None
+
+    def source_online(self) -> str | None:
+        """Which public source the set can be downloaded from, if there is one."""
+        if self.download:
+            return next(iter(self.download.values()))["url"].split("/")[2]
+        return "openml.org" if self.openml else None
+
+    def variant(self, choices: Mapping[str, Any]) -> CatalogEntry:
+        """The entry with the counts that hold under these choices."""
+        for facts in self.variants:
+            if all(choices[key] == value for key, value in facts["when"].items()):
+                changed = {key: value for key, value in facts.items() if key != "when"}
+                if changed.get("kind") == "text":
+                    changed["features"] = None
+                return replace(self, **changed)
+        return self
+
+
+@cache
+def _catalog() -> dict[str, CatalogEntry]:
+    text = resources.files("labelweave.data").joinpath("catalog.toml").read_text("utf-8")
+    entries = {}
+    for name, facts in tomllib.loads(text).items():
+        for key in ("extra", "notes", "variants"):
+            facts[key] = tuple(facts.get(key, ()))
+        entries[name] = CatalogEntry(name=name, **facts)
+    return entries
+
+
+def list_datasets() -> list[CatalogEntry]:
+    """Every data set of the catalog, by name.
+
+    >>> [entry.name for entry in list_datasets()][:3]
+    ['20ng', 'aapd-test', 'bibtex']
+    """
+    return sorted(_catalog().values(), key=lambda entry: entry.name)
+
+
+def get_entry(name: str) -> CatalogEntry:
+    """The catalog's entry of this name, whatever its case.
+
+    >>> get_entry("Yeast").parts
+    {'train': 1500, 'test': 917}
+    """
+    entry = _catalog().get(name.lower())
+    if entry is not None:
+        return entry
+    near = difflib.get_close_matches(name.lower(), _catalog(), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise InputError(
+        f"{name!r} is neither a file nor a data set of the catalog: {hint}"
+        "`labelweave datasets` lists the names"
+    )
+
+
+def load_dataset(
+    name_or_path: str | PathLike[str],
+    *,
+    drop_empty_labels: bool = False,
+    download: bool = True,
+    **options: Any,
+) -> Dataset:
+    """Load a data set by its catalog name, or read a file.
+
+    A name is looked for under `LABELWEAVE_DATA`, in the cache, in an installed package and at
+    its public source, in this order. Where the set has official parts, the rows of the train
+    part come first, and `part` names the part of each row.
+
+    Parameters
+    ----------
+    name_or_path : str or path-like
+        A name of :func:`list_datasets`, or a file (``"./scene"`` for one that has the name of
+        a data set).
+    drop_empty_labels : bool, default=False
+        Whether to leave out the labels that no row has. By default they stay: the literature
+        counts them.
+    download : bool, default=True
+        Whether to go to the public source if the set is not on this machine.
+    **options
+        For a file, those of :func:`~labelweave.data.reading.read_dataset`; for a name, its
+        `choices`, such as ``major=True`` for cfc-mesh.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DatasetUnavailableError
+        The set is not here and cannot be downloaded.
+    DataFileError
+        The files hold something other than the catalog says.
+
+    Examples
+    --------
+    >>> data = load_dataset("yeast")  # doctest: +SKIP
+    >>> data.summary()["official_parts"]  # doctest: +SKIP
+    {'test': 917, 'train': 1500}
+    """
+    if _is_path(name_or_path):
+        from labelweave.data.reading import read_dataset
+
+        data = read_dataset(name_or_path, **options)
+    else:
+        entry = get_entry(os.fspath(name_or_path))
+        choices = _checked_choices(entry, options)
+        data = _load(entry.variant(choices), choices, download)
+    return _without_empty_labels(data) if drop_empty_labels else data
+
+
+def _is_path(name_or_path: str | PathLike[str]) -> bool:
+    if not isinstance(name_or_path, str):
+        return True
+    if name_or_path.lower() in _catalog():
+        return False
+    path = Path(name_or_path)
+    # A name that only looks like a file gets the reader's message, which names the file.
+    return bool(path.suffix) or len(path.parts) > 1 or path.exists()
+
+
+def _checked_choices(entry: CatalogEntry, options: Mapping[str, Any]) -> dict[str, Any]:
+    for key in options:
+        if key not in entry.choices:
+            known = ", ".join(entry.choices) or "none"
+            raise InputError(f"data set {entry.name} has no option {key!r} (it has: {known})")
+    return {**entry.choices, **options}
+
+
+def _load(entry: CatalogEntry, choices: Mapping[str, Any], allow_download: bool) -> Dataset:
+    data, where = _build(entry, choices, allow_download)
+    facts = {
+        **data.facts,
+        "title": entry.title,
+        "source": entry.source,
+        "licence": entry.licence,
+        "notes": list(entry.notes),
+        "loaded_from": where,
+    }
+    data = replace(data, name=entry.name, facts=facts)
+    _check_counts(entry, data, with_parts=where != "openml.org")
+    return data
+
+
+def _build(
+    entry: CatalogEntry, choices: Mapping[str, Any], allow_download: bool
+) -> tuple[Dataset, str]:
+    """The data set from the first place that has it, and what that place is called."""
+    from labelweave.data.recipes import RECIPES, from_package
+
+    files = find_files(entry)
+    if files is None:
+        packaged = package_file(entry)
+        if packaged is not None:
+            return from_package(entry, packaged), f"package {(entry.package or {})['module']}"
+        if not allow_download:
+            raise unavailable(entry, "it is not on this machine")
+        if not entry.download and entry.openml is None:
+            raise unavailable(entry, "it is not on this machine and has no public source")
+        try:
+            if not entry.download:
+                return _from_openml(entry), "openml.org"
+            files = download_files(entry)
+        except DatasetUnavailableError as error:
+            raise unavailable(entry, str(error)) from error
+    return RECIPES[entry.recipe](entry, files, choices), files.where
+
+
+def _from_openml(entry: CatalogEntry) -> Dataset:
+    from labelweave.data.openml import fetch_dataset
+
+    assert entry.openml is not None
+    return fetch_dataset(
+        entry.openml["id"],
+        entry.openml["name"],
+        cache=cache_folder(),
+        id_column=entry.options.get("id_column"),
+    )
+
+
+def _check_counts(entry: CatalogEntry, data: Dataset, *, with_parts: bool = True) -> None:
+    """Refuse a data set whose counts are not those of the catalog."""
+    found = data.summary()
+    pairs: dict[str, tuple[Any, Any]] = {
+        "rows": (found["rows"], entry.rows),
+        "features": (found["features"], entry.features),
+        "labels": (found["labels"], entry.labels),
+        "labels a row": (round(found["cardinality"], 3), entry.cardinality),
+    }
+    if with_parts:
+        parts = None if entry.parts is None else dict(sorted(entry.parts.items()))
+        pairs["rows of the official parts"] = (found["official_parts"], parts)
+    wrong = [
+        f"{loaded} {what}, where the catalog has {expected}"
+        for what, (loaded, expected) in pairs.items()
+        if loaded != expected
+    ]
+    if wrong:
+        raise DataFileError(f"data set {entry.name} was loaded with {'; '.join(wrong)}")
+
+
+def _without_empty_labels(data: Dataset) -> Dataset:
+    positives, _ = data.Y.counts()
+    return data.select_labels([data.Y.names[j] for j in np.flatnonzero(positives)])

@@ -1,0 +1,238 @@
+"""How the files of a named data set become a Dataset.
+
+A recipe takes the catalog entry, the files found and the caller's choices. Most sets need
+`table` alone; the others have their fields, parts or descriptions in places of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.data.compression import iter_lines
+from labelweave.data.dataset import Dataset
+from labelweave.data.reading import read_dataset
+from labelweave.data.sources import Files
+from labelweave.exceptions import DataFileError, InputError
+from labelweave.labels import LabelMatrix, as_labels
+
+if TYPE_CHECKING:
+    from labelweave.data.catalog import CatalogEntry
+
+__all__ = ["RECIPES", "from_package", "join_parts"]
+
+Choices = Mapping[str, Any]
+Recipe = Callable[["CatalogEntry", Files, Choices], Dataset]
+
+
+def table(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Files that a reader understands, one a part; a single file may be cut into parts."""
+    loaded = {
+        part: read_dataset(files[name], **entry.options) for part, name in entry.files.items()
+    }
+    if "all" not in loaded:
+        return join_parts(loaded)
+    data = loaded["all"]
+    return data if entry.parts is None else replace(data, part=_cut(entry.parts))
+
+
+def sider(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Fingerprint bits or, with `smiles=True`, the SMILES strings of the same rows."""
+    if choices["smiles"]:
+        return read_dataset(files["sider.csv"], text_column="smiles", labels=entry.labels)
+    return read_dataset(files["sider.arff"])
+
+
+def icons(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Pixels, labels and parts from an .npz file; names and groups from a JSONL file."""
+    with np.load(files["mdi-icons-32x32.npz"], allow_pickle=False) as arrays:
+        images, labels = arrays["images"], arrays["labels"]
+        names, is_test = arrays["label_names"].tolist(), arrays["test"]
+    about = [fields for _, fields in _json_lines(files["names.jsonl"])]
+    if not choices["images"]:
+        images = images.reshape(len(images), -1).astype(np.float32) / 255
+    data = Dataset(
+        images,
+        as_labels(labels, names=names),
+        row_ids=[fields["name"] for fields in about],
+        groups=[fields["base"] for fields in about],
+        part=np.where(is_test, "test", "train").tolist(),
+    )
+    return _train_first(data)
+
+
+def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """The documents of a split with a label that occurs on both of its sides."""
+    field = choices["field"]
+    names = json.loads(files["labels.json"].read_text(encoding="utf-8"))
+    fields = ("topics", "places", "people", "orgs", "exchanges")
+    if field not in fields:
+        raise InputError(f"field is one of {', '.join(fields)}, not {field!r}")
+    # ModApte takes the documents that were indexed for topics; ModLewis also those found to
+    # have none. Both leave out the documents that the indexers passed over.
+    usable = {"YES"} if field == "topics" else {"YES", "NO"}
+    documents = [
+        document
+        for _, document in _json_lines(files["reuters21578.jsonl"])
+        if document["has_topics"] in usable and document["split"] in ("TRAIN", "TEST")
+    ]
+    sides = [
+        {label for document in documents if document["split"] == split for label in document[field]}
+        for split in ("TRAIN", "TEST")
+    ]
+    both = sides[0] & sides[1]
+    kept = [document for document in documents if both.intersection(document[field])]
+    long_names = {label: names[field][label] for label in both if label in names[field]}
+    data = Dataset(
+        [_text_of(document) for document in kept],
+        as_labels(
+            [[label for label in document[field] if label in both] for document in kept],
+            names=sorted(both),
+            descriptions={label: text for label, text in long_names.items() if text != label},
+        ),
+        row_ids=[document["id"] for document in kept],
+        part=[document["split"].lower() for document in kept],
+    )
+    return _train_first(data)
+
+
+def debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Package descriptions; the vocabulary's unused tags are left out."""
+    documents = [fields for _, fields in _json_lines(files["documents.jsonl"])]
+    tags = [fields for _, fields in _json_lines(files["labels.jsonl"])]
+    used = {label for document in documents for label in document["labels"]}
+    data = Dataset(
+        [_text_of(document) for document in documents],
+        as_labels(
+            [document["labels"] for document in documents],
+            names=[tag["label"] for tag in tags if tag["label"] in used],
+            descriptions={
+                tag["label"]: f"{tag['name']}. {tag['description']}".removesuffix(". ")
+                for tag in tags
+                if tag["label"] in used
+            },
+        ),
+        row_ids=[document["id"] for document in documents],
+        groups=[document["source"] for document in documents],
+        part=[document["split"] for document in documents],
+    )
+    return _train_first(data)
+
+
+def goemotions(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Lines of text, numbers of the labels and id, without a header or quoting."""
+    names = files["labels.txt"].read_text(encoding="utf-8").split()
+    texts, labels, ids, parts = [], [], [], []
+    for part, name in entry.files.items():
+        for number, line in iter_lines(files[name]):
+            try:
+                text, chosen, row_id = line.split("\t")
+                labels.append([names[int(index)] for index in chosen.split(",")])
+            except (ValueError, IndexError):
+                raise DataFileError(
+                    "expected a text, the numbers of its labels and an id, between tabs",
+                    path=files[name],
+                    line=number,
+                ) from None
+            texts.append(text)
+            ids.append(row_id)
+            parts.append(part)
+    return Dataset(texts, as_labels(labels, names=names), row_ids=ids, part=parts)
+
+
+def mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Abstracts with their major and minor headings, or the major ones alone."""
+    documents = [fields for _, fields in _json_lines(files["cfc.jsonl"])]
+    kinds = ("major",) if choices["major"] else ("major", "minor")
+    return Dataset(
+        [_text_of(document) for document in documents],
+        as_labels(
+            [[label for kind in kinds for label in document[kind]] for document in documents]
+        ),
+        row_ids=[document["id"] for document in documents],
+    )
+
+
+RECIPES: dict[str, Recipe] = {
+    function.__name__: function
+    for function in (table, sider, icons, reuters, debtags, goemotions, mesh)
+}
+
+
+def from_package(entry: CatalogEntry, path: Path) -> Dataset:
+    """The rows as an installed package carries them, in the order of the official files."""
+    assert entry.package is not None
+    data = read_dataset(path, labels=entry.package["labels"])
+    return _train_first(replace(data, part=_cut(entry.package["parts"])))
+
+
+def join_parts(parts: Mapping[str, Dataset]) -> Dataset:
+    """One data set of several with the same features and labels; `part` says which.
+
+    >>> a = Dataset(np.eye(2), [["x"], ["x"]])
+    >>> list(join_parts({"train": a, "test": a[:1]}).part)
+    ['train', 'train', 'test']
+    """
+    first = next(iter(parts.values()))
+    for part, data in parts.items():
+        for what in ("label_names", "feature_names"):
+            if list(getattr(data, what) or ()) != list(getattr(first, what) or ()):
+                raise InputError(
+                    f"data set {first.name}: the {part} part has other "
+                    f"{what.replace('_', ' ')} than the first part"
+                )
+    pieces = list(parts.values())
+    return replace(
+        first,
+        X=_stack([data.X for data in pieces]),
+        Y=LabelMatrix(
+            _stack([data.Y.values for data in pieces]), first.Y.names, first.Y.descriptions
+        ),
+        row_ids=_chain(data.row_ids for data in pieces),
+        groups=_chain(data.groups for data in pieces),
+        part=_cut({part: len(data) for part, data in parts.items()}),
+    )
+
+
+def _stack(blocks: Sequence[Any]) -> Any:
+    if any(sp.issparse(block) for block in blocks):
+        return sp.vstack([sp.csr_array(block) for block in blocks], format="csr")
+    if hasattr(blocks[0], "shape"):
+        return np.concatenate(blocks)
+    return [row for block in blocks for row in block]
+
+
+def _chain(columns: Iterable[Sequence[Any] | None]) -> list[Any] | None:
+    held = list(columns)
+    if any(column is None for column in held):
+        return None
+    return [value for column in held for value in column or ()]
+
+
+def _cut(parts: Mapping[str, int]) -> list[str]:
+    """The part of each row where the parts follow one another."""
+    return [part for part, n_rows in parts.items() for _ in range(n_rows)]
+
+
+def _train_first(data: Dataset) -> Dataset:
+    order = {"train": 0, "validation": 1, "test": 2}
+    assert data.part is not None
+    return data[np.argsort([order[part] for part in data.part], kind="stable")]
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in iter_lines(path):
+        try:
+            yield number, json.loads(line)
+        except ValueError:
+            raise DataFileError("this is no JSON", path=path, line=number) from None
+
+
+def _text_of(document: Mapping[str, Any]) -> str:
+    return "\n\n".join(part for part in (document.get("title"), document.get("text")) if part)
