@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, Self, TypeVar
 
 __all__ = ["ProgressBar", "track"]
@@ -91,7 +91,7 @@ def track(
     >>> list(track("ab", "letters", verbose=0))
     ['a', 'b']
     """
-    if total is None and hasattr(items, "__len__"):
+    if total is None and isinstance(items, Sized):
         total = len(items)
     with ProgressBar(description, total, verbose=verbose) as bar:
         for item in items:

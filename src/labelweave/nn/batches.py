@@ -20,9 +20,10 @@ __all__ = ["Batch", "Batches"]
 
 
 class Batch(NamedTuple):
-    """Some rows: features, targets (1, 0, NaN; None without labels), and their row numbers.
+    """Some rows: features, targets (1, 0, NaN), and their row numbers.
 
-    `share` is None where this process holds all rows of the batch.
+    `y` is None where there are no labels (at prediction), `share` where this process holds
+    all rows of the batch.
     """
 
     x: Tensor
@@ -129,7 +130,7 @@ class Batches:
         elif self.Y is not None:
             y = self.Y.index_select(0, index).to(self.device)
         else:
-            y = None
+            y = None  # type: ignore[assignment]
         return Batch(x, y, index.to(self.device), share)
 
 

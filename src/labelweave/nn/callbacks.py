@@ -133,10 +133,10 @@ class MLflowLogger(Callback):
             self.client.update_run(self.run_ids[run.stage], status="RUNNING")
             return
         found = self.client.get_experiment_by_name(self.experiment)
-        experiment = (
+        experiment_id = (
             found.experiment_id if found else self.client.create_experiment(self.experiment)
         )
-        made = self.client.create_run(experiment, run_name=self.run_name or run.stage)
+        made = self.client.create_run(experiment_id, run_name=self.run_name or run.stage)
         self.run_ids[run.stage] = made.info.run_id
         for name, value in run.settings.items():
             self.client.log_param(made.info.run_id, name, value)

@@ -59,10 +59,11 @@ class BatchNorm(nn.BatchNorm1d):
         mean = all_reduce(x.sum(dim=0)) / rows
         variance = all_reduce(((x - mean) ** 2).sum(dim=0)) / rows
         with torch.no_grad():
-            unbiased = variance * (rows / (rows - 1))
+            assert self.running_mean is not None
+            assert self.running_var is not None
+            assert self.momentum is not None
             self.running_mean.lerp_(mean, self.momentum)
-            self.running_var.lerp_(unbiased, self.momentum)
-            self.num_batches_tracked.add_(1)
+            self.running_var.lerp_(variance * (rows / (rows - 1)), self.momentum)
         return (x - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
 
 

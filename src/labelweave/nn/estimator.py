@@ -10,10 +10,8 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,25 +24,15 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
-from labelweave.nn.callbacks import ProgressCallback
-from labelweave.nn.distributed import Engine, find_device, make_engine
+from labelweave.nn.distributed import find_device, make_engine
 from labelweave.nn.losses import get_loss
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
+from labelweave.nn.session import SCORING_ROWS, TrainingSession
 from labelweave.nn.task import SupervisedTask, Task
-from labelweave.nn.training import (
-    LoopSettings,
-    TrainingResult,
-    Validation,
-    predict_scores,
-    train,
-)
-from labelweave.thresholds import make_threshold
+from labelweave.nn.training import predict_scores
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
-
-# Rows scored at a time; enough to keep the processor busy, little enough for any memory.
-_SCORING_ROWS = 1024
 
 
 class NeuralClassifier(MultiLabelClassifier):
@@ -198,7 +186,8 @@ class NeuralClassifier(MultiLabelClassifier):
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         """Train the network; called with torch's generator seeded."""
-        session.train(self._build_task(network, session))
+        monitor = None if self.patience is None else self.monitor
+        session.train(self._build_task(network, session), monitor=monitor)
 
     def _plan_options(self) -> dict[str, Any]:
         return {"lr": self.lr, "weight_decay": self.weight_decay, "schedule": self.schedule}
@@ -210,12 +199,9 @@ class NeuralClassifier(MultiLabelClassifier):
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         engine = make_engine(self.device, self.precision)
-        for what, asked in (
-            ("checkpoint", self.checkpoint),
-            ("several processes", engine.world > 1),
-        ):
-            if asked and self.random_state is None:
-                raise InputError(f"{what} and random_state=None do not go together: set a seed")
+        if self.random_state is None and (self.checkpoint is not None or engine.world > 1):
+            what = "a checkpoint" if engine.world == 1 else "training with several processes"
+            raise InputError(f"{what} needs a seed: set random_state")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.scaling_ = fit_scaling(X, self.scale)
         session = TrainingSession(self, X, Y, validation, engine, seed)
@@ -228,7 +214,7 @@ class NeuralClassifier(MultiLabelClassifier):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         device = find_device(self.device)
-        batches = Batches(X, batch_size=_SCORING_ROWS, scaling=self.scaling_, device=device)
+        batches = Batches(X, batch_size=SCORING_ROWS, scaling=self.scaling_, device=device)
         network = self.network_.to(device).eval()
         return predict_scores(lambda x: torch.sigmoid(network(x)), batches)
 
@@ -263,139 +249,3 @@ class NeuralClassifier(MultiLabelClassifier):
     def _test_params(cls) -> dict[str, Any]:
         """Parameters with which tests over many tiny data sets stay quick."""
         return {"epochs": 30, "batch_size": 16, "lr": 1e-2}
-
-
-@dataclass
-class TrainingSession:
-    """One `fit`: its data, where it computes, and the runs of the loop it has had so far."""
-
-    estimator: NeuralClassifier
-    X: Any
-    Y: LabelMatrix
-    validation: Pair | None
-    engine: Engine
-    seed: int
-    results: list[tuple[str, TrainingResult]] = field(default_factory=list)
-
-    def train(
-        self,
-        task: Task,
-        *,
-        stage: str = "training",
-        monitor: str | None = "as given",
-        **changes: Any,
-    ) -> TrainingResult:
-        """Run the loop on a task.
-
-        Parameters
-        ----------
-        task : Task
-        stage : str, default="training"
-            Name of this run in history, logs and checkpoints.
-        monitor : str or None
-            As the estimator's, where it differs in this stage; None keeps the last weights.
-        **changes
-            `epochs`, `batch_size`, `patience`, `clip_norm`, `steps_per_epoch` of this stage.
-        """
-        model = self.estimator
-        options = {
-            name: changes.pop(name, getattr(model, name, None))
-            for name in ("epochs", "batch_size", "patience", "clip_norm", "steps_per_epoch")
-        }
-        if changes:
-            raise TypeError(f"a stage has no setting {', '.join(changes)}")
-        monitor = model.monitor if monitor == "as given" else monitor
-        if options["patience"] is None and monitor == model.monitor:
-            monitor = None
-        column, greater, score = self._judge(monitor)
-        settings = LoopSettings(
-            epochs=options["epochs"],
-            monitor=column,
-            greater_is_better=greater,
-            patience=options["patience"],
-            clip_norm=options["clip_norm"],
-            checkpoint=None
-            if model.checkpoint is None
-            else Path(model.checkpoint) / f"{stage}.ckpt",
-            checkpoint_every=model.checkpoint_every,
-        )
-        batches = self._batches(
-            self.X,
-            self.Y,
-            batch_size=options["batch_size"],
-            steps_per_epoch=options["steps_per_epoch"],
-        )
-        result = train(
-            task,
-            batches,
-            settings,
-            engine=self.engine,
-            validation=self._validation(score),
-            callbacks=[*(model.callbacks or ()), *([ProgressCallback()] if model.verbose else ())],
-            stage=stage,
-            identity=self._identity(options) if model.checkpoint is not None else None,
-        )
-        self.results.append((stage, result))
-        return result
-
-    def history(self) -> Any:
-        """All epochs of all runs; with several runs a column says which."""
-        import pandas as pd
-
-        frames = [pd.DataFrame(result.history) for _, result in self.results]
-        if len(frames) > 1:
-            for frame, (stage, _) in zip(frames, self.results, strict=True):
-                frame.insert(0, "stage", stage)
-        history = pd.concat(frames, ignore_index=True)
-        return history.astype({"epoch": int})
-
-    def _batches(self, X: Any, Y: LabelMatrix, *, batch_size: int, **options: Any) -> Batches:
-        return Batches(
-            X,
-            Y,
-            batch_size=batch_size,
-            seed=self.seed,
-            scaling=self.estimator.scaling_,
-            device=self.engine.device,
-            rank=self.engine.rank,
-            world=self.engine.world,
-            **options,
-        )
-
-    def _judge(self, monitor: str | None) -> tuple[str | None, bool, Any]:
-        """Column to watch, whether greater is better, and the metric to compute, if any."""
-        if monitor is None:
-            return None, True, None
-        if monitor in ("loss", "val_loss"):
-            return monitor, False, None
-        from labelweave.metrics import get_metric
-
-        metric = get_metric(monitor)
-        return f"val_{metric.name}", metric.greater_is_better, metric
-
-    def _validation(self, metric: Any) -> Validation | None:
-        if self.validation is None:
-            return None
-        X, Y = self.validation
-
-        def score(scores: np.ndarray) -> dict[str, float]:
-            if metric is None:
-                return {}
-            if metric.needs == "score":
-                return {metric.name: metric(Y, Y_score=scores)}
-            rule = make_threshold(self.estimator.threshold)
-            if rule.needs_validation:
-                rule.fit(Y, scores)
-            return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
-
-        return Validation(self._batches(X, Y, batch_size=_SCORING_ROWS), score)
-
-    def _identity(self, options: Mapping[str, Any]) -> list[Any]:
-        model = self.estimator
-        parameters = {
-            name: value
-            for name, value in model.get_params(deep=False).items()
-            if name not in ("callbacks", "checkpoint", "checkpoint_every", "verbose")
-        }
-        validation = () if self.validation is None else self.validation
-        return [options, parameters, self.seed, self.X, self.Y, *validation]

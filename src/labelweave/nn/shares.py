@@ -95,4 +95,5 @@ def gather_rows(rows: Tensor) -> Tensor:
     longest = max(stop - start for start, stop, _ in sizes)
     padding = rows.new_zeros((longest - rows.shape[0], *rows.shape[1:]))
     parts = all_gather(torch.cat([rows, padding]))
-    return torch.cat([part[: stop - start] for part, (start, stop, _) in zip(parts, sizes)])
+    held = zip(parts, sizes, strict=True)
+    return torch.cat([part[: stop - start] for part, (start, stop, _) in held])

@@ -42,6 +42,10 @@ __all__ = [
     "train",
 ]
 
+# Matrix products treat the rows of a full block alike; those left over may be rounded
+# otherwise. Scoring full blocks makes a row's scores independent of its neighbours.
+_ROW_BLOCK = 32
+
 
 class DivergedError(LabelweaveError, ArithmeticError):
     """The loss became NaN or infinite."""
@@ -376,8 +380,11 @@ def predict_scores(
 ) -> np.ndarray:
     """The scores of all rows, in their order, as one float32 array."""
     engine = engine or Engine()
+    parts = []
     with torch.inference_mode():
-        parts = [
-            engine.gather(batch, scores(batch.x)).float().cpu() for batch in batches.in_order()
-        ]
+        for batch in batches.in_order():
+            n_rows = len(batch.x)
+            padding = batch.x.new_zeros((-n_rows % _ROW_BLOCK, *batch.x.shape[1:]))
+            own = scores(torch.cat([batch.x, padding]))[:n_rows]
+            parts.append(engine.gather(batch, own.float()).cpu())
         return torch.cat(parts).numpy()

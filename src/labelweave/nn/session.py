@@ -1,0 +1,146 @@
+"""One `fit` of a neural method: its data, where it computes, and its runs of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelweave.base import Pair
+from labelweave.labels import LabelMatrix
+from labelweave.nn.batches import Batches
+from labelweave.nn.callbacks import ProgressCallback
+from labelweave.nn.distributed import Engine
+from labelweave.nn.task import Task
+from labelweave.nn.training import LoopSettings, TrainingResult, Validation, train
+from labelweave.thresholds import make_threshold
+
+__all__ = ["SCORING_ROWS", "TrainingSession"]
+
+# Rows scored at a time; enough to keep the processor busy, little enough for any memory.
+SCORING_ROWS = 1024
+_OPTIONS = ("epochs", "batch_size", "monitor", "patience", "clip_norm", "steps_per_epoch")
+
+
+@dataclass
+class TrainingSession:
+    """One `fit`: its data, where it computes, and the runs of the loop it has had so far."""
+
+    estimator: Any
+    X: Any
+    Y: LabelMatrix
+    validation: Pair | None
+    engine: Engine
+    seed: int
+    results: list[tuple[str, TrainingResult]] = field(default_factory=list)
+
+    def train(self, task: Task, *, stage: str = "training", **changes: Any) -> TrainingResult:
+        """Run the loop on a task.
+
+        Parameters
+        ----------
+        task : Task
+        stage : str, default="training"
+            Name of this run in history, logs and checkpoints.
+        **changes
+            Where this stage differs from the estimator: `epochs`, `batch_size`, `monitor`
+            (None keeps the last weights), `patience`, `clip_norm`, `steps_per_epoch`.
+        """
+        model = self.estimator
+        options = {name: changes.pop(name, getattr(model, name, None)) for name in _OPTIONS}
+        if changes:
+            raise TypeError(f"a stage has no setting {', '.join(changes)}")
+        column, greater, metric = self._judge(options["monitor"])
+        folder = model.checkpoint
+        settings = LoopSettings(
+            epochs=options["epochs"],
+            monitor=column,
+            greater_is_better=greater,
+            patience=options["patience"],
+            clip_norm=options["clip_norm"],
+            checkpoint=None if folder is None else Path(folder) / f"{stage}.ckpt",
+            checkpoint_every=model.checkpoint_every,
+        )
+        batches = self._batches(
+            self.X,
+            self.Y,
+            batch_size=options["batch_size"],
+            steps_per_epoch=options["steps_per_epoch"],
+        )
+        result = train(
+            task,
+            batches,
+            settings,
+            engine=self.engine,
+            validation=self._validation(metric),
+            callbacks=[*(model.callbacks or ()), *([ProgressCallback()] if model.verbose else ())],
+            stage=stage,
+            identity=None if folder is None else self._identity(options),
+        )
+        self.results.append((stage, result))
+        return result
+
+    def history(self) -> Any:
+        """All epochs of all runs; with several runs a column says which."""
+        import pandas as pd
+
+        frames = [pd.DataFrame(result.history) for _, result in self.results]
+        if len(frames) > 1:
+            for frame, (stage, _) in zip(frames, self.results, strict=True):
+                frame.insert(0, "stage", stage)
+        history = pd.concat(frames, ignore_index=True)
+        return history.astype({"epoch": int})
+
+    def _batches(self, X: Any, Y: LabelMatrix, *, batch_size: int, **options: Any) -> Batches:
+        return Batches(
+            X,
+            Y,
+            batch_size=batch_size,
+            seed=self.seed,
+            scaling=self.estimator.scaling_,
+            device=self.engine.device,
+            rank=self.engine.rank,
+            world=self.engine.world,
+            **options,
+        )
+
+    def _judge(self, monitor: str | None) -> tuple[str | None, bool, Any]:
+        """Column to watch, whether greater is better, and the metric to compute, if any."""
+        if monitor is None:
+            return None, True, None
+        if monitor in ("loss", "val_loss"):
+            return monitor, False, None
+        from labelweave.metrics import get_metric
+
+        metric = get_metric(monitor)
+        return f"val_{metric.name}", metric.greater_is_better, metric
+
+    def _validation(self, metric: Any) -> Validation | None:
+        if self.validation is None:
+            return None
+        X, Y = self.validation
+
+        def score(scores: np.ndarray) -> dict[str, float]:
+            if metric is None:
+                return {}
+            if metric.needs == "score":
+                return {metric.name: metric(Y, Y_score=scores)}
+            rule = make_threshold(self.estimator.threshold)
+            if rule.needs_validation:
+                rule.fit(Y, scores)
+            return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
+
+        return Validation(self._batches(X, Y, batch_size=SCORING_ROWS), score)
+
+    def _identity(self, options: Mapping[str, Any]) -> list[Any]:
+        model = self.estimator
+        parameters = {
+            name: value
+            for name, value in model.get_params(deep=False).items()
+            if name not in ("callbacks", "checkpoint", "checkpoint_every", "verbose")
+        }
+        validation = () if self.validation is None else self.validation
+        return [options, parameters, self.seed, self.X, self.Y, *validation]
