@@ -101,9 +101,10 @@ class ValueReader:
         return self._read_tensors(value["value"])["tensor"]
 
     def _read_tensors(self, value: dict[str, Any]) -> dict[str, Any]:
-        from safetensors.torch import load_file
+        path = self._file(value["file"])
+        from safetensors.torch import load_file  # imports torch: only once it is needed
 
-        stored = load_file(self._file(value["file"]))
+        stored = load_file(path)
         return {key: stored[key] for key in value["keys"]}
 
     def _read_mapping(self, value: dict[str, Any]) -> dict[Any, Any]:

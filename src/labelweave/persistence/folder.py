@@ -96,6 +96,7 @@ def replaced_folder(path: str | PathLike[str]) -> Iterator[Path]:
         raise _unwritable(path, error) from error
     try:
         yield temporary
+        _open_to_readers(temporary)
         _sync(temporary)
         _swap_in(temporary, target)
         _sync_folder(target.parent)
@@ -181,9 +182,6 @@ def _locked_sibling(target: Path) -> tuple[Path, int | None]:
         temporary = Path(made)
         lock = _lock(temporary)
         if temporary.exists():  # another save may have cleaned it up before the lock
-            umask = os.umask(0)
-            os.umask(umask)
-            temporary.chmod(0o777 & ~umask)
             return temporary, lock
         if lock is not None:
             os.close(lock)
@@ -208,6 +206,15 @@ def _lock(folder: Path) -> int | None:
 
 
 # -- bringing it to disk ---------------------------------------------------------------
+
+
+def _open_to_readers(folder: Path) -> None:
+    """Give the usual permissions: temporary folders and tensor files are made private."""
+    umask = os.umask(0)
+    os.umask(umask)
+    folder.chmod(0o777 & ~umask)
+    for path in folder.rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
 
 
 def _sync(folder: Path) -> None:

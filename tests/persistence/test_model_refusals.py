@@ -1,0 +1,277 @@
+"""A damaged, changed, foreign or newer folder is refused in one sentence."""
+
+import hashlib
+import io
+import json
+import shutil
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from labelweave.exceptions import ModelFolderError
+from labelweave.persistence import load, manifest, model_info
+
+
+def refusal(folder, words):
+    with pytest.raises(ModelFolderError, match=words) as caught:
+        load(folder)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def edit_config(folder, change):
+    """Change config.json as an attacker would, with a hash that fits."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    change(config)
+    config["sha256"] = manifest._config_hash(config)
+    path.write_text(json.dumps(config))
+
+
+def edit_file(folder, name, content):
+    """Replace a file and its hash."""
+    (folder / name).write_bytes(content)
+    facts = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+    edit_config(folder, lambda config: config["files"].update({name: facts}))
+
+
+def listed(folder):
+    return json.loads((folder / "config.json").read_text())["files"]
+
+
+def test_every_changed_byte_is_noticed(saved):
+    for name in [*listed(saved), "config.json"]:
+        whole = (saved / name).read_bytes()
+        for position in (0, len(whole) // 2, len(whole) - 2):
+            damaged = bytearray(whole)
+            damaged[position] ^= 1
+            (saved / name).write_bytes(damaged)
+            refusal(saved, name)
+        (saved / name).write_bytes(whole)
+    load(saved)
+
+
+def test_a_truncated_file_is_noticed(saved):
+    for name in [*listed(saved), "config.json"]:
+        whole = (saved / name).read_bytes()
+        for length in (0, len(whole) // 2, len(whole) - 2):
+            (saved / name).write_bytes(whole[:length])
+            refusal(saved, name)
+        (saved / name).write_bytes(whole)
+    load(saved)
+
+
+def test_a_missing_file_is_noticed(saved):
+    for name in [*listed(saved), "config.json"]:
+        whole = (saved / name).read_bytes()
+        (saved / name).unlink()
+        refusal(saved, name)
+        (saved / name).write_bytes(whole)
+    load(saved)
+
+
+def test_the_card_may_be_edited_and_files_added(saved):
+    (saved / "README.md").write_text("Licence: CC0")
+    (saved / "notes.txt").write_text("mine")
+    load(saved)
+
+
+def test_foreign_folders(tmp_path, saved):
+    refusal(tmp_path / "nothing", "no such model folder")
+    refusal(saved / "config.json", "is a file")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    refusal(empty, r"has no config\.json")
+    for text in ('{"architectures": ["BertModel"]}', "[]", "3", '"format"'):
+        (empty / "config.json").write_text(text)
+        refusal(empty, "is not a labelweave model")
+    (empty / "config.json").unlink()
+    (empty / "config.json").mkdir()
+    refusal(empty, "not an ordinary file")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[" * 100_000,
+        '{"a": NaN}',
+        "1" * 10_000,
+        "\x00",
+        '{"format": "labelweave-model"',
+    ],
+    ids=lambda text: text[:12],
+)
+def test_absurd_json(saved, text):
+    (saved / "config.json").write_text(text)
+    refusal(saved, "not the JSON")
+
+
+def test_bytes_that_are_no_text(saved):
+    (saved / "config.json").write_bytes(b"\xff\xfe{}")
+    refusal(saved, "not the JSON")
+
+
+def test_a_newer_schema(saved):
+    edit_config(saved, lambda config: config.update(schema=manifest.SCHEMA + 1))
+    refusal(saved, "newer labelweave .*upgrade")
+    with pytest.raises(ModelFolderError, match="newer"):
+        model_info(saved)
+
+
+@pytest.mark.parametrize("schema", [0, -1, "1", True, None, 1.5])
+def test_no_schema(saved, schema):
+    edit_config(saved, lambda config: config.update(schema=schema))
+    refusal(saved, "no valid schema")
+
+
+def test_an_older_schema_is_upgraded(saved, monkeypatch):
+    def upgrade(config):
+        return {**config, "parameters": {**config["parameters"], "extra": "upgraded"}}
+
+    monkeypatch.setattr(manifest, "SCHEMA", 2)
+    refusal(saved, "no longer reads")
+    monkeypatch.setitem(manifest.UPGRADES, 1, upgrade)
+    assert load(saved).extra == "upgraded"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../secret", "/etc/passwd", "a/../../b", "..", ".hidden", "a//b", "", "a\\b", "C:x", "x\n"],
+)
+def test_unsafe_file_names(saved, name):
+    def add(config):
+        config["files"][name] = {"sha256": "0", "size": 1}
+
+    edit_config(saved, add)
+    refusal(saved, "unsafe file name")
+
+
+def test_links_are_refused(saved, tmp_path):
+    outside = tmp_path / "outside.json"
+    shutil.move(saved / "labels.json", outside)
+    (saved / "labels.json").symlink_to(outside)
+    refusal(saved, "symbolic link")
+
+
+def test_a_linked_folder_inside_is_refused(frequency, rows, labels, tmp_path):
+    inner = frequency().fit(rows, labels)
+    frequency(extra=inner).fit(rows, labels).save(tmp_path / "outer")
+    shutil.move(tmp_path / "outer" / "extra", tmp_path / "elsewhere")
+    (tmp_path / "outer" / "extra").symlink_to(tmp_path / "elsewhere")
+    refusal(tmp_path / "outer", "symbolic link")
+
+
+def test_a_link_to_a_whole_model_is_followed(saved, tmp_path, frequency, rows, labels):
+    latest = tmp_path / "latest"
+    latest.symlink_to(saved)
+    load(latest)
+    frequency(random_state=9).fit(rows, labels).save(latest)
+    assert latest.is_symlink()
+    assert load(saved).random_state == 9
+
+
+@pytest.mark.parametrize("method", ["os.system", "subprocess", "../br", 3, None, ["br"]])
+def test_classes_outside_the_registry(saved, method):
+    edit_config(saved, lambda config: config.update(method=method))
+    refusal(saved, "not installed|does not hold")
+
+
+def test_unknown_parameters(saved):
+    edit_config(saved, lambda config: config["parameters"].update(shell="rm"))
+    refusal(saved, "Frequency has no parameter 'shell'")
+
+
+@pytest.mark.parametrize("name", ["predict", "__class__", "_fit", "get_params", "x", ""])
+def test_state_may_only_hold_fitted_attributes(saved, name):
+    state = json.loads((saved / "state.json").read_text())
+    state["method"][name] = 1
+    edit_file(saved, "state.json", json.dumps(state).encode())
+    refusal(saved, "no name of a fitted attribute")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"$": "pickle", "data": "gASV"},
+        {"$": "array", "name": "nothing"},
+        {"$": "sklearn", "file": "../../evil.skops"},
+        {"$": "model", "folder": ".."},
+        {"$": "tensors", "file": "/etc/passwd", "keys": []},
+        {"$": "sparse", "form": "eval", "shape": [1, 1]},
+        {"$": "object-array", "dtype": "|O", "shape": [9, 9], "items": []},
+        {"$": "dtype", "name": "no such type"},
+        {"$": {}},
+        {"$": "method", "id": "os.system", "parameters": {}},
+        {"$": "threshold", "value": {"kind": "evil"}},
+        {"$": "threshold", "value": []},
+        {"$": "frame", "rows": 3, "columns": 5},
+    ],
+    ids=json.dumps,
+)
+def test_values_that_are_not_ours(saved, value):
+    edit_config(saved, lambda config: config["parameters"].update(extra=value))
+    refusal(saved, str(saved))
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["$", "names", "method", "common", "descriptions", "kind", "fitted"]
+                ),
+                inner,
+                max_size=3,
+            )
+        ),
+        max_leaves=8,
+    ),
+    name=st.sampled_from(["labels.json", "state.json", "thresholds.json"]),
+)
+def test_any_json_is_refused_or_read(saved, value, name):
+    whole = (saved / name).read_bytes()
+    edit_file(saved, name, json.dumps(value).encode())
+    with suppress(ModelFolderError):  # any other error fails the test
+        load(saved)
+    edit_file(saved, name, whole)
+    load(saved)
+
+
+def skops_file(value, compression=zipfile.ZIP_STORED):
+    import skops.io
+
+    file = io.BytesIO()
+    skops.io.dump(value, file, compression=compression)
+    return file.getvalue()
+
+
+def test_scikit_learn_parts_of_untrusted_types(frequency, rows, labels, tmp_path):
+    class Evil(LogisticRegression):
+        pass
+
+    folder = tmp_path / "model"
+    frequency(extra=LogisticRegression()).fit(rows, labels).save(folder)
+    edit_file(folder, "extra.skops", skops_file(Evil()))
+    refusal(folder, "Evil, which is not to be trusted")
+    edit_file(folder, "extra.skops", skops_file(LogisticRegression(), zipfile.ZIP_DEFLATED))
+    refusal(folder, "compressed")
+    edit_file(folder, "extra.skops", b"PK no zip")
+    refusal(folder, "does not hold")
+
+
+def test_broken_arrays_with_fitting_hashes(saved):
+    for content in (b"", b"\xff" * 64, np.arange(9).tobytes()):
+        edit_file(saved, "arrays.safetensors", content)
+        refusal(saved, "does not hold")
