@@ -14,7 +14,8 @@ from email.message import Message
 import numpy as np
 import pytest
 
-from labelweave.data.catalog import load_dataset
+from labelweave.data import catalog
+from labelweave.data.catalog import CatalogEntry, load_dataset
 from labelweave.data.openml import fetch_dataset
 from labelweave.exceptions import DatasetUnavailableError
 
@@ -115,6 +116,32 @@ def test_nominal_columns_become_numbers(openml, tmp_path):
     assert data.facts["openml_md5"] == openml.checksum
 
 
+def test_the_catalog_falls_back_on_openml(openml, tmp_path, monkeypatch):
+    entry = CatalogEntry(
+        name="tiny",
+        title="made up",
+        kind="features",
+        rows=4,
+        features=2,
+        labels=2,
+        cardinality=1.0,
+        parts={"train": 3, "test": 1},
+        recipe="table",
+        files={"train": "tiny-train.arff", "test": "tiny-test.arff"},
+        options={"id_column": "id"},
+        source="here",
+        licence="none",
+        openml={"id": 7, "name": "tiny"},
+    )
+    monkeypatch.setattr(catalog, "_catalog", lambda: {"tiny": entry})
+    monkeypatch.delenv("LABELWEAVE_DATA", raising=False)
+    monkeypatch.setenv("LABELWEAVE_CACHE", str(tmp_path))
+    data = load_dataset("tiny")
+    assert data.facts["loaded_from"] == "openml.org"
+    assert data.part is None, "OpenML does not keep the official parts"
+    assert (tmp_path / "openml").is_dir()
+
+
 def test_the_second_time_nothing_is_asked(openml, tmp_path):
     fetch_dataset(7, "tiny", cache=tmp_path, id_column="id")
     before = openml.n_requests
@@ -132,14 +159,12 @@ def test_another_name_under_the_number_is_refused(openml, tmp_path):
         fetch_dataset(7, "scene", cache=tmp_path)
 
 
-@pytest.mark.filterwarnings("ignore:Invalid cache:RuntimeWarning")
 def test_a_wrong_checksum_is_refused(openml, tmp_path):
     openml.checksum = "0" * 32
     with pytest.raises(DatasetUnavailableError, match="md5 checksum"):
         fetch_dataset(7, "tiny", cache=tmp_path, id_column="id")
 
 
-@pytest.mark.filterwarnings("ignore:A network error occurred")
 @pytest.mark.parametrize(
     "failure",
     [
@@ -149,7 +174,7 @@ def test_a_wrong_checksum_is_refused(openml, tmp_path):
         ConnectionResetError(104, "Connection reset by peer"),
     ],
 )
-def test_a_broken_network_is_one_line(openml, tmp_path, monkeypatch, failure):
+def test_a_broken_network_is_one_line(openml, tmp_path, monkeypatch, recwarn, failure):
     openml.failure = failure
     monkeypatch.delenv("LABELWEAVE_DATA", raising=False)
     monkeypatch.setenv("LABELWEAVE_CACHE", str(tmp_path))
@@ -159,4 +184,5 @@ def test_a_broken_network_is_one_line(openml, tmp_path, monkeypatch, failure):
     assert "OpenML's data set 40589 cannot be had" in str(caught.value)
     assert "set LABELWEAVE_DATA to a folder that holds emotions/" in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert not recwarn.list
     assert socket.getdefaulttimeout() == before

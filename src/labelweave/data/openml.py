@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,8 +103,11 @@ def _as_numbers(column: Any) -> np.ndarray:
 
 @contextmanager
 def _network_errors(data_id: int) -> Iterator[None]:
+    """Say in one line what went wrong; scikit-learn's warnings on the way would be a second."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="A network error occurred|Invalid cache")
+            yield
     except (OSError, http.client.HTTPException, EOFError, zlib.error, ValueError) as error:
         reason = " ".join(str(getattr(error, "reason", "") or error).split())[:160]
         raise DatasetUnavailableError(
