@@ -155,69 +155,76 @@ class ArffColumns:
         return Piece(features, labels)
 
     def _sparse(self, rows: SparseRows) -> Piece:
-        n_rows = len(rows.counts)
-        row, column, value = self._with_first_values(rows)
-        target = self._target[column]
-        is_feature = target >= 0
-        row_x, column_x, value_x = row[is_feature], target[is_feature], value[is_feature]
-        hot = self._one_hot[column[is_feature]]
-        if hot.any():
-            row_x, column_x, value_x = self._one_hot_entries(
-                row_x, column_x, value_x, column[is_feature], hot
-            )
-        features = _csr(row_x, column_x, value_x, (n_rows, len(self.feature_names)))
-        features = features.astype(feature_dtype(features.data), copy=False)
-        n_labels = len(self.roles.labels)
-        label = self._label_target[column]
+        if len(self._filled):
+            rows = self._with_first_values(rows)
+        n_rows, n_labels = len(rows.counts), len(self.roles.labels)
+        target = self._target[rows.columns]
+        others = np.flatnonzero(target < 0)
+        row_of_other = np.searchsorted(np.cumsum(rows.counts), others, side="right")
+        label = self._label_target[rows.columns[others]]
         is_label = label >= 0
         labels = _csr(
-            row[is_label], label[is_label], value[is_label].astype(np.float32), (n_rows, n_labels)
+            np.bincount(row_of_other[is_label], minlength=n_rows),
+            label[is_label],
+            rows.values[others[is_label]].astype(np.float32),
+            n_labels,
+        )
+        counts = rows.counts - np.bincount(row_of_other, minlength=n_rows)
+        is_feature = target >= 0
+        columns, values = target[is_feature], rows.values[is_feature]
+        hot = self._one_hot[rows.columns[is_feature]] if self._one_hot.any() else None
+        if hot is not None and hot.any():
+            attribute = rows.columns[is_feature]
+            counts, columns, values = self._one_hot_entries(counts, columns, values, attribute, hot)
+        features = _csr(
+            counts, columns, values.astype(feature_dtype(values)), len(self.feature_names)
         )
         return Piece(features, labels if n_labels > MAX_DENSE_LABELS else labels.toarray())
 
-    def _with_first_values(self, rows: SparseRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, attribute and value of all entries, with those that are not stored but not zero."""
+    def _with_first_values(self, rows: SparseRows) -> SparseRows:
+        """The rows with the entries added that are not stored and yet not zero."""
         n_rows = len(rows.counts)
-        row = np.repeat(np.arange(n_rows), rows.counts)
-        if len(self._filled) == 0:
-            return row, rows.columns, rows.values
         self._count_filled(n_rows * len(self._filled))
+        row = np.repeat(np.arange(n_rows), rows.counts)
         place = np.full(len(self.attributes), -1)
         place[self._filled] = np.arange(len(self._filled))
         stored = np.zeros((n_rows, len(self._filled)), dtype=bool)
         relevant = place[rows.columns] >= 0
         stored[row[relevant], place[rows.columns[relevant]]] = True
         more_rows, more = np.nonzero(~stored)
-        row = np.concatenate([row, more_rows])
-        column = np.concatenate([rows.columns, self._filled[more]])
-        value = np.concatenate([rows.values, self._first[self._filled[more]]])
-        order = np.argsort(row, kind="stable")
-        return row[order], column[order], value[order]
+        order = np.argsort(np.concatenate([row, more_rows]), kind="stable")
+        return SparseRows(
+            rows.counts + np.bincount(more_rows, minlength=n_rows),
+            np.concatenate([rows.columns, self._filled[more]])[order],
+            np.concatenate([rows.values, self._first[self._filled[more]]])[order],
+            rows.texts,
+        )
 
     def _one_hot_entries(
         self,
-        row: np.ndarray,
-        column: np.ndarray,
-        value: np.ndarray,
+        counts: np.ndarray,
+        columns: np.ndarray,
+        values: np.ndarray,
         attribute: np.ndarray,
         hot: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Entries whose one-hot codes became columns; a missing code is NaN in all of them."""
-        missing = hot & np.isnan(value)
+        missing = hot & np.isnan(values)
         known = hot & ~missing
-        column, value = column.copy(), value.astype(np.float64)
-        column[known] += value[known].astype(np.int32)
-        value[known] = 1
-        if not missing.any():
-            return row, column, value
-        widths = np.array([len(self.attributes[j].values) for j in attribute[missing]])
-        self._count_filled(int(widths.sum()))
-        within = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
-        row = np.concatenate([row[~missing], np.repeat(row[missing], widths)])
-        column = np.concatenate([column[~missing], np.repeat(column[missing], widths) + within])
-        value = np.concatenate([value[~missing], np.full(len(within), np.nan)])
-        order = np.argsort(row, kind="stable")
-        return row[order], column[order], value[order]
+        columns, values = columns.copy(), values.astype(np.float64)
+        columns[known] += values[known].astype(np.int32)
+        values[known] = 1
+        widths = np.ones(len(columns), dtype=np.int64)
+        widths[missing] = [len(self.attributes[j].values) for j in attribute[missing]]
+        self._count_filled(int(widths[missing].sum()))
+        ends = np.cumsum(widths)
+        within = np.arange(ends[-1]) - np.repeat(ends - widths, widths)
+        row = np.repeat(np.arange(len(counts)), counts)
+        return (
+            np.bincount(np.repeat(row, widths), minlength=len(counts)),
+            np.repeat(columns, widths) + within,
+            np.repeat(values, widths),
+        )
 
     def _row_ids(self, rows: DenseRows | SparseRows, j: int) -> list[Any]:
         if j in rows.texts:
@@ -235,14 +242,12 @@ class ArffColumns:
         return [int(v) if v.is_integer() else v for v in values.tolist()]
 
 
-def _csr(
-    row: np.ndarray, column: np.ndarray, value: np.ndarray, shape: tuple[int, int]
-) -> sp.csr_array:
-    """A sparse array of entries that are in row order and never twice the same."""
-    indptr = np.zeros(shape[0] + 1, dtype=np.int32)
-    np.cumsum(np.bincount(row, minlength=shape[0]), out=indptr[1:])
-    matrix = sp.csr_array((value, column, indptr), shape=shape)
+def _csr(counts: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> sp.csr_array:
+    """A sparse array of `counts` entries a row, never two in the same place."""
+    indptr = np.zeros(len(counts) + 1, dtype=np.int32)
+    np.cumsum(counts, out=indptr[1:])
+    matrix = sp.csr_array((values, columns, indptr), shape=(len(counts), width))
     matrix.sort_indices()
-    if (value == 0).any():
+    if (values == 0).any():
         matrix.eliminate_zeros()
     return matrix

@@ -122,39 +122,50 @@ class RowParser:
         found = scan_numbers(block, b" ,{}\n", missing=True)
         if found is None or len(found.values) % 2:
             return None
-        # A row is "{", pairs "index value" between commas, "}", line feed; this says it all:
-        first, second = found.before[0::2], found.after[1::2]
+        # A row is "{", pairs "index value" between commas, "}" and a line feed. With every
+        # lone separator in its place, and as many braces as rows, the rows are well-formed.
+        second = found.after[1::2]
+        closing = second == ord("}")
         before, sign = found.lone.T
+        n_rows = len(found.row_ends)
         if not (
-            ((first == ord("{")) | (first == ord(","))).all()
-            and (found.after[0::2] == ord(" ")).all()
-            and ((second == ord(",")) | (second == ord("}"))).all()
+            (found.after[0::2] == ord(" ")).all()
+            and (closing | (second == ord(","))).all()
             and (before == _LONE_BEFORE[sign]).all()
+            and (sign == ord("{")).sum() == n_rows
+            and (sign == ord("}")).sum() + closing.sum() == n_rows
         ):
             return None
-        columns, values, rows = found.values[0::2], found.values[1::2], found.rows[1::2]
+        columns, values, ends = found.values[0::2], found.values[1::2], found.row_ends // 2
         if not ((columns >= 0) & (columns < self.n_attributes)).all():
             return None
-        whole = columns.astype(np.int32, copy=False)
-        rising = (np.diff(whole) > 0) | (np.diff(rows) > 0)
-        if (whole != columns).any() or not rising.all():
+        if columns.dtype != np.int32:
+            whole = columns.astype(np.int32)
+            if (whole != columns).any():
+                return None
+            columns = whole
+        falls = np.flatnonzero(columns[1:] <= columns[:-1]) + 1
+        if not (ends[np.searchsorted(ends, falls)] == falls).all():
+            return None  # not rising within a row: unsorted, or an index that comes twice
+        if not self._zero_one_fit(columns, values):
             return None
+        return SparseRows(np.diff(ends, prepend=0), columns, values)
+
+    def _zero_one_fit(self, columns: np.ndarray, values: np.ndarray) -> bool:
+        """Whether all values of 0/1 attributes are 0, 1 or missing."""
         assert self._zero_one is not None
-        if not _all_zero_one(values[self._zero_one[whole]]):
-            return None
-        return SparseRows(np.bincount(rows, minlength=found.n_rows), whole, values)
+        if values.dtype == np.int32 and values.max(initial=0) <= 1:
+            return True
+        return _all_zero_one(values[self._zero_one[columns]])
 
     def _quick_dense(self, block: bytes) -> DenseRows | None:
         found = scan_numbers(block, b",\n", missing=True)
         if found is None or len(found.lone) or len(found.values) == 0:
             return None
-        per_row = np.bincount(found.rows, minlength=found.n_rows)
-        if (per_row != self.n_attributes).any():
+        if (found.per_row != self.n_attributes).any():
             return None
-        values = found.values.reshape(found.n_rows, self.n_attributes)
-        if not _all_zero_one(values[:, self._zero_one]):
-            return None
-        return DenseRows(values)
+        values = found.values.reshape(-1, self.n_attributes)
+        return DenseRows(values) if _all_zero_one(values[:, self._zero_one]) else None
 
     # -- the careful way ---------------------------------------------------------------
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 __all__ = ["Numbers", "collapse_spaces", "scan_numbers"]
 
 _DIGIT, _SEPARATOR, _REAL, _OTHER = 0, 1, 2, 3
+_LINE_FEED = np.uint8(10)
 
 
 def _masks(size: int, dtype: type[np.unsignedinteger]) -> np.ndarray:
@@ -39,21 +41,21 @@ class Numbers:
         Every number of the block.
     after : uint8 ndarray
         The separator that follows each number.
-    before : uint8 ndarray
-        The separator that precedes each number.
-    rows : int64 ndarray
-        The row (line) of each number, from 0.
-    n_rows : int
+    row_ends : int64 ndarray
+        How many numbers there are up to the end of each row (line).
     lone : uint8 ndarray of shape (n, 2)
         Separators with no number in front of them: the one before and the separator itself.
     """
 
     values: np.ndarray
     after: np.ndarray
-    before: np.ndarray
-    rows: np.ndarray
-    n_rows: int
+    row_ends: np.ndarray
     lone: np.ndarray
+
+    @property
+    def per_row(self) -> np.ndarray:
+        """How many numbers each row has."""
+        return np.diff(self.row_ends, prepend=0)
 
 
 def scan_numbers(block: bytes, separators: bytes, *, missing: bool = False) -> Numbers | None:
@@ -71,8 +73,8 @@ def scan_numbers(block: bytes, separators: bytes, *, missing: bool = False) -> N
     Examples
     --------
     >>> found = scan_numbers(b"3:1 7:0.5\n2:4\n", b": \n")
-    >>> found.values.tolist(), found.after.tobytes(), found.rows.tolist()
-    ([3.0, 1.0, 7.0, 0.5, 2.0, 4.0], b': :\n:\n', [0, 0, 0, 0, 1, 1])
+    >>> found.values.tolist(), found.after.tobytes(), found.per_row.tolist()
+    ([3.0, 1.0, 7.0, 0.5, 2.0, 4.0], b': :\n:\n', [4, 2])
     >>> scan_numbers(b"3:one\n", b": \n") is None
     True
     """
@@ -80,30 +82,24 @@ def scan_numbers(block: bytes, separators: bytes, *, missing: bool = False) -> N
     worst = int(kinds.max(initial=_DIGIT))
     if worst == _OTHER:
         return None
-    text = np.frombuffer(block, dtype=np.uint8)
     places = np.flatnonzero(kinds == _SEPARATOR)
-    signs = text[places]
-    previous = np.empty_like(signs)
-    previous[:1] = 10
-    previous[1:] = signs[:-1]
+    signs = np.frombuffer(block, dtype=np.uint8)[places]
     lengths = np.diff(places, prepend=-1) - 1
     filled = lengths > 0
-    ends_line = signs == 10
-    rows = np.cumsum(ends_line) - ends_line
     values = _values(block, places[filled], lengths[filled], separators, worst == _REAL)
     if values is None:
         return None
-    empty = ~filled
+    lone = np.flatnonzero(~filled)
+    line_ends = np.flatnonzero(signs == _LINE_FEED)
     return Numbers(
         values=values,
         after=signs[filled],
-        before=previous[filled],
-        rows=rows[filled],
-        n_rows=int(ends_line.sum()),
-        lone=np.column_stack([previous[empty], signs[empty]]),
+        row_ends=line_ends + 1 - np.searchsorted(lone, line_ends, side="right"),
+        lone=np.column_stack([np.where(lone > 0, signs[lone - 1], _LINE_FEED), signs[lone]]),
     )
 
 
+@lru_cache
 def _kind_table(separators: bytes, missing: bool) -> bytes:
     table = bytearray([_OTHER]) * 256
     for byte in b"0123456789":
