@@ -1,0 +1,79 @@
+"""Threshold rules by short specs, listed in :mod:`labelweave.thresholds`."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import clone
+
+from labelweave.exceptions import InputError
+from labelweave.thresholds.cuts import metric_of_sets
+from labelweave.thresholds.rules import (
+    CardinalityThreshold,
+    FixedThreshold,
+    PerLabelThreshold,
+    Threshold,
+    TopK,
+    TunedThreshold,
+)
+
+__all__ = ["PAPER_GRID", "make_threshold"]
+
+PAPER_GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The cuts that most papers choose among."""
+
+_SPECS = (
+    "a number from 0 to 1, 'tuned', 'tuned:<metric>', 'tuned:<metric>:grid', 'per-label', "
+    "'top-<k>', 'cardinality', 'cardinality:labels', 'cardinality:<labels a row>'"
+)
+
+
+def make_threshold(spec: float | str | Threshold) -> Threshold:
+    """The rule that a spec asks for, unfitted and shared with nobody.
+
+    >>> make_threshold(0.4)
+    FixedThreshold(value=0.4)
+    >>> make_threshold("tuned:f1_micro")
+    TunedThreshold(metric='f1_micro')
+    >>> make_threshold("top-3")
+    TopK(k=3)
+    """
+    if isinstance(spec, Threshold):
+        return clone(spec)
+    rule = None
+    if isinstance(spec, Real) and not isinstance(spec, bool) and 0 <= spec <= 1:
+        rule = FixedThreshold(float(spec))
+    elif isinstance(spec, str):
+        rule = _from_words(*spec.split(":"))
+    if rule is None:
+        raise InputError(f"there is no threshold {spec!r}: it is one of {_SPECS}")
+    return rule
+
+
+def _from_words(kind: str, *options: str) -> Threshold | None:
+    if kind == "tuned" and len(options) <= 2 and options[1:] in ((), ("grid",)):
+        metric = metric_of_sets(options[0]).name if options else "f1_example"
+        return TunedThreshold(metric, PAPER_GRID if options[1:] else None)
+    if kind == "cardinality" and len(options) <= 1:
+        if options in ((), ("model",), ("labels",)):
+            return CardinalityThreshold(*options)
+        number = _number(options[0])
+        return None if number is None else CardinalityThreshold(number)
+    if options:
+        return None
+    if kind == "per-label":
+        return PerLabelThreshold()
+    if kind.startswith("top-") and kind[4:].isdecimal() and int(kind[4:]):
+        return TopK(int(kind[4:]))
+    number = _number(kind)
+    return None if number is None or number > 1 else FixedThreshold(number)
+
+
+def _number(text: str) -> float | None:
+    """The number that a text is, if it is one that is finite and not negative."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < np.inf else None
