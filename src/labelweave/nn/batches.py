@@ -130,8 +130,8 @@ class Batches:
         elif self.Y is not None:
             y = self.Y.index_select(0, index).to(self.device)
         else:
-            y = None  # type: ignore[assignment]
-        return Batch(x, y, index.to(self.device), share)
+            y = None
+        return Batch(x, y, index.to(self.device), share)  # type: ignore[arg-type]
 
 
 def as_tensor(values: np.ndarray) -> Tensor:

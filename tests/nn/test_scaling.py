@@ -1,0 +1,42 @@
+"""Scaling of features: what it gives, and that storage does not matter."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from labelweave.exceptions import InputError
+from labelweave.nn.scaling import fit_scaling
+
+
+def scaled(X, how):
+    return fit_scaling(X, how).apply(torch.from_numpy(X.astype(np.float32))).numpy()
+
+
+def test_standard_gives_mean_zero_and_variance_one():
+    X = np.random.default_rng(0).normal(5, 3, (200, 4))
+    X[:, 2] = 0.1  # a feature that never changes
+    found = scaled(X, "standard")
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(found.std(axis=0), [1, 1, 0, 1], atol=1e-5)
+
+
+def test_max_abs_keeps_zeros():
+    X = np.array([[0.0, -4.0, 0.0], [2.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(scaled(X, "max-abs"), [[0, -1, 0], [1, 0.25, 0]])
+
+
+def test_auto_looks_at_the_share_of_non_zero_entries():
+    rng = np.random.default_rng(0)
+    full, thin = rng.random((50, 8)), rng.random((50, 8)) * (rng.random((50, 8)) < 0.1)
+    for X, how in ((full, "standard"), (thin, "max-abs")):
+        for stored in (X, sp.csr_array(X)):
+            found, expected = fit_scaling(stored, "auto"), fit_scaling(X, how)
+            torch.testing.assert_close(found.factor, expected.factor)
+            torch.testing.assert_close(found.shift, expected.shift)
+
+
+def test_none_and_unknown_scales():
+    assert fit_scaling(np.eye(2), "none") is None
+    with pytest.raises(InputError, match="there is no scale 'z'"):
+        fit_scaling(np.eye(2), "z")
