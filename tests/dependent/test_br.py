@@ -1,0 +1,148 @@
+"""Binary relevance against scikit-learn's classifiers fitted one by one."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelweave.dependent.br import BinaryRelevance
+from labelweave.exceptions import InputError
+from labelweave.labels import as_labels
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 8))
+    Y = (X @ rng.normal(size=(8, 4)) + rng.normal(size=(150, 4)) > 0.8).astype(float)
+    return X, Y
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(C=0.3),
+        GaussianNB(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        RandomForestClassifier(5, random_state=3),
+    ],
+)
+@pytest.mark.parametrize("unknown", [0.0, 0.3])
+def test_equals_the_classifiers_one_by_one(data, estimator, unknown):
+    X, Y = data
+    Y[np.random.default_rng(1).random(Y.shape) < unknown] = np.nan
+    found = BinaryRelevance(estimator).fit(X, Y).predict_proba(X)
+    for j in range(Y.shape[1]):
+        known = ~np.isnan(Y[:, j])
+        expected = estimator.fit(X[known], Y[known, j]).predict_proba(X)[:, 1]
+        np.testing.assert_allclose(found[:, j], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(), SVC(), Perceptron()])
+def test_decision_values_are_squashed(data, estimator):
+    X, Y = data
+    model = BinaryRelevance(estimator).fit(X, Y)
+    probability = model.predict_proba(X)
+    for j in range(Y.shape[1]):
+        decision = estimator.fit(X, Y[:, j]).decision_function(X)
+        np.testing.assert_allclose(probability[:, j], 1 / (1 + np.exp(-decision)), rtol=1e-5)
+        np.testing.assert_array_equal(model.predict(X)[:, j], estimator.predict(X))
+
+
+def test_linear_models_keep_their_weights_only(data):
+    X, Y = data
+    model = BinaryRelevance().fit(X, Y)
+    assert model.coef_.shape == (4, 8)
+    assert model.estimators_ == []
+    trees = BinaryRelevance(RandomForestClassifier(2)).fit(X, Y)
+    assert trees.coef_ is None
+    assert len(trees.estimators_) == 4
+
+
+@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(5, random_state=0)])
+def test_constant_labels_get_laplaces_rate(data, estimator):
+    X, Y = data
+    Y[:, 1] = 0
+    Y[:, 2] = np.where(np.arange(150) < 10, 1, np.nan)
+    probability = BinaryRelevance(estimator).fit(X, Y).predict_proba(X)
+    np.testing.assert_allclose(probability[:, 1], 1 / 152)
+    np.testing.assert_allclose(probability[:, 2], 11 / 12)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_features_and_labels_give_the_same(index):
+    rng = np.random.default_rng(2)
+    X = (rng.random((120, 30)) < 0.2) * rng.random((120, 30))
+    Y = (X[:, :5] > 0.4).astype(float)
+    estimator = LogisticRegression(solver="liblinear")  # takes 32-bit indices only
+    dense = BinaryRelevance(estimator).fit(X, Y).predict_proba(X)
+    features = sp.csr_array(X)
+    features.indices = features.indices.astype(index)
+    features.indptr = features.indptr.astype(index)
+    found = BinaryRelevance(estimator).fit(features, sp.csr_array(Y)).predict_proba(features)
+    np.testing.assert_allclose(found, dense, rtol=1e-6)
+
+
+def test_unstored_entries_that_are_unknown_take_no_part(data):
+    X, Y = data
+    stored = np.random.default_rng(3).random(Y.shape) < 0.5
+    sparse = sp.coo_array((Y[stored], stored.nonzero()), shape=Y.shape).tocsr()
+    labels = as_labels(sparse, absent="unknown")
+    found = BinaryRelevance().fit(X, labels).predict_proba(X)
+    expected = BinaryRelevance().fit(X, np.where(stored, Y, np.nan)).predict_proba(X)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_each_label_has_a_seed_of_its_own(data):
+    X, Y = data
+    Y[:, 1] = Y[:, 0]
+    forest = RandomForestClassifier(3)
+    first, again = (
+        BinaryRelevance(forest, random_state=5).fit(X, Y).predict_proba(X) for _ in range(2)
+    )
+    other = BinaryRelevance(forest, random_state=6).fit(X, Y).predict_proba(X)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    assert (first[:, 0] != first[:, 1]).any()
+
+
+def test_parallel_gives_the_same(data):
+    X, Y = data
+    one = BinaryRelevance().fit(X, Y).predict_proba(X)
+    np.testing.assert_array_equal(BinaryRelevance(n_jobs=2).fit(X, Y).predict_proba(X), one)
+
+
+def test_separable_labels_are_learnt():
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, dtype=float)
+    Y = np.column_stack([X, X[:, :1]]).astype(int)
+    assert BinaryRelevance().fit(X, Y).score(X, Y) == 1
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression(), LogisticRegression, 3])
+def test_what_is_no_classifier_is_refused(data, estimator):
+    with pytest.raises(ValueError, match="estimator"):
+        BinaryRelevance(estimator).fit(*data)
+
+
+def test_a_classifier_without_scores_is_refused(data):
+    class Silent(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    with pytest.raises(InputError, match="neither predict_proba nor decision_function"):
+        BinaryRelevance(Silent()).fit(*data)
+
+
+@parametrize_with_checks([BinaryRelevance(), BinaryRelevance(GaussianNB())])
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
