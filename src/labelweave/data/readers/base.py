@@ -141,6 +141,11 @@ class FeatureSpec:
         self.check_width(len(found), path)
         return None
 
+    @property
+    def width(self) -> int | None:
+        """How many columns are wanted, where that is known."""
+        return len(self.names) if self.names is not None else self.n_features
+
     def check_width(self, width: int, path: FilePath) -> None:
         if self.n_features is not None and self.n_features != width:
             raise DataFileError(
