@@ -1,0 +1,138 @@
+"""The entry point of `labelweave`: finds commands lazily and turns errors into one clear line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+
+from labelweave import __version__
+from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
+
+# Name to what it does: known here so that `--help` imports no command.
+COMMANDS = {
+    "datasets": "List the known data sets, or describe one.",
+    "methods": "List the methods, or describe one and its parameters.",
+    "predict": "Write the labels that a saved model predicts.",
+}
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+
+class _Failure(click.ClickException):
+    """One line on stderr and an exit status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(" ".join(message.split()))
+        self.exit_code = status  # type: ignore[misc]  # click reads it from the instance
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"labelweave: {self.message}", file=file or sys.stderr)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in `labelweave.cli.<name>`, imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(f"labelweave.cli.{cmd_name}").command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(COMMANDS)}"
+            raise click.UsageError(f"there is no command {args[0]!r}: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        ctx.ensure_object(dict)
+        show_warning = warnings.showwarning
+        try:
+            return _in_plain_words(lambda: super(LazyGroup, self).invoke(ctx), ctx)
+        finally:
+            warnings.showwarning = show_warning
+
+
+def _in_plain_words(run: Callable[[], Any], ctx: click.Context) -> Any:
+    """Run a command; an error becomes one line, or stays a trace with `--debug`."""
+    if not ctx.params.get("debug"):
+        warnings.showwarning = _show_warning
+    try:
+        return run()
+    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        raise  # click says these in its own words; a closed pipe ends quietly
+    except KeyboardInterrupt:
+        _fail(ctx, "interrupted", INTERRUPTED)
+    except MemoryError as error:
+        _fail(ctx, f"out of memory: {error}", FAILED)
+    except Exception as error:
+        _fail(ctx, *_message_and_status(error))
+
+
+def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:
+    if ctx.obj.get("debug"):
+        import traceback
+
+        traceback.print_exc()
+    raise _Failure(message, status) from None
+
+
+def _message_and_status(error: Exception) -> tuple[str, int]:
+    if isinstance(error, InputError | ModelFolderError):
+        return str(error), WRONG_INPUT
+    if isinstance(error, LabelweaveError):
+        return str(error), FAILED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}", FAILED
+    if type(error).__name__ == "InvalidParameterError":  # scikit-learn's, clear as it stands
+        return str(error), WRONG_INPUT
+    return (
+        f"unexpected {type(error).__name__}: {error} (add --debug to see where it comes from)",
+        FAILED,
+    )
+
+
+def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    click.echo(f"warning: {' '.join(str(message).split())}", err=True)
+
+
+def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    ctx.ensure_object(dict)["debug"] = value
+    return value
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`labelweave COMMAND --help` explains a command.",
+)
+@click.version_option(__version__, "--version", prog_name="labelweave")
+@click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=True,
+    callback=_set_debug,
+    is_eager=True,
+    help="Show the whole trace of an error.",
+)
+def main(debug: bool) -> None:
+    """Multi-label learning for the labels people really have."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+READER_OPTIONS = ("format", "labels", "label_column", "drop")
+
+
+class LabelColumns(click.ParamType):
+    """A number of columns, a pattern, or names separated by commas."""
+
+    name = "columns"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value.removeprefix("-").isdigit():
+            return int(value)
+        names = [name.strip() for name in value.split(",")]
+        return names if len(names) > 1 else value
+
+
+class Names(click.ParamType):
+    """Names separated by commas."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return [name.strip() for name in value.split(",") if name.strip()]
+
+
+class Share(click.ParamType):
+    """A share of the rows between 0 and 1, or a number of rows."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            self.fail(f"{value!r} is no number", param, ctx)
+        if 0 < number < 1:
+            return number
+        if number >= 1 and number.is_integer():
+            return int(number)
+        return self.fail(f"{value} is no share between 0 and 1 nor a number of rows", param, ctx)
+
+
+def output_options(function: F) -> F:
+    """`--json`, `--quiet` and `--debug`, which every command has."""
+    for option in (
+        click.option("--debug", is_flag=True, expose_value=False, callback=_debug, hidden=True),
+        click.option("-q", "--quiet", is_flag=True, help="Print the result only."),
+        click.option(
+            "--json", "as_json", is_flag=True, help="Result as JSON on stdout, the rest on stderr."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(dict)["debug"] = True
+
+
+def reader_options(function: F) -> F:
+    """How to read a data file where the file itself does not tell."""
+    for option in (
+        click.option(
+            "--data-option",
+            "data_options",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Another option of the reader or of the named data set; may be repeated.",
+        ),
+        click.option("--drop", type=Names(), help="Columns to leave out, separated by commas."),
+        click.option(
+            "--label-column", metavar="NAME", help="The column that holds separated label names."
+        ),
+        click.option(
+            "--labels",
+            type=LabelColumns(),
+            help="Label columns: names separated by commas, a pattern such as 'tag_*', or how "
+            "many of the last columns (negative: of the first).",
+        ),
+        click.option("--format", metavar="NAME", help="File format, if the file does not tell."),
+    ):
+        function = option(function)
+    return function
+
+
+def pop_reader_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of `reader_options` out of a command's options; only those given."""
+    from labelweave.cli.parameters import parse_settings
+
+    given = {name: options.pop(name) for name in READER_OPTIONS}
+    more = parse_settings(options.pop("data_options"), "--data-option")
+    return {name: value for name, value in given.items() if value is not None} | more
+
+
+def method_options(function: F) -> F:
+    """The method, its parameters and its threshold."""
+    for option in (
+        click.option(
+            "--threshold",
+            help="How probabilities become label sets: a number, tuned, per-label, top-3, "
+            "cardinality. [default: tuned on the validation rows]",
+        ),
+        click.option(
+            "-s",
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A parameter of the method; may be repeated. VALUE is a number, true, false, "
+            "none, a text or a list such as [256,128].",
+        ),
+        click.option(
+            "-m", "--method", default="mlp", show_default=True, help="See `labelweave methods`."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def pop_parameters(options: dict[str, Any]) -> dict[str, Any]:
+    """Take `--config`, `--set` and `--threshold` out: the parameters of the method."""
+    from labelweave.cli.parameters import parse_settings, parse_value
+
+    parameters = {**options.pop("config"), **parse_settings(options.pop("settings"))}
+    threshold = options.pop("threshold")
+    if threshold is not None:
+        parameters["threshold"] = parse_value(threshold)
+    return parameters
+
+
+def pop_protocol(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of `protocol_options` out."""
+    names = ("split", "test_size", "validation", "seed", "test")
+    return {name: options.pop(name) for name in names}
+
+
+def protocol_options(function: F) -> F:
+    """How the rows are divided into train, validation and test parts."""
+    for option in (
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="Of all chance.",
+        ),
+        click.option(
+            "--validation",
+            type=Share(),
+            default=0.2,
+            show_default=True,
+            help="Share of the training rows for early stopping and thresholds.",
+        ),
+        click.option("--test-size", type=Share(), help="Share of the rows to test on."),
+        click.option(
+            "--split",
+            type=click.Choice(["auto", "official", "stratified", "random"]),
+            default="auto",
+            show_default=True,
+            help="auto: the official split where there is one, else a stratified one.",
+        ),
+        click.option(
+            "--test", type=click.Path(), help="File of the test rows; DATA then holds no test rows."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def stem_of(data: str) -> str:
+    """A short name of a data set for folders: no directories, no endings."""
+    return Path(data).name.partition(".")[0] or "data"

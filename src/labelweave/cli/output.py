@@ -1,0 +1,138 @@
+"""What the commands print: narration, tables and machine-readable results, each to its stream."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import click
+
+__all__ = ["Output"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command prints.
+
+    Parameters
+    ----------
+    as_json : bool
+        The result goes to stdout as JSON, all text for people to stderr.
+    quiet : bool
+        Leave out the narration; results are printed all the same.
+    stdout_taken : bool
+        The command writes data to stdout: text for people goes to stderr.
+    """
+
+    as_json: bool = False
+    quiet: bool = False
+    stdout_taken: bool = False
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr if self.as_json or self.stdout_taken else sys.stdout
+
+    def say(self, text: str = "") -> None:
+        """One line of narration."""
+        if not self.quiet:
+            click.echo(text, file=self.stream)
+            self.stream.flush()
+
+    def show(self, text: str) -> None:
+        """A line that belongs to the result; left out where the result is JSON."""
+        if not self.as_json:
+            click.echo(text, file=self.stream)
+
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = ""
+    ) -> None:
+        """A table of the result; numbers stand to the right."""
+        if self.as_json and self.quiet:
+            return
+        cells = [[_cell(value) for value in row] for row in rows]
+        right = [
+            bool(rows) and all(_is_number(row[j]) or row[j] is None for row in rows)
+            for j in range(len(columns))
+        ]
+        if self.stream.isatty():
+            self._rich_table(columns, cells, right, title)
+        else:
+            self._plain_table(columns, cells, right, title)
+
+    def result(self, result: Any) -> None:
+        """The machine-readable result, printed with `--json` only."""
+        if self.as_json:
+            click.echo(json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False))
+
+    def _plain_table(
+        self,
+        columns: Sequence[str],
+        cells: Sequence[Sequence[str]],
+        right: Sequence[bool],
+        title: str,
+    ) -> None:
+        widths = [
+            max([len(name), *(len(row[j]) for row in cells)]) for j, name in enumerate(columns)
+        ]
+        if title:
+            click.echo(title, file=self.stream)
+        for row in (columns, *cells):
+            padded = (
+                cell.rjust(width) if is_right else cell.ljust(width)
+                for cell, width, is_right in zip(row, widths, right, strict=True)
+            )
+            click.echo("  ".join(padded).rstrip(), file=self.stream)
+
+    def _rich_table(
+        self,
+        columns: Sequence[str],
+        cells: Sequence[Sequence[str]],
+        right: Sequence[bool],
+        title: str,
+    ) -> None:
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+        for name, is_right in zip(columns, right, strict=True):
+            table.add_column(Text(name), justify="right" if is_right else "left", overflow="fold")
+        for row in cells:
+            table.add_row(*(Text(cell) for cell in row))
+        Console(file=self.stream).print(table)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return "-" if value != value else f"{value:.4f}"
+    return str(value)
+
+
+def plain(value: Any) -> Any:
+    """The same value in types that JSON has; NaN and infinity become null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars
+        return plain(value.tolist())
+    if isinstance(value, float):
+        finite = value == value and abs(value) != float("inf")
+        return value if finite else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)

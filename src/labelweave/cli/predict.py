@@ -1,0 +1,189 @@
+"""`labelweave predict`: label sets for the rows of a file, a batch at a time."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from labelweave.cli.options import output_options, pop_reader_options, reader_options
+from labelweave.cli.output import Output
+from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    from labelweave.cli.model_folder import Origin
+    from labelweave.data import Dataset
+
+STANDARD = "-"
+
+
+@click.command("predict")
+@click.argument("model")
+@click.argument("input")
+@click.option(
+    "--out",
+    default=STANDARD,
+    show_default=True,
+    help="FILE.csv or FILE.jsonl; - is stdout.",
+)
+@click.option(
+    "--as", "kind", type=click.Choice(["csv", "jsonl"]), help="[default: by the ending, or jsonl]"
+)
+@click.option("--top", type=click.IntRange(min=1), help="The K most probable labels of each row.")
+@click.option("--threshold", help="Another threshold than the model's: a number, or top-3.")
+@click.option(
+    "--proba",
+    type=click.Choice(["chosen", "all"]),
+    default="chosen",
+    show_default=True,
+    help="Probabilities of the predicted labels, or of every label.",
+)
+@click.option("--separator", default="|", show_default=True, help="Between labels in CSV.")
+@click.option(
+    "--batch-rows",
+    type=click.IntRange(min=1),
+    default=4096,
+    show_default=True,
+    help="Rows in memory at a time.",
+)
+@reader_options
+@output_options
+def command(
+    model: str,
+    input: str,
+    out: str,
+    kind: str | None,
+    top: int | None,
+    threshold: str | None,
+    proba: str,
+    separator: str,
+    batch_rows: int,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Predict the labels of the rows of INPUT (a file of any known format; - is stdin).
+
+    Labels in INPUT are not needed and not used. Columns are matched by name where both the
+    model and the file have names. INPUT is read --batch-rows rows at a time.
+    """
+    if top is not None and threshold is not None:
+        raise click.UsageError("--top and --threshold exclude each other.")
+    kind = kind or _kind_of(out)
+    if as_json and out == STANDARD:
+        raise click.UsageError("--json needs --out FILE: stdout cannot hold both.")
+    output = Output(as_json, quiet, stdout_taken=out == STANDARD)
+    reading = pop_reader_options(options)
+
+    from labelweave.cli.model_folder import open_model
+    from labelweave.cli.prediction_writing import make_writer
+    from labelweave.progress import ProgressBar
+
+    fitted, origin = open_model(model)
+    rule = _rule(fitted, top, threshold)
+    names = [str(name) for name in fitted.label_names_]
+    n_rows = 0
+    with (
+        _readable(input) as path,
+        _writable(out) as file,
+        ProgressBar("predicting", verbose=not quiet) as bar,
+    ):
+        writer = make_writer(kind, file, names, every_label=proba == "all", separator=separator)
+        for batch in _batches(fitted, origin, path, input, batch_rows, reading):
+            probabilities = fitted.predict_proba(batch.X)
+            ids = batch.row_ids
+            ids = range(n_rows, n_rows + len(batch)) if ids is None else [_plain(id) for id in ids]
+            writer.write(ids, probabilities, rule.apply(probabilities))
+            n_rows += len(batch)
+            bar.advance(len(batch))
+    where = "stdout" if out == STANDARD else out
+    output.say(f"{n_rows:,} rows predicted, written to {where} as {kind}")
+    output.result({"rows": n_rows, "out": out, "format": kind, "threshold": rule.to_dict()})
+
+
+def _plain(id: Any) -> Any:
+    return id.item() if hasattr(id, "item") else id
+
+
+def _kind_of(out: str) -> str:
+    if out == STANDARD:
+        return "jsonl"
+    ending = Path(out).suffix.lower()
+    if ending in (".csv", ".jsonl"):
+        return ending[1:]
+    raise click.UsageError(f"--out {out}: the ending must be .csv or .jsonl, or say which by --as.")
+
+
+def _rule(model: Any, top: int | None, threshold: str | None) -> Any:
+    """What turns probabilities into label sets: the model's own rule, unless another is given."""
+    from labelweave.cli.parameters import parse_value
+    from labelweave.thresholds import make_threshold
+
+    if top is None and threshold is None:
+        return model.threshold_
+    rule = make_threshold(f"top-{top}" if threshold is None else parse_value(threshold))
+    if rule.needs_validation:
+        raise InputError(
+            f"--threshold {threshold} has to be tuned on labelled rows: train with it instead"
+        )
+    rule._validate_params()
+    return rule
+
+
+def _batches(
+    model: Any,
+    origin: Origin,
+    path: Path,
+    shown: str,
+    batch_rows: int,
+    reading: dict[str, Any],
+) -> Iterator[Dataset]:
+    from labelweave.data.reading import iter_batches
+
+    width = getattr(model, "n_features_in_", None)
+    batches = iter_batches(
+        path,
+        batch_rows=batch_rows,
+        n_features=width,
+        feature_names=origin.feature_names,
+        **reading,
+    )
+    for batch in batches:
+        if width is None and not batch.is_text:
+            raise InputError(f"the model was trained on texts, but {shown} holds feature columns")
+        if width is not None and batch.is_text:
+            raise InputError(f"the model takes {width:,} features, but {shown} holds texts")
+        yield batch
+
+
+@contextmanager
+def _readable(input: str) -> Iterator[Path]:
+    """The path of the input; what comes through stdin is put into a temporary file first."""
+    if input != STANDARD:
+        yield Path(input)
+        return
+    with tempfile.NamedTemporaryFile(prefix="stdin-") as spooled:
+        shutil.copyfileobj(sys.stdin.buffer, spooled)
+        spooled.flush()
+        yield Path(spooled.name)
+
+
+@contextmanager
+def _writable(out: str) -> Iterator[TextIO]:
+    """The output as a text file; a file appears under its name only when it is whole."""
+    from labelweave.files import atomic_path
+
+    if out == STANDARD:
+        yield sys.stdout
+        return
+    target = Path(out)
+    if target.is_dir():
+        raise InputError(f"--out {out} is a folder: name a file in it")
+    with atomic_path(target) as path, path.open("w", encoding="utf-8", newline="") as file:
+        yield file

@@ -1,0 +1,188 @@
+"""The search itself: an Optuna study that can be stopped, resumed and shared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from labelweave.cli.output import Output
+from labelweave.cli.space import Range
+from labelweave.exceptions import InputError, LabelweaveError, require
+
+__all__ = ["SearchFailedError", "best_parameters", "open_study", "search"]
+
+_IDENTITY, _FAILURE = "labelweave", "failure"
+Objective = Callable[[dict[str, Any]], float]
+
+
+class SearchFailedError(LabelweaveError):
+    """No trial of a search succeeded."""
+
+
+def open_study(
+    url: str, name: str, *, maximize: bool, seed: int, identity: Mapping[str, Any], resume: bool
+) -> Any:
+    """The study of this name, new or as far as it went.
+
+    `identity` says what is searched; a study of something else is refused, because its
+    trials cannot be compared.
+    """
+    optuna = require("optuna", "tune")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = _open_storage(optuna, url)
+    study = optuna.create_study(
+        storage=storage,
+        study_name=name,
+        direction="maximize" if maximize else "minimize",
+        sampler=_make_sampler(optuna, seed),
+        load_if_exists=True,
+    )
+    known = study.user_attrs.get(_IDENTITY)
+    if known is None:
+        study.set_user_attr(_IDENTITY, dict(identity))
+        return study
+    if not resume:
+        raise InputError(f"the study {name!r} exists in {url}: give another --study or --out")
+    for key, value in identity.items():
+        if known.get(key) != value:
+            raise InputError(
+                f"the study {name!r} in {url} was begun with {key} {known.get(key)!r}, now it is "
+                f"{value!r}: give another --study or --out"
+            )
+    return study
+
+
+def _open_storage(optuna: Any, url: str) -> Any:
+    import sqlalchemy.exc
+
+    waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
+    try:
+        return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
+    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise InputError(f"the storage {url} cannot be opened: {first}") from None
+
+
+def _make_sampler(optuna: Any, seed: int) -> Any:
+    class SeededByTrial(optuna.samplers.BaseSampler):
+        """TPE whose chance depends on the seed and the number of the trial only.
+
+        A resumed search then goes on as one that never stopped, and processes that share a
+        study do not try the same points.
+        """
+
+        def before_trial(self, study: Any, trial: Any) -> None:
+            self._tpe = optuna.samplers.TPESampler(seed=seed * 1_000_003 + trial.number)
+
+        def infer_relative_search_space(self, study: Any, trial: Any) -> Any:
+            return self._tpe.infer_relative_search_space(study, trial)
+
+        def sample_relative(self, study: Any, trial: Any, search_space: Any) -> Any:
+            return self._tpe.sample_relative(study, trial, search_space)
+
+        def sample_independent(self, study: Any, trial: Any, name: str, distribution: Any) -> Any:
+            return self._tpe.sample_independent(study, trial, name, distribution)
+
+    return SeededByTrial()
+
+
+def search(
+    study: Any,
+    space: Mapping[str, Range],
+    objective: Objective,
+    output: Output,
+    *,
+    n_trials: int,
+    timeout: float | None,
+    first: Mapping[str, Any],
+) -> None:
+    """Run trials until the study has `n_trials` finished ones or the time is over.
+
+    `first` are the parameters tried first (the defaults of the method), where they lie in
+    the space. A trial that fails is recorded and passed over, unless none has succeeded yet.
+    """
+    stored = {name: space[name].stored(value) for name, value in first.items() if name in space}
+    within = {name: value for name, value in stored.items() if value is not None}
+    if within and not study.trials:
+        study.enqueue_trial(within)
+    start = time.monotonic()
+    while (done := _count_finished(study)) < n_trials:
+        if timeout is not None and time.monotonic() - start >= timeout:
+            output.say(f"time is over after {done} of {n_trials} trials; run again to go on")
+            break
+        study.optimize(
+            lambda trial: _run(trial, space, objective),
+            n_trials=1,
+            catch=(Exception,) if _best(study) is not None else (),
+            callbacks=[lambda study, trial: _report(study, trial, space, output)],
+        )
+    if _best(study) is None:
+        raise SearchFailedError("no trial has succeeded, so there are no best parameters")
+
+
+def _run(trial: Any, space: Mapping[str, Range], objective: Objective) -> float:
+    parameters = {name: values.suggest(trial) for name, values in space.items()}
+    try:
+        value = objective(parameters)
+        if value != value:
+            raise SearchFailedError("the validation score is not a number")
+    except Exception as error:
+        trial.set_user_attr(_FAILURE, f"{type(error).__name__}: {error}")
+        raise
+    return value
+
+
+def _count_finished(study: Any) -> int:
+    """Trials that gave a score or failed by themselves; an interrupted one is to be redone."""
+    return sum(
+        trial.state.name == "COMPLETE" or _FAILURE in trial.user_attrs
+        for trial in study.get_trials(deepcopy=False)
+    )
+
+
+def _best(study: Any) -> Any:
+    complete = [t for t in study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
+    return study.best_trial if complete else None
+
+
+def _report(study: Any, trial: Any, space: Mapping[str, Range], output: Output) -> None:
+    tried = " ".join(f"{k}={_short(space[k].restored(v))}" for k, v in trial.params.items())
+    if trial.state.name != "COMPLETE":
+        output.say(f"trial {trial.number}: failed ({trial.user_attrs.get(_FAILURE)})  {tried}")
+        return
+    best = study.best_trial
+    mark = "best so far" if best.number == trial.number else f"best {best.value:.4f}"
+    output.say(
+        f"trial {trial.number}: {trial.value:.4f} ({mark}, {trial.duration.total_seconds():.1f} s)"
+        f"  {tried}"
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def best_parameters(study: Any, space: Mapping[str, Range]) -> dict[str, Any]:
+    """The parameters of the best trial."""
+    return {name: space[name].restored(value) for name, value in study.best_trial.params.items()}
+
+
+def trial_rows(study: Any, space: Mapping[str, Range]) -> list[dict[str, Any]]:
+    """Every trial as plain values."""
+    return [
+        {
+            "number": trial.number,
+            "state": trial.state.name.lower(),
+            "value": trial.value,
+            "parameters": {k: space[k].restored(v) for k, v in trial.params.items()},
+            "failure": trial.user_attrs.get(_FAILURE),
+        }
+        for trial in study.get_trials(deepcopy=False)
+    ]
+
+
+def database_url(folder: Path) -> str:
+    """The SQLite storage of an output folder."""
+    return f"sqlite:///{folder.resolve() / 'study.db'}"

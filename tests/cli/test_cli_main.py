@@ -1,0 +1,138 @@
+"""The group: quick help, one clear line an error, exit statuses."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from labelweave import __version__, registry
+from labelweave.cli import methods
+from labelweave.cli.main import COMMANDS, main
+from labelweave.exceptions import InputError, MissingExtraError, ModelFolderError
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(main, arguments, **options)
+
+
+def run_python(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["predict", "--help"]])
+def test_help_imports_nothing_heavy(arguments):
+    code = (
+        "import sys\n"
+        "from labelweave.cli.main import main\n"
+        f"main({arguments!r}, standalone_mode=False)\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'torch', 'pandas', 'rich', 'optuna'}\n"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))\n"
+    )
+    done = run_python(code)
+    assert "HEAVY []" in done.stdout, done.stdout + done.stderr
+
+
+def test_help_imports_no_command():
+    code = (
+        "import sys\n"
+        "from labelweave.cli.main import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        "print('SEEN', [m for m in sys.modules if m.startswith('labelweave.cli.')])\n"
+    )
+    assert "SEEN ['labelweave.cli.main']" in run_python(code).stdout
+
+
+def test_help_lists_every_command():
+    shown = run("--help").output
+    assert all(f"  {name} " in shown for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name):
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.output
+    assert "--quiet" in result.output
+
+
+def test_version():
+    assert __version__ in run("--version").output
+
+
+def test_unknown_command_names_the_nearest():
+    result = run("predcit")
+    assert result.exit_code == 2
+    assert "did you mean 'predict'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "shown"),
+    [
+        (InputError("two\n  lines"), 2, "labelweave: two lines"),
+        (ModelFolderError("damaged"), 2, "labelweave: damaged"),
+        (MissingExtraError("install it"), 1, "labelweave: install it"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "labelweave: /x: Permission denied"),
+        (OSError(28, "No space left on device"), 1, "labelweave: No space left on device"),
+        (KeyboardInterrupt(), 130, "labelweave: interrupted"),
+        (MemoryError("of 5 GiB"), 1, "labelweave: out of memory: of 5 GiB"),
+        (ZeroDivisionError("oops"), 1, "labelweave: unexpected ZeroDivisionError: oops"),
+    ],
+)
+def test_errors_are_one_line_and_a_status(monkeypatch, error, status, shown):
+    def fail(room):
+        raise error
+
+    monkeypatch.setattr(methods, "list_methods", fail)
+    result = run("methods")
+    assert result.exit_code == status
+    assert result.stderr.startswith(shown)
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "methods"], ["methods", "--debug"]])
+def test_debug_shows_the_trace(monkeypatch, arguments):
+    monkeypatch.setattr(methods, "list_methods", lambda room: 1 / 0)
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert "ZeroDivisionError" in result.stderr
+
+
+def test_warnings_are_one_line_without_source():
+    code = (
+        "import warnings\n"
+        "from labelweave.cli import main, methods\n"
+        "methods.list_methods = lambda room: warnings.warn('look\\nhere') or []\n"
+        "main.main(['methods'])\n"
+    )
+    assert run_python(code).stderr == "warning: look here\n"
+
+
+def test_methods_match_the_registry():
+    listed = run("methods").output
+    assert all(method.id in listed for method in registry.list_methods())
+
+
+def test_closed_pipe_ends_quietly():
+    done = subprocess.run(
+        f"{sys.executable} -m labelweave.cli.main methods | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_click_errors_pass_through(monkeypatch):
+    def fail(room):
+        raise click.UsageError("by click")
+
+    monkeypatch.setattr(methods, "list_methods", fail)
+    assert run("methods").exit_code == 2
