@@ -90,6 +90,8 @@ class MLkNN(MultiLabelClassifier):
         "n_jobs": [Integral, None],
     }
 
+    tuning_space: ClassVar = {"k": ("int-log", 3, 50), "smoothing": ("log", 0.1, 10.0)}
+
     def __init__(
         self,
         k: int = 10,

@@ -60,6 +60,14 @@ class MLP(NeuralClassifier):
         "loss_params": [dict, None],
     }
 
+    tuning_space: ClassVar = {
+        "hidden": ("choice", [[256], [512], [512, 512], [256, 512, 256]]),
+        "dropout": ("float", 0.0, 0.6),
+        "lr": ("log", 1e-4, 1e-2),
+        "weight_decay": ("log", 1e-6, 1e-2),
+        "batch_size": ("choice", [32, 64, 128]),
+    }
+
     def __init__(
         self,
         hidden: Sequence[int] = (256, 512, 256),
