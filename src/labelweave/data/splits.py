@@ -26,6 +26,7 @@ __all__ = [
     "split_dataset",
     "stratified_folds",
     "stratified_holdout",
+    "stratified_parts",
 ]
 
 DEFAULT_TEST_SIZE = 0.3
@@ -97,10 +98,11 @@ def stratified_folds(
         raise InputError(f"n_folds must be a whole number of at least 2, not {n_folds!r}")
     if n_folds > n_rows:
         raise InputError(f"{n_folds} folds cannot be made of {n_rows} rows: use fewer folds")
-    rng = as_generator(random_state)
     sizes = np.full(n_folds, n_rows // n_folds)
     sizes[: n_rows % n_folds] += 1
-    return _parts(labels, sizes, groups, balance, rng)
+    return stratified_parts(
+        labels, sizes, groups=groups, balance=balance, random_state=random_state
+    )
 
 
 def stratified_holdout(
@@ -135,8 +137,62 @@ def stratified_holdout(
     """
     labels = as_labels(Y)
     n_held = _held_rows(fraction, len(labels))
-    sizes = np.array([len(labels) - n_held, n_held])
-    return _sides(_parts(labels, sizes, groups, balance, as_generator(random_state)))
+    sizes = [len(labels) - n_held, n_held]
+    return _sides(
+        stratified_parts(labels, sizes, groups=groups, balance=balance, random_state=random_state)
+    )
+
+
+def stratified_parts(
+    Y: Any,
+    sizes: Sequence[int] | np.ndarray,
+    *,
+    groups: Sequence[Any] | None = None,
+    balance: str = "positives",
+    random_state: Any = None,
+) -> np.ndarray:
+    """Deal rows out to parts of given sizes so that each has its share of every label.
+
+    Parameters
+    ----------
+    Y : labels of the rows
+    sizes : sequence of int
+        Rows of each part, all at least 1; they add up to the number of rows. Exact unless
+        groups are given.
+    groups, balance, random_state
+        As in :func:`stratified_folds`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The part of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> part = stratified_parts(np.eye(2)[[0, 1] * 5], [6, 2, 2], random_state=0)
+    >>> np.bincount(part).tolist()
+    [6, 2, 2]
+    """
+    labels = as_labels(Y)
+    sizes = np.asarray(sizes)
+    if sizes.min(initial=1) < 1 or sizes.sum() != len(labels):
+        raise InputError(
+            f"the sizes of the parts, {sizes.tolist()}, must be at least 1 each and add up to "
+            f"the {len(labels)} rows"
+        )
+    rng = as_generator(random_state)
+    entries = _entries_to_balance(labels, balance)
+    if groups is None:
+        return assign_parts(entries, sizes, rng)
+    group, group_sizes = _group_numbers(groups, len(labels), n_parts=len(sizes))
+    if len(group_sizes) == len(group):  # every row is its own group
+        return assign_parts(entries, sizes, rng)
+    member = sp.csr_array(
+        (np.ones(len(group)), (group, np.arange(len(group)))),
+        shape=(len(group_sizes), len(group)),
+    )
+    return assign_parts(sp.csr_array(member @ entries), sizes, rng, group_sizes)[group]
 
 
 def random_holdout(
@@ -264,26 +320,6 @@ def _holdout(data: Dataset, fraction: float, method: str, rng: np.random.Generat
     if method == "random":
         return random_holdout(len(data), fraction, groups=data.groups, random_state=rng)
     return stratified_holdout(data.Y, fraction, groups=data.groups, random_state=rng)
-
-
-def _parts(
-    labels: LabelMatrix,
-    sizes: np.ndarray,
-    groups: Sequence[Any] | None,
-    balance: str,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    entries = _entries_to_balance(labels, balance)
-    if groups is None:
-        return assign_parts(entries, sizes, rng)
-    group, group_sizes = _group_numbers(groups, len(labels), n_parts=len(sizes))
-    if len(group_sizes) == len(group):  # every row is its own group
-        return assign_parts(entries, sizes, rng)
-    member = sp.csr_array(
-        (np.ones(len(group)), (group, np.arange(len(group)))),
-        shape=(len(group_sizes), len(group)),
-    )
-    return assign_parts(sp.csr_array(member @ entries), sizes, rng, group_sizes)[group]
 
 
 def _entries_to_balance(labels: LabelMatrix, balance: str) -> sp.csr_array:
