@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from labelweave.data.compression import iter_lines
 from labelweave.data.dataset import Dataset
+from labelweave.data.readers.label_lists import read_label_file
 from labelweave.data.reading import read_dataset
 from labelweave.data.sources import Files
 from labelweave.exceptions import DataFileError, InputError
@@ -50,27 +51,22 @@ def sider(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
 
 
 def icons(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
-    """Pixels, labels and parts from an .npz file; names and groups from a JSONL file."""
-    with np.load(files["mdi-icons-32x32.npz"], allow_pickle=False) as arrays:
-        images, labels = arrays["images"], arrays["labels"]
-        names, is_test = arrays["label_names"].tolist(), arrays["test"]
+    """Images with their names and groups; flat rows are scaled to the range from 0 to 1."""
+    data = read_dataset(files["mdi-icons-32x32.npz"], flatten=not choices["images"])
     about = [fields for _, fields in _json_lines(files["names.jsonl"])]
-    if not choices["images"]:
-        images = images.reshape(len(images), -1).astype(np.float32) / 255
-    data = Dataset(
-        images,
-        as_labels(labels, names=names),
-        row_ids=[fields["name"] for fields in about],
-        groups=[fields["base"] for fields in about],
-        part=np.where(is_test, "test", "train").tolist(),
+    return _train_first(
+        replace(
+            data,
+            X=data.X if choices["images"] else data.X / 255,
+            row_ids=[fields["name"] for fields in about],
+            groups=[fields["base"] for fields in about],
+        )
     )
-    return _train_first(data)
 
 
 def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """The documents of a split with a label that occurs on both of its sides."""
     field = choices["field"]
-    names = json.loads(files["labels.json"].read_text(encoding="utf-8"))
     fields = ("topics", "places", "people", "orgs", "exchanges")
     if field not in fields:
         raise InputError(f"field is one of {', '.join(fields)}, not {field!r}")
@@ -88,13 +84,15 @@ def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     ]
     both = sides[0] & sides[1]
     kept = [document for document in documents if both.intersection(document[field])]
-    long_names = {label: names[field][label] for label in both if label in names[field]}
+    long_names = read_label_file(files["labels.json"], field_name=field).descriptions
     data = Dataset(
         [_text_of(document) for document in kept],
         as_labels(
             [[label for label in document[field] if label in both] for document in kept],
             names=sorted(both),
-            descriptions={label: text for label, text in long_names.items() if text != label},
+            descriptions={
+                label: text for label, text in long_names.items() if label in both - {text}
+            },
         ),
         row_ids=[document["id"] for document in kept],
         part=[document["split"].lower() for document in kept],
@@ -103,31 +101,15 @@ def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
 
 
 def debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
-    """Package descriptions; the vocabulary's unused tags are left out."""
-    documents = [fields for _, fields in _json_lines(files["documents.jsonl"])]
-    tags = [fields for _, fields in _json_lines(files["labels.jsonl"])]
-    used = {label for document in documents for label in document["labels"]}
-    data = Dataset(
-        [_text_of(document) for document in documents],
-        as_labels(
-            [document["labels"] for document in documents],
-            names=[tag["label"] for tag in tags if tag["label"] in used],
-            descriptions={
-                tag["label"]: f"{tag['name']}. {tag['description']}".removesuffix(". ")
-                for tag in tags
-                if tag["label"] in used
-            },
-        ),
-        row_ids=[document["id"] for document in documents],
-        groups=[document["source"] for document in documents],
-        part=[document["split"] for document in documents],
-    )
-    return _train_first(data)
+    """Package descriptions, grouped by source package."""
+    data = read_dataset(files["documents.jsonl"])
+    groups = [fields["source"] for _, fields in _json_lines(files["documents.jsonl"])]
+    return _train_first(replace(data, groups=groups))
 
 
 def goemotions(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Lines of text, numbers of the labels and id, without a header or quoting."""
-    names = files["labels.txt"].read_text(encoding="utf-8").split()
+    names = read_label_file(files["labels.txt"]).names
     texts, labels, ids, parts = [], [], [], []
     for part, name in entry.files.items():
         for number, line in iter_lines(files[name]):
@@ -235,4 +217,4 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _text_of(document: Mapping[str, Any]) -> str:
-    return "\n\n".join(part for part in (document.get("title"), document.get("text")) if part)
+    return "\n".join(part for part in (document.get("title"), document.get("text")) if part)
