@@ -1,0 +1,146 @@
+"""NumPy archives (.npz) of features or images, labels and label names."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from labelweave.data.dataset import Dataset
+from labelweave.data.readers.base import FeatureSpec, FilePath, Piece, Reader, make_dataset
+from labelweave.data.readers.texts import first_of, part_of
+from labelweave.exceptions import DataFileError
+
+__all__ = ["READER", "read_npz"]
+
+_FEATURES = ("X", "features", "images", "data", "x")
+_LABELS = ("Y", "labels", "y", "targets")
+_LABEL_NAMES = ("label_names", "names", "classes")
+
+MAX_ARRAY_BYTES = 8 * 2**30
+
+
+def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = True) -> Dataset:
+    """Read a NumPy archive; nothing in it is ever unpickled.
+
+    It holds the features or images (`X`, `features`, `images` or `data`), the labels as a
+    matrix (`Y`, `labels`, `y` or `targets`), and may hold `label_names`, `feature_names`,
+    `ids`, `groups`, and the parts as `part` (words) or `test` (true for test rows).
+
+    Parameters
+    ----------
+    path : path-like
+    require_labels : bool, default=True
+        False allows an archive without labels.
+    flatten : bool, default=True
+        Images become rows of float32; False keeps their shape and type.
+
+    Returns
+    -------
+    Dataset
+    """
+    arrays = _arrays(path)
+    features = first_of(_FEATURES, arrays)
+    if features is None:
+        raise DataFileError(
+            f"no array is called {', '.join(_FEATURES)}; there are {', '.join(arrays)}", path=path
+        )
+    labels = first_of(_LABELS, arrays)
+    if labels is None and require_labels:
+        raise DataFileError(f"no array is called {', '.join(_LABELS)}", path=path)
+    X = _features(arrays[features], features, flatten, path)
+    names = first_of(_LABEL_NAMES, arrays)
+    label_names = None if names is None else arrays[names].ravel().astype(str).tolist()
+    Y = None
+    if labels is not None:
+        Y = arrays[labels]
+        if Y.dtype.kind not in "biuf" or Y.ndim != 2:
+            raise DataFileError(f"the array {labels!r} is no matrix of 0 and 1", path=path)
+    more: dict[str, Any] = {}
+    if "feature_names" in arrays:
+        more["feature_names"] = arrays["feature_names"].ravel().astype(str).tolist()
+    for what, name in (("row_ids", "ids"), ("groups", "groups")):
+        if name in arrays:
+            more[what] = arrays[name].ravel().tolist()
+    if "part" in arrays:
+        more["part"] = [part_of(value) for value in arrays["part"].ravel().tolist()]
+    elif "test" in arrays:
+        is_test = arrays["test"].ravel()
+        more["part"] = np.where(is_test.astype(bool), "test", "train").tolist()
+    return make_dataset(path, X, Y, label_names, **more)
+
+
+def _features(X: np.ndarray, name: str, flatten: bool, path: FilePath) -> np.ndarray:
+    if X.dtype.kind not in "biuf" or X.ndim < 2 or len(X) == 0:
+        raise DataFileError(f"the array {name!r} is no table or stack of images", path=path)
+    if flatten:
+        X = X.reshape(len(X), math.prod(X.shape[1:]))
+        return X.astype(np.float64 if X.dtype == np.float64 else np.float32, copy=False)
+    return X
+
+
+def _arrays(path: FilePath) -> dict[str, np.ndarray]:
+    """All arrays of the archive, each checked against its header before it is read."""
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if not entry.filename.endswith(".npy"):
+                    continue
+                with archive.open(entry) as file:
+                    _check_header(file, entry.file_size)
+                with archive.open(entry) as file:
+                    arrays[entry.filename.removesuffix(".npy")] = np.lib.format.read_array(
+                        file, allow_pickle=False
+                    )
+    except FileNotFoundError:
+        raise DataFileError("there is no such file", path=path) from None
+    except MemoryError:
+        raise DataFileError("an array of the archive does not fit into memory", path=path) from None
+    except Exception as error:
+        # zipfile, zlib and NumPy have a dozen error classes for damaged archives.
+        raise DataFileError(f"the archive cannot be read ({error})", path=path) from None
+    if not arrays:
+        raise DataFileError("the archive holds no arrays", path=path)
+    return arrays
+
+
+def _check_header(file: Any, n_bytes: int) -> None:
+    version = np.lib.format.read_magic(file)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if read_header is None:
+        raise ValueError(f"array format {version} is not known")
+    shape, _, dtype = read_header(file)
+    needed = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never loaded")
+    if min(shape, default=0) < 0 or needed > n_bytes or needed > MAX_ARRAY_BYTES:
+        raise ValueError(f"an array claims the shape {shape}, for which there are {n_bytes} bytes")
+
+
+def _feature_pieces(
+    path: FilePath, features: FeatureSpec, *, flatten: bool = True
+) -> Iterator[Piece]:
+    data = read_npz(path, require_labels=False, flatten=flatten)
+    columns = None
+    if data.feature_names is not None:
+        columns = features.columns(list(data.feature_names), path)
+    elif features.width is not None:
+        FeatureSpec(n_features=features.width).check_width(int(data.n_features or 0), path)
+    X = data.X if columns is None else data.X[:, columns]
+    yield Piece(X, row_ids=None if data.row_ids is None else list(data.row_ids))
+
+
+def _score(name: str, head: bytes) -> int:
+    if not head.startswith(b"PK\x03\x04"):
+        return 0
+    return 3 if name.lower().endswith(".npz") or b".npy" in head[:200] else 0
+
+
+READER = Reader("npz", "NumPy archive with X and Y", _score, read_npz, _feature_pieces)
