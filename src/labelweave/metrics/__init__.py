@@ -7,6 +7,7 @@ and `get_metric` know them by name, `evaluate` scores a model by all of them.
 
 from labelweave.metrics.calibration import ece, ece_macro, ece_of_labels
 from labelweave.metrics.catalog import METRICS, Metric, get_metric
+from labelweave.metrics.evaluation import evaluate, score_predictions
 from labelweave.metrics.extreme import (
     ndcg_at_k,
     precision_at_k,
@@ -40,6 +41,7 @@ from labelweave.metrics.overlap import (
     recall_micro,
 )
 from labelweave.metrics.ranking import coverage, lrap, one_error, ranking_loss
+from labelweave.metrics.scores import Scores
 from labelweave.metrics.sets import (
     hamming_accuracy,
     hamming_loss,
@@ -51,6 +53,7 @@ from labelweave.metrics.sweep import sweep_counts, sweep_f1
 __all__ = [
     "METRICS",
     "Metric",
+    "Scores",
     "ap_micro",
     "ap_of_labels",
     "auc_macro",
@@ -61,6 +64,7 @@ __all__ = [
     "ece",
     "ece_macro",
     "ece_of_labels",
+    "evaluate",
     "f1_example",
     "f1_macro",
     "f1_micro",
@@ -87,6 +91,7 @@ __all__ = [
     "recall_example",
     "recall_macro",
     "recall_micro",
+    "score_predictions",
     "subset_accuracy",
     "sweep_counts",
     "sweep_f1",

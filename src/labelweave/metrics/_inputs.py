@@ -13,8 +13,8 @@ from labelweave.labels import LabelMatrix, as_labels
 
 __all__ = ["check_pred", "check_score", "check_true", "check_weight", "mean_of_defined"]
 
-# Work on large matrices goes in blocks of about this many entries.
-_BLOCK_ENTRIES = 2**22
+# Work on large matrices goes in blocks of about this many entries, which stay in the cache.
+_BLOCK_ENTRIES = 2**19
 
 
 def check_true(Y_true: Any) -> LabelMatrix:

@@ -82,7 +82,7 @@ def _of_sets() -> list[Metric]:
             getattr(overlap, f"{kind}_{average}"),
             "pred",
             True,
-            f"{shown} {word}",
+            f"{word} {shown}",
         )
         for kind, shown in kinds.items()
         for average, word in averages.items()
