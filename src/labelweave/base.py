@@ -83,6 +83,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _predict_proba(self, X: Any) -> np.ndarray:
         """P(label | x) as an (n, L) array, for checked features."""
 
+    # Whether another seed gives another model; a method in which nothing is random says False.
+    _seed_matters: ClassVar[bool] = True
+
+    def _generator(self) -> np.random.RandomState:
+        """The generator that `random_state` asks for; without a seed a new one, never NumPy's."""
+        if self.random_state is None:
+            return np.random.RandomState()
+        return check_random_state(self.random_state)
+
     def _wants_validation(self) -> bool:
         """Whether `_fit` chooses anything on validation rows (early stopping, say)."""
         return False
@@ -250,7 +259,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
         if len(Y) < 5:  # too few to choose anything on: everything goes to training
             return X, Y, None
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        seed = self._generator().randint(np.iinfo(np.int32).max)
         rest, held = stratified_holdout(Y, self.validation_fraction, random_state=seed)
         return X[rest], Y[rest], (X[held], Y[held])
 

@@ -74,6 +74,7 @@ class BinaryRelevance(MultiLabelClassifier):
            [0, 1]])
     """
 
+    _seed_matters = False  # the default classifier has one solution
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],

@@ -82,6 +82,7 @@ class MLkNN(MultiLabelClassifier):
            [0, 1]])
     """
 
+    _seed_matters = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "k": [Interval(Integral, 1, None, closed="left")],

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
@@ -202,7 +201,7 @@ class NeuralClassifier(MultiLabelClassifier):
         if self.random_state is None and (self.checkpoint is not None or engine.world > 1):
             what = "a checkpoint" if engine.world == 1 else "training with several processes"
             raise InputError(f"{what} needs a seed: set random_state")
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = int(self._generator().randint(np.iinfo(np.int32).max))
         self.scaling_ = fit_scaling(X, self.scale)
         session = TrainingSession(self, X, Y, validation, engine, seed)
         with forked_rng(seed, engine.device):
