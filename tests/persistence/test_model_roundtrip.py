@@ -205,6 +205,14 @@ def test_own_state_functions_are_used(frequency, rows, labels, tmp_path, monkeyp
     assert not hasattr(again, "facts_")
 
 
+def test_parameters_of_the_run_are_not_saved(frequency, rows, labels, tmp_path, monkeypatch):
+    monkeypatch.setattr(frequency, "_unsaved_parameters", ("extra",), raising=False)
+    monkeypatch.setattr(frequency, "_state", lambda self: {}, raising=False)
+    again = through_disk(frequency(extra=print, random_state=4).fit(rows, labels), tmp_path)
+    assert again.extra is None
+    assert again.random_state == 4
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.registry import Method, get_class, list_methods
 
-__all__ = ["build", "method_of"]
+__all__ = ["build", "method_of", "saved_parameters"]
 
 # Estimators around a method: they are saved and loaded like one, but are none themselves.
 _WRAPPERS = (
@@ -40,6 +40,16 @@ def method_of(model: Any) -> Method | None:
         if in_place or (method.room == "plug-in" and method.load() is cls):
             return method
     return None
+
+
+def saved_parameters(model: Any) -> dict[str, Any]:
+    """The parameters that belong to a model.
+
+    Those that belong to the run that made it (callbacks, say) are listed in the class
+    attribute `_unsaved_parameters` and have their defaults after loading.
+    """
+    unsaved = getattr(model, "_unsaved_parameters", ())
+    return {n: value for n, value in model.get_params(deep=False).items() if n not in unsaved}
 
 
 def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _is_fitted
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.persistence.classes import method_of
+from labelweave.persistence.classes import method_of, saved_parameters
 from labelweave.persistence.sklearn_parts import save_sklearn
 from labelweave.thresholds import Threshold
 
@@ -191,7 +191,7 @@ class ValueWriter:
     def _model(self, value: Any, place: Place) -> Any:
         method = method_of(value)
         if method is not None and not _is_fitted(value):
-            parameters = value.get_params(deep=False)
+            parameters = saved_parameters(value)
             return {
                 "$": "method",
                 "id": method.id,

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
 from labelweave.persistence.card import model_card
-from labelweave.persistence.classes import build, method_of
+from labelweave.persistence.classes import build, method_of, saved_parameters
 from labelweave.persistence.decoding import ValueReader
 from labelweave.persistence.encoding import Place, ValueWriter
 from labelweave.persistence.folder import existing_folder, replaced_folder
@@ -127,7 +127,7 @@ def _write_model(
     writer = ValueWriter(folder, _write_model)
     parameters = {
         name: writer.encode(value, Place("parameter", name))
-        for name, value in model.get_params(deep=False).items()
+        for name, value in saved_parameters(model).items()
     }
     state = {
         name: writer.encode(value, Place("fitted attribute", name))
@@ -214,12 +214,15 @@ def _state_of(model: Any) -> dict[str, Any]:
 
 
 def _set_state(model: Any, state: dict[str, Any], folder: Path) -> None:
-    if hasattr(model, "_set_state"):
+    own = hasattr(model, "_set_state")
+    for name in state:
+        well_formed = name.isidentifier() if own else _ATTRIBUTE.fullmatch(name)
+        if not well_formed or hasattr(type(model), name):
+            raise ModelFolderError(f"{folder}: {name!r} is no name of a fitted attribute")
+    if own:
         model._set_state(state)
         return
     for name, value in state.items():
-        if not _ATTRIBUTE.fullmatch(name):
-            raise ModelFolderError(f"{folder}: {name!r} is no name of a fitted attribute")
         setattr(model, name, value)
 
 

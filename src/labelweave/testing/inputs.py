@@ -1,0 +1,123 @@
+"""Forms of X: sparse, read-only, other number types; what is refused; what is left alone."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.exceptions import InputError
+from labelweave.testing.common import fresh, refused, same
+from labelweave.testing.data import linear
+
+
+def check_sparse_equals_dense(estimator: Any) -> None:
+    X, Y = linear()
+    expected = fresh(estimator).fit(X, Y).predict_proba(X)
+    for form in (sp.csr_array, sp.csc_array, sp.csr_matrix):
+        model = fresh(estimator).fit(form(X), Y)
+        same(model.predict_proba(form(X)), expected, f"X as {form.__name__}")
+        same(model.predict_proba(X), expected, f"fitted to {form.__name__}, asked with an array")
+
+
+def check_forms_of_x(estimator: Any) -> None:
+    """DataFrames, lists, single precision and column order mean the same numbers."""
+    import pandas as pd
+
+    X, Y = linear()
+    X = X.astype(np.float32).astype(np.float64)  # so that both precisions hold it exactly
+    expected = fresh(estimator).fit(X, Y).predict_proba(X)
+    forms = {
+        "DataFrame": pd.DataFrame(X, columns=list("abcdef")),
+        "lists": X.tolist(),
+        "float32": X.astype(np.float32),
+        "column order": np.asfortranarray(X),
+        "every second row": np.repeat(X, 2, axis=0)[::2],
+    }
+    for form, value in forms.items():
+        model = fresh(estimator).fit(value, Y)
+        same(model.predict_proba(value), expected, f"X as {form}")
+    counts = np.round(3 * X).astype(int)
+    as_floats = fresh(estimator).fit(counts.astype(float), Y).predict_proba(counts.astype(float))
+    same(fresh(estimator).fit(counts, Y).predict_proba(counts), as_floats, "X of integers")
+
+
+def check_nan_and_infinite_x_is_refused(estimator: Any) -> None:
+    """In fit and in predict, dense and sparse, with the place of the first one."""
+    X, Y = linear()
+    model = fresh(estimator).fit(X, Y)
+    for value, word in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")):
+        bad = X.copy()
+        bad[5, 3] = value
+        for form in (bad, sp.csr_array(bad), bad.astype(np.float32)):
+            with refused(f"{word} in fit", word, "row 5", "column 3", error=InputError):
+                fresh(estimator).fit(form, Y)
+            with refused(f"{word} in predict", word, "row 5", "column 3", error=InputError):
+                model.predict_proba(form)
+
+
+def check_wrong_width_is_refused(estimator: Any) -> None:
+    X, Y = linear()
+    model = fresh(estimator).fit(X, Y)
+    for wrong in (X[:, :5], np.hstack([X, X]), sp.csr_array(X[:, :5])):
+        with refused("X of another width", str(wrong.shape[1]), "6"):
+            model.predict_proba(wrong)
+    with refused("X with one dimension"):
+        model.predict_proba(X[0])
+    with refused("X without rows"):
+        fresh(estimator).fit(X[:0], Y[:0])
+
+
+def check_features_that_say_nothing(estimator: Any) -> None:
+    """Constant columns, a constant X and huge or tiny scales give finite probabilities."""
+    X, Y = linear()
+    scales = np.array([1e-8, 1e-3, 1, 1e3, 1e6, 0])
+    for form in (X * scales, np.ones_like(X), np.zeros_like(X), sp.csr_array(X.shape)):
+        assert np.isfinite(fresh(estimator).fit(form, Y).predict_proba(form)).all()
+
+
+def check_few_rows(estimator: Any) -> None:
+    """One row, and two, either work or are refused in a sentence of ours."""
+    X, Y = linear()
+    for n_rows in (1, 2, 5):
+        try:
+            model = fresh(estimator).fit(X[:n_rows], Y[:n_rows])
+        except InputError as refusal:
+            said = str(refusal)
+            if str(n_rows) not in said:
+                raise AssertionError(f"it does not say how many rows: {said}") from refusal
+            continue
+        found = model.predict_proba(X)
+        assert found.shape == Y.shape
+        assert np.isfinite(found).all()
+
+
+def check_inputs_are_left_alone(estimator: Any) -> None:
+    """Neither X nor Y nor the rows to predict are changed."""
+    X, Y = linear()
+    Y = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, Y)
+    makers: tuple[Any, ...] = (np.array, sp.csr_array)
+    for make in makers:
+        given_X, given_Y, asked = make(X), make(Y), make(X[:9])
+        fresh(estimator, threshold="top-1").fit(given_X, given_Y).predict(asked)
+        for found, before in ((given_X, X), (given_Y, Y), (asked, X[:9])):
+            found = found.toarray() if sp.issparse(found) else found
+            assert np.array_equal(found, before, equal_nan=True), "an input was changed"
+
+
+def check_read_only_memory_maps(estimator: Any) -> None:
+    """joblib hands large arrays to its workers as read-only memory maps."""
+    X, Y = linear()
+    expected = fresh(estimator).fit(X, Y).predict_proba(X)
+    with tempfile.TemporaryDirectory() as folder:
+        mapped = []
+        for name, values in (("X", X), ("Y", Y)):
+            np.save(Path(folder) / f"{name}.npy", values)
+            mapped.append(np.load(Path(folder) / f"{name}.npy", mmap_mode="r"))
+        model = fresh(estimator).fit(*mapped)
+        same(model.predict_proba(mapped[0]), expected, "memory maps")
+        del mapped
+    same(model.predict_proba(X), expected, "after the memory maps are gone")

@@ -1,0 +1,169 @@
+"""Label names, forms of Y, unknown entries and labels with little to learn from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import roc_auc_score
+
+from labelweave.labels import as_labels
+from labelweave.testing.common import fresh, refused, same
+from labelweave.testing.data import NAMES, hidden, linear
+
+
+def check_names_follow_columns(estimator: Any) -> None:
+    """Columns in another order give the same labels, in that order."""
+    import pandas as pd
+
+    X, Y = linear()
+    frame = pd.DataFrame(Y, columns=list(NAMES))
+    turned = frame[["rain", "sea", "sun"]]
+    model = fresh(estimator).fit(X, turned)
+    assert list(model.label_names_) == ["rain", "sea", "sun"]
+    found = model.predict_proba(X)
+    for j, name in enumerate(model.label_names_):
+        for k, other in enumerate(NAMES):
+            area = roc_auc_score(frame[other], found[:, j])
+            right = area > 0.8 if name == other else area < 0.8
+            assert right, f"column {name!r} ranks the rows of {NAMES[k]!r} with AUC {area:.2f}"
+
+
+def check_all_forms_of_y_give_the_same_model(estimator: Any) -> None:
+    """Arrays, DataFrames, sparse matrices, lists of names and LabelMatrix mean the same."""
+    import pandas as pd
+
+    X, Y = linear()
+    labels = as_labels(Y, names=sorted(NAMES))
+    expected = fresh(estimator).fit(X, Y).predict_proba(X)
+    forms = {
+        "float array": Y.astype(float),
+        "bool array": Y.astype(bool),
+        "DataFrame": pd.DataFrame(Y, columns=sorted(NAMES)),
+        "nullable DataFrame": pd.DataFrame(Y, columns=sorted(NAMES)).astype("Int8"),
+        "csr_array": sp.csr_array(Y),
+        "csc_matrix": sp.csc_matrix(Y),
+        "lists of names": labels.to_lists(),
+        "LabelMatrix": labels,
+        "sparse LabelMatrix": labels.to_sparse(),
+    }
+    for form, value in forms.items():
+        same(fresh(estimator).fit(X, value).predict_proba(X), expected, f"Y as {form}")
+
+
+def check_all_forms_of_unknown_give_the_same_model(estimator: Any) -> None:
+    """NaN, masked entries, pandas NA and unstored entries declared unknown mean the same."""
+    import pandas as pd
+
+    X, Y = linear()
+    unknown = np.random.default_rng(0).random(Y.shape) < 0.3
+    Y = np.where(unknown, np.nan, Y)
+    expected = fresh(estimator).fit(X, Y).predict_proba(X)
+    rows, columns = np.nonzero(~unknown)
+    stored = sp.coo_array((Y[rows, columns], (rows, columns)), shape=Y.shape).tocsr()
+    forms = {
+        "masked array": np.ma.array(np.nan_to_num(Y, nan=1), mask=unknown),
+        "DataFrame with NA": pd.DataFrame(Y).astype("Int8").rename(columns=str),
+        "sparse NaN": sp.csr_array(Y),
+        "unstored entries": as_labels(stored, absent="unknown"),
+    }
+    for form, value in forms.items():
+        same(fresh(estimator).fit(X, value).predict_proba(X), expected, f"unknowns as {form}")
+
+
+def check_unknown_is_not_negative(estimator: Any) -> None:
+    """Hiding positives as NaN costs less probability than calling them negatives."""
+    _check_hidden(estimator, state=1, wrong=0)
+
+
+def check_unknown_is_not_positive(estimator: Any) -> None:
+    """Hiding negatives as NaN adds less probability than calling them positives."""
+    _check_hidden(estimator, state=0, wrong=1)
+
+
+def _check_hidden(estimator: Any, state: int, wrong: int) -> None:
+    X, Y = linear(90)
+    where = hidden(Y, state=state, label=0)
+    as_unknown = fresh(estimator).fit(X, np.where(where, np.nan, Y)).predict_proba(X)[:, 0]
+    as_wrong = fresh(estimator).fit(X, np.where(where, wrong, Y)).predict_proba(X)[:, 0]
+    sign = 1 if state == 1 else -1
+    gain = sign * float((as_unknown - as_wrong)[where[:, 0]].mean())
+    assert gain > 0.02, f"on the hidden entries NaN differs from {wrong} by only {gain:.3f}"
+    area = roc_auc_score(Y[:, 0], as_unknown)
+    assert area > 0.75, f"with hidden entries the label is ranked with AUC {area:.2f} only"
+
+
+def check_a_label_without_known_entry_is_refused(estimator: Any) -> None:
+    X, Y = linear()
+    Y = Y.astype(float)
+    Y[:, 1] = np.nan
+    with refused("a label that is all NaN", "'sun'"):
+        fresh(estimator).fit(X, as_labels(Y, names=NAMES))
+
+
+def check_wrong_labels_are_refused(estimator: Any) -> None:
+    """Values other than 1, 0 and NaN, wrong shapes, missing and twice-used names."""
+    X, Y = linear()
+    wrong = Y.copy()
+    wrong[7, 2] = 2
+    with refused("the value 2", "row 7", "label_2"):
+        fresh(estimator).fit(X, wrong)
+    with refused("the value 2 in a sparse matrix", "row 7", "label_2"):
+        fresh(estimator).fit(X, sp.csr_array(wrong))
+    with refused("half a label", "0.5"):
+        fresh(estimator).fit(X, Y * 0.5)
+    with refused("a Y with a row less"):
+        fresh(estimator).fit(X, Y[:-1])
+    with refused("a Y without labels"):
+        fresh(estimator).fit(X, Y[:, :0])
+    with refused("three dimensions"):
+        fresh(estimator).fit(X, Y[:, :, None])
+    with refused("no Y"):
+        fresh(estimator).fit(X, None)
+
+
+def check_one_label(estimator: Any) -> None:
+    X, Y = linear()
+    for form in (Y[:, :1], as_labels(Y[:, :1], names=["sea"])):
+        model = fresh(estimator).fit(X, form)
+        assert model.predict_proba(X).shape == (len(X), 1)
+        assert model.predict(X).shape == (len(X), 1)
+        assert roc_auc_score(Y[:, 0], model.predict_proba(X)[:, 0]) > 0.8
+
+
+def check_labels_with_one_state_only(estimator: Any) -> None:
+    """A label never positive is improbable, one always positive probable; the rest learns on."""
+    X, Y = linear()
+    Y[:, 0], Y[:, 1] = 0, 1
+    model = fresh(estimator).fit(X, Y)
+    found = model.predict_proba(X)
+    assert np.isfinite(found).all()
+    assert found[:, 0].mean() < 0.5, "a label never positive is called probable"
+    assert found[:, 1].mean() > 0.5, "a label always positive is called improbable"
+    assert roc_auc_score(Y[:, 2], found[:, 2]) > 0.8
+
+
+def check_a_label_with_few_known_entries(estimator: Any) -> None:
+    """One known entry a label is little, but no reason to fail."""
+    X, Y = linear()
+    Y = Y.astype(float)
+    Y[1:, 0] = np.nan
+    assert np.isfinite(fresh(estimator).fit(X, Y).predict_proba(X)).all()
+
+
+def check_rows_without_labels(estimator: Any) -> None:
+    """Rows without any label are training rows like others."""
+    X, Y = linear()
+    Y[:20] = 0
+    model = fresh(estimator).fit(X, Y)
+    without = fresh(estimator).fit(X[20:], Y[20:])
+    found, other = model.predict_proba(X[:20]), without.predict_proba(X[:20])
+    assert found.mean() < other.mean(), "rows without labels seem to be left out"
+
+
+def check_no_row_with_labels(estimator: Any) -> None:
+    X, Y = linear()
+    found = fresh(estimator).fit(X, np.zeros_like(Y)).predict_proba(X)
+    assert np.isfinite(found).all()
+    assert found.mean() < 0.5

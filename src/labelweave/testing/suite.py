@@ -1,0 +1,60 @@
+"""Collecting the checks and running them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from sklearn.base import clone
+
+from labelweave.testing import inputs, labels, learning, lifecycle, randomness, selection
+
+__all__ = ["check_estimator", "estimator_checks", "test_instance"]
+
+_MODULES = (learning, labels, inputs, randomness, lifecycle, selection)
+
+
+def test_instance(cls: type) -> Any:
+    """An estimator with the small settings that its class names in `_test_params`."""
+    return cls(**cls._test_params()) if hasattr(cls, "_test_params") else cls()
+
+
+test_instance.__test__ = False  # type: ignore[attr-defined]  # its name makes pytest curious
+
+
+def estimator_checks(estimator: Any) -> list[tuple[str, Callable[[], None]]]:
+    """Every check of the contract with its name, ready to be called.
+
+    Parameters
+    ----------
+    estimator : an unfitted estimator
+        It is cloned by each check and never fitted itself.
+    """
+    found: list[tuple[str, Callable[[], None]]] = []
+    for module in _MODULES:
+        for name, check in vars(module).items():
+            if name.startswith("check_"):
+                found.append((name.removeprefix("check_"), partial(_run, check, estimator)))
+    return found
+
+
+def check_estimator(estimator: Any) -> None:
+    """Run the whole contract, scikit-learn's part included; the first failure is raised.
+
+    A check that fails raises an AssertionError (or the error of the estimator) with the name
+    of the check in its notes.
+    """
+    from sklearn.utils.estimator_checks import check_estimator as scikit_learn_checks
+
+    for name, check in estimator_checks(estimator):
+        try:
+            check()
+        except Exception as error:
+            error.add_note(f"in the check {name!r} of {estimator!r}")
+            raise
+    scikit_learn_checks(clone(estimator))
+
+
+def _run(check: Callable[[Any], None], estimator: Any) -> None:
+    check(clone(estimator))

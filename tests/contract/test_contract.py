@@ -1,0 +1,26 @@
+"""Every registered method keeps the contract: scikit-learn's rules and our own."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelweave.registry import list_methods
+from labelweave.testing import estimator_checks, test_instance
+
+METHODS = [test_instance(method.load()) for method in list_methods()]
+
+
+@parametrize_with_checks(METHODS)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=f"{estimator.method_id}-{name}")
+        for estimator in METHODS
+        for name, check in estimator_checks(estimator)
+    ],
+)
+def test_labelweave(check):
+    check()
