@@ -1,0 +1,172 @@
+"""Checkpoints: exact resume after SIGKILL, and refusal of what does not belong to the run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from labelweave.dependent.mlp import MLP
+from labelweave.exceptions import InputError
+from labelweave.nn.callbacks import Callback
+from labelweave.nn.checkpoints import read_checkpoint, write_checkpoint
+
+# Dropout, batch norm, a schedule, early stopping and clipping: all that has a state. Each fit
+# runs in a process of its own, forked from one that has imported everything.
+SCRIPT = """
+import os, random, signal, sys, time
+import numpy as np
+import torch
+from labelweave.dependent.mlp import MLP
+
+folder = sys.argv[1]
+
+
+def fit(checkpoint, out):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 12)).astype(np.float32)
+    Y = (X @ rng.normal(size=(12, 4)) > 0.5).astype(int)
+    model = MLP(
+        hidden=(16, 16), dropout=0.3, norm="batch", schedule="cosine", clip_norm=1.0,
+        epochs=20, batch_size=16, patience=15, monitor="val_loss", random_state=7,
+        checkpoint=checkpoint, checkpoint_every=0.01,
+    ).fit(X, Y)
+    state = {"network": model.network_.state_dict(), "loss": model.history_["loss"].tolist()}
+    torch.save(state, out)
+
+
+def run(checkpoint, out, seconds=None):
+    '''True if the process was killed before it came to its end.'''
+    child = os.fork()
+    if child == 0:
+        fit(checkpoint, out)
+        os._exit(0)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+fit(None, f"{folder}/warm-up.pt")
+started = time.monotonic()
+run(None, f"{folder}/whole.pt")
+length = time.monotonic() - started
+moments = random.Random()  # other moments in every run of the tests
+kills = sum(run(f"{folder}/run", f"{folder}/early.pt", moments.uniform(0, length / 2))
+            for _ in range(6))
+run(f"{folder}/run", f"{folder}/resumed.pt")
+print(kills)
+"""
+
+
+def test_killed_runs_end_with_the_weights_of_one_never_killed(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) >= 2
+    whole, resumed = (
+        torch.load(tmp_path / f"{name}.pt", weights_only=True) for name in ("whole", "resumed")
+    )
+    assert len(whole["network"]) > 6
+    for name, weights in whole["network"].items():
+        assert torch.equal(weights, resumed["network"][name])
+    assert whole["loss"] == resumed["loss"]
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["training.ckpt"]
+
+
+class StopAt(Callback):
+    """Ends the process's work at a step, as an error would."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def on_step(self, run, loss):
+        if run.step == self.step:
+            raise KeyboardInterrupt
+
+
+def toy(n=40):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 5))
+    return X, (X[:, :3] > 0).astype(int)
+
+
+def small(folder, **changes):
+    given = {"hidden": (8,), "epochs": 6, "batch_size": 8, "random_state": 0, "patience": 3}
+    return MLP(checkpoint=folder, checkpoint_every=0, **(given | changes))
+
+
+@pytest.mark.parametrize("step", [1, 4, 5, 13])
+def test_resuming_within_an_epoch_gives_the_same_history_and_model(tmp_path, step):
+    X, Y = toy()
+    whole = small(None).fit(X, Y)
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path, callbacks=[StopAt(step)]).fit(X, Y)
+    resumed = small(tmp_path).fit(X, Y)
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+    columns = ["epoch", "loss", "val_map"]
+    assert resumed.history_[columns].equals(whole.history_[columns])
+    assert resumed.best_epoch_ == whole.best_epoch_
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    X, Y = toy()
+    first = small(tmp_path).fit(X, Y)
+    again = small(tmp_path, callbacks=[StopAt(1)]).fit(X, Y)  # would fail at its first step
+    np.testing.assert_array_equal(first.predict_proba(X), again.predict_proba(X))
+
+
+@pytest.mark.parametrize("change", ["X", "Y", "lr", "hidden", "random_state", "dropout"])
+def test_other_data_or_parameters_are_refused(tmp_path, change):
+    X, Y = toy()
+    small(tmp_path, epochs=1).fit(X, Y)
+    other = {"lr": 0.5, "hidden": (9,), "random_state": 1, "dropout": 0.1}
+    if change == "X":
+        X = X.copy()
+        X[3, 2] += 1e-6
+    if change == "Y":
+        Y = Y.copy()
+        Y[3, 2] = 1 - Y[3, 2]
+    changes = {change: other[change]} if change in other else {}
+    with pytest.raises(InputError, match="other data, parameters or random_state"):
+        small(tmp_path, epochs=1, **changes).fit(X, Y)
+
+
+def test_a_checkpoint_needs_a_seed(tmp_path):
+    with pytest.raises(InputError, match="a checkpoint needs a seed"):
+        small(tmp_path, random_state=None).fit(*toy())
+
+
+def test_a_damaged_or_foreign_file_is_refused_and_left_overs_are_cleared(tmp_path):
+    path = tmp_path / "training.ckpt"
+    write_checkpoint(path, "run", {"x": torch.ones(300)})
+    half = tmp_path / ".training.ckpt.abc.tmp.ckpt"
+    half.write_bytes(path.read_bytes()[:200])
+    assert read_checkpoint(path, "run")["x"].sum() == 300
+    assert not half.exists()
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(InputError, match="damaged"):
+        read_checkpoint(path, "run")
+    torch.save([1, 2], path)
+    with pytest.raises(InputError, match="no checkpoint of labelweave"):
+        read_checkpoint(path, "run")
+
+
+def test_code_in_a_checkpoint_is_never_run(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "touched",))
+
+    path = tmp_path / "training.ckpt"
+    torch.save({"format": "labelweave checkpoint 1", "run": "run", "x": Evil()}, path)
+    with pytest.raises(InputError, match="damaged or no checkpoint"):
+        read_checkpoint(path, "run")
+    assert not (tmp_path / "touched").exists()
