@@ -14,7 +14,7 @@ from labelweave.exceptions import DataFileError, InputError
 
 __all__ = ["FORMATS", "iter_batches", "read_dataset"]
 
-FORMATS = ("arff", "xc", "svmlight", "jsonl", "fasttext", "npz")
+FORMATS = ("arff", "xc", "svmlight", "jsonl", "fasttext", "npz", "table")
 """Names of the formats; each is a module of :mod:`labelweave.data.readers`."""
 
 _HEAD_BYTES = 2**16

@@ -132,7 +132,7 @@ def _feature_pieces(
     path = Path(path)
     with open_binary(path) as file:
         header = read_header(file, path)
-        label_columns = _label_columns(header, labels, path) or []
+        label_columns = _label_columns(header, labels, path, all_there=False) or []
         if features.names is not None:
             wanted = set(features.names)
             label_columns = [j for j in label_columns if header.names[j] not in wanted]
@@ -165,19 +165,26 @@ def _is_one_hot(nominal: str) -> bool:
     return nominal == "one-hot"
 
 
-def _label_columns(header: Header, labels: Any, path: Path) -> list[int] | None:
-    names = header.names
+def _label_columns(
+    header: Header, labels: Any, path: Path, *, all_there: bool = True
+) -> list[int] | None:
+    """Positions of the label attributes, None if nothing names them.
+
+    A file to predict on may lack some or all of them: `all_there` is then False.
+    """
+    beside = find_mulan_xml(path) if labels is None else None
     if isinstance(labels, str) and labels.lower().endswith(".xml"):
-        labels = read_mulan_xml(Path(labels))
-    if labels is not None:
-        return choose_columns(labels, names, path)
-    beside = find_mulan_xml(path)
+        beside = Path(labels)
     if beside is not None:
-        return choose_columns(read_mulan_xml(beside), names, path)
-    count = header.meka_labels
-    if count:
-        return choose_columns(-count, names, path)  # MEKA counts from the start
-    return None
+        labels = read_mulan_xml(beside)
+    if labels is None and (count := header.meka_labels):
+        labels = -count  # MEKA counts from the start
+    if labels is None:
+        return None
+    if not all_there and isinstance(labels, list | tuple):
+        there = set(header.names)
+        labels = [name for name in labels if name in there]
+    return choose_columns(labels, header.names, path)
 
 
 def _roles(

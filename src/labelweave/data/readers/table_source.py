@@ -1,0 +1,237 @@
+"""Tables as streams of columns: CSV and TSV by the standard library, Parquet by pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from labelweave.data.compression import (
+    MAX_LINE_BYTES,
+    decode,
+    inner_name,
+    open_binary,
+    read_line,
+    read_whole,
+)
+from labelweave.data.readers.base import FilePath
+from labelweave.exceptions import DataFileError, require
+
+__all__ = ["CsvTable", "ParquetTable", "Table", "TableRows", "numbers", "open_table"]
+
+CHUNK_ROWS = 2048
+PARQUET_ENDINGS = (".parquet", ".pq")
+MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
+
+
+@dataclass
+class TableRows:
+    """Some rows by column; `lines` are their line numbers (row numbers in Parquet)."""
+
+    columns: list[Sequence[Any]]
+    lines: list[int]
+
+
+class Table(Protocol):
+    """A table that can be read several times."""
+
+    names: list[str]
+
+    def chunks(self) -> Iterator[TableRows]: ...
+
+
+def open_table(
+    path: FilePath, *, separator: str | None, header: bool | None, quotes: bool | None
+) -> Table:
+    """The table of a file, by its ending and first bytes."""
+    if is_parquet(path):
+        return ParquetTable(path)
+    return CsvTable(path, separator=separator, header=header, quotes=quotes)
+
+
+def is_parquet(path: FilePath) -> bool:
+    if inner_name(path).lower().endswith(PARQUET_ENDINGS):
+        return True
+    with open_binary(path) as file:
+        return file.read(4) == b"PAR1"
+
+
+class CsvTable:
+    """Comma-, semicolon-, tab- or bar-separated values.
+
+    The separator is the one that the first line has most of. A first line with an empty,
+    repeated or numeric cell is no header; columns are then called column_1, column_2, ...
+    Tab-separated files have no quotes unless asked for, as their standard says.
+    """
+
+    def __init__(
+        self, path: FilePath, *, separator: str | None, header: bool | None, quotes: bool | None
+    ) -> None:
+        self.path = path
+        first = next((line for line in self._lines() if line.strip()), None)
+        if first is None:
+            raise DataFileError("the file is empty", path=path)
+        tab = inner_name(path).lower().endswith((".tsv", ".tab"))
+        self.separator = separator or ("\t" if tab else max(",;\t|", key=first.count))
+        if len(self.separator) != 1:
+            raise DataFileError(f"the separator {separator!r} is not one character", path=path)
+        self.quotes = (self.separator != "\t") if quotes is None else quotes
+        cells, _ = next(self._rows())
+        self.has_header = _looks_like_header(cells) if header is None else header
+        self.names = (
+            [cell.strip() for cell in cells]
+            if self.has_header
+            else [f"column_{j}" for j in range(1, len(cells) + 1)]
+        )
+
+    def chunks(self) -> Iterator[TableRows]:
+        rows = self._rows()
+        if self.has_header:
+            next(rows)
+        while taken := list(islice(rows, CHUNK_ROWS)):
+            for cells, line in taken:
+                if len(cells) != len(self.names):
+                    raise DataFileError(
+                        f"the row has {len(cells)} cells, but there are {len(self.names)} columns",
+                        path=self.path,
+                        line=line,
+                    )
+            yield TableRows(
+                list(zip(*(cells for cells, _ in taken), strict=True)), [line for _, line in taken]
+            )
+
+    def _lines(self) -> Iterator[str]:
+        with open_binary(self.path) as file:
+            number = 0
+            while line := read_line(file, self.path, number + 1):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                yield decode(line, self.path, number)
+
+    def _rows(self) -> Iterator[tuple[list[str], int]]:
+        """Cells and last line number of each row; empty lines are skipped."""
+        # The module's own limit of 128 KiB a cell is too small for long texts.
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
+        reader = csv.reader(
+            self._lines(),
+            delimiter=self.separator,
+            quoting=csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE,
+            strict=self.quotes,
+        )
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                raise DataFileError(
+                    f"the row cannot be read ({error})", path=self.path, line=reader.line_num
+                ) from None
+            if cells is None:
+                return
+            if cells and any(cells):
+                yield cells, reader.line_num
+
+
+class ParquetTable:
+    """A Parquet file; the columns may be numbers, texts and lists of names."""
+
+    def __init__(self, path: FilePath) -> None:
+        self.path = path
+        self._parquet = require("pyarrow.parquet", "formats")
+        with self._open() as file:
+            self.names = [str(name) for name in file.schema_arrow.names]
+
+    def _open(self) -> Any:
+        source: Any = Path(self.path)
+        if source.name != inner_name(source):
+            source = require("pyarrow", "formats").BufferReader(read_whole(source, limit=2**31))
+        elif not source.is_file():
+            raise DataFileError("there is no such file", path=self.path)
+        return self._guarded(lambda: self._parquet.ParquetFile(source))
+
+    def _guarded(self, action: Any) -> Any:
+        try:
+            return action()
+        except DataFileError:
+            raise
+        except Exception as error:
+            # pyarrow raises its own classes and plain OSError, ValueError, KeyError alike.
+            message = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise DataFileError(
+                f"the Parquet file cannot be read ({message})", path=self.path
+            ) from None
+
+    def chunks(self) -> Iterator[TableRows]:
+        with self._open() as file:
+            batches = self._guarded(lambda: file.iter_batches(batch_size=CHUNK_ROWS))
+            n_read = 0
+            while True:
+                batch = self._guarded(lambda: next(batches, None))
+                if batch is None:
+                    return
+                yield TableRows(
+                    [self._values(column) for column in batch.columns],
+                    list(range(n_read + 1, n_read + 1 + batch.num_rows)),
+                )
+                n_read += batch.num_rows
+
+    def _values(self, column: Any) -> Sequence[Any]:
+        return self._guarded(lambda: _arrow_values(column))
+
+
+def _arrow_values(column: Any) -> Sequence[Any]:
+    types = require("pyarrow", "formats").types
+    kind = column.type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return column.cast("float64").to_numpy(zero_copy_only=False)
+    return column.to_pylist()
+
+
+def _looks_like_header(cells: list[str]) -> bool:
+    names = [cell.strip() for cell in cells]
+    return all(names) and len(set(names)) == len(names) and not any(_is_number(n) for n in names)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+
+
+def numbers(values: Sequence[Any]) -> tuple[np.ndarray, int | None]:
+    """Cells as numbers, NaN where they are missing; and the first that is no number, if any.
+
+    >>> numbers(["1", "", "2.5"])
+    (array([1. , nan, 2.5]), None)
+    >>> numbers(["1", "sea"])[1]
+    1
+    """
+    if isinstance(values, np.ndarray):
+        return values.astype(np.float64), None
+    try:
+        return np.fromiter(map(float, values), dtype=np.float64, count=len(values)), None
+    except (TypeError, ValueError):
+        pass
+    out = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        text = "" if value is None else str(value).strip()
+        if text.lower() in MISSING:
+            continue
+        try:
+            out[i] = _WORDS.get(text.lower(), math.nan)
+            if math.isnan(out[i]):
+                out[i] = float(text)
+        except ValueError:
+            return out, i
+    return out, None
