@@ -21,6 +21,13 @@ _WRAPPERS = (
         class_name="TextClassifier",
         summary="TF-IDF weights of texts before any classifier",
     ),
+    Method(
+        id="calibrated",
+        room="wrapper",
+        module="labelweave.calibration",
+        class_name="CalibratedMultiLabel",
+        summary="calibrated probabilities of any classifier",
+    ),
 )
 
 
