@@ -34,6 +34,10 @@ MAX_DENSE_LABELS = 64
 """Labels of sparse formats are kept dense up to this many; wider label matrices stay sparse."""
 
 
+LISTED = {"labels_listed": True}
+"""Facts of a data set whose file lists the labels of a row: one it never lists is negative."""
+
+
 @dataclass(frozen=True)
 class Reader:
     """One file format.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from labelweave.data.compression import iter_lines
 from labelweave.data.dataset import Dataset
-from labelweave.data.readers.base import FeatureSpec, FilePath, Piece, Reader, make_dataset
+from labelweave.data.readers.base import LISTED, FeatureSpec, FilePath, Piece, Reader, make_dataset
 from labelweave.data.readers.label_lists import label_matrix, vocabulary
 from labelweave.exceptions import DataFileError, InputError
 
@@ -68,7 +68,7 @@ def read_fasttext(
                 path=path,
             )
         return make_dataset(path, texts, None, None)
-    return make_dataset(path, texts, label_matrix(rows, found, path, lines), found)
+    return make_dataset(path, texts, label_matrix(rows, found, path, lines), found, facts=LISTED)
 
 
 def _feature_pieces(

@@ -9,7 +9,7 @@ from typing import Any
 
 from labelweave.data.compression import iter_lines
 from labelweave.data.dataset import Dataset
-from labelweave.data.readers.base import FeatureSpec, FilePath, Piece, Reader, make_dataset
+from labelweave.data.readers.base import LISTED, FeatureSpec, FilePath, Piece, Reader, make_dataset
 from labelweave.data.readers.label_lists import (
     find_label_file,
     label_matrix,
@@ -118,6 +118,7 @@ def read_jsonl(
         descriptions={name: text for name, text in descriptions.items() if name in known},
         row_ids=None if fields.row_id is None else ids,
         part=None if fields.split is None else parts,
+        facts=LISTED,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from labelweave.data.compression import iter_blocks, open_binary
 from labelweave.data.dataset import Dataset
 from labelweave.data.readers.base import (
+    LISTED,
     MAX_DENSE_LABELS,
     FeatureSpec,
     FilePath,
@@ -93,7 +94,7 @@ def read_svmlight(
             )
         )
     whole = join_pieces(pieces)
-    return make_dataset(path, whole.X, whole.Y, names)
+    return make_dataset(path, whole.X, whole.Y, names, facts=LISTED)
 
 
 def _names_of(

@@ -12,6 +12,7 @@ import numpy as np
 from labelweave.data.compression import decode
 from labelweave.data.dataset import Dataset
 from labelweave.data.readers.base import (
+    LISTED,
     FeatureSpec,
     FilePath,
     Piece,
@@ -148,7 +149,7 @@ def read_table(
     if not names and require_labels:
         raise DataFileError("no row has a label", path=path)
     Y = label_matrix(named_rows, names, path, lines)
-    return make_dataset(path, whole.X, Y, names, descriptions=descriptions, **more)
+    return make_dataset(path, whole.X, Y, names, descriptions=descriptions, facts=LISTED, **more)
 
 
 def _names_and_rows(
@@ -360,16 +361,18 @@ def _separator_of(cells: Sequence[Any]) -> str | None:
 
 
 def _id_list_column(names: Sequence[str], sample: TableRows) -> int | None:
-    """In a table without header, the one column of comma-separated whole numbers."""
+    """In a table of texts without header, the one column of comma-separated whole numbers."""
     if not all(name.startswith("column_") for name in names):
         return None
-    lists = [
-        j
-        for j, cells in enumerate(sample.columns)
-        if numbers(cells)[1] is not None
-        and all(part.strip().isdecimal() for cell in cells for part in str(cell).split(","))
+    whole = [
+        all(part.strip().isdecimal() for cell in cells for part in str(cell).split(","))
+        for cells in sample.columns
     ]
-    return lists[0] if len(lists) == 1 else None
+    has_text = any(
+        not is_whole and numbers(cells)[1] is not None
+        for is_whole, cells in zip(whole, sample.columns, strict=True)
+    )
+    return whole.index(True) if has_text and sum(whole) == 1 else None
 
 
 def _score(name: str, head: bytes) -> int:
