@@ -23,7 +23,7 @@ def run_python(code):
     )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["predict", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"]])
 def test_help_imports_nothing_heavy(arguments):
     code = (
         "import sys\n"
@@ -64,9 +64,9 @@ def test_version():
 
 
 def test_unknown_command_names_the_nearest():
-    result = run("predcit")
+    result = run("trian")
     assert result.exit_code == 2
-    assert "did you mean 'predict'?" in result.stderr
+    assert "did you mean 'train'?" in result.stderr
 
 
 @pytest.mark.parametrize(

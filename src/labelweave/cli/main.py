@@ -17,7 +17,10 @@ from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
 COMMANDS = {
     "datasets": "List the known data sets, or describe one.",
     "methods": "List the methods, or describe one and its parameters.",
+    "train": "Train a model on a data set, score it and save it.",
+    "evaluate": "Score a saved model.",
     "predict": "Write the labels that a saved model predicts.",
+    "tune": "Search good parameters of a method (Optuna).",
 }
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130

@@ -72,10 +72,11 @@ def checked_folder(asked: str | None, default: str) -> Path:
             k += 1
             path = Path(f"{name}-{k}")
     check_save_path(path)
-    parent = Path(os.path.realpath(path)).parent
+    above = Path(os.path.realpath(path)).parent
+    while not above.exists():
+        above = above.parent
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=parent):
+        with tempfile.TemporaryFile(dir=above):
             pass
     except OSError as error:
         raise ModelFolderError(f"{path} cannot be written: {error.strerror}") from None
@@ -89,7 +90,7 @@ def save_model(
     data: Dataset,
     parts: Parts,
     protocol: Protocol,
-    scores: Mapping[str, float],
+    scores: Mapping[str, Any],
     metrics: Mapping[str, Any],
 ) -> None:
     """Write the model, its scores and its origin to a folder, all of it or nothing."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from labelweave.data import Dataset
-from labelweave.exceptions import InputError
+import numpy as np
+import scipy.sparse as sp
 
-__all__ = ["Parts", "Protocol", "load_data", "with_labels"]
+from labelweave.data import Dataset
+from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.labels import LabelMatrix
+
+__all__ = ["Parts", "Protocol", "check_width", "load_data", "with_labels"]
 
 
 class Parts(NamedTuple):
@@ -50,7 +55,8 @@ class Protocol:
             raise InputError(
                 "--test names the test rows: leave out --test-size and --split official"
             )
-        test = with_labels(load_data(self.test, reader_options), data.label_names, data.name)
+        test = with_labels(load_data(self.test, reader_options), data.label_names)
+        check_width(test, data.n_features)
         method = "random" if self.split == "random" else "stratified"
         train, validation = split_dataset(
             replace(data, part=None),
@@ -88,15 +94,63 @@ def load_data(source: str, reader_options: Mapping[str, Any]) -> Dataset:
     return data
 
 
-def with_labels(data: Dataset, names: Sequence[str], whose: str) -> Dataset:
-    """The same rows with these labels, in this order."""
+def check_width(data: Dataset, n_features: int | None) -> None:
+    """Refuse features that a model cannot take; None stands for texts."""
+    if data.n_features != n_features:
+        found, wanted = (
+            "texts" if width is None else f"{width:,} features"
+            for width in (data.n_features, n_features)
+        )
+        raise InputError(f"{data.name} has {found}, but the model takes {wanted}")
+
+
+def with_labels(data: Dataset, names: Sequence[str]) -> Dataset:
+    """The same rows with labels of a model: in its order, and none that it does not know.
+
+    Where the file lists the labels that a row has, one that it never lists is negative. A
+    file with a column a label says nothing about a label whose column it lacks: that label
+    is left out.
+    """
     if data.label_names == tuple(names):
         return data
     here = set(data.label_names)
-    missing = [name for name in names if name not in here]
-    if missing:
+    shared = [name for name in names if name in here]
+    if not shared:
         raise InputError(
-            f"{data.name} has no label {missing[0]!r} ({len(missing)} of the {len(names)} labels "
-            f"of {whose} are missing)"
+            f"{data.name} has none of the labels that the model knows ({', '.join(names[:3])}, ...)"
         )
-    return data.select_labels(list(names))
+    strange = sorted(here - set(names))
+    if strange:
+        _note(
+            f"{len(strange)} labels of {data.name} are unknown to the model and not scored "
+            f"({strange[0]!r}, ...)"
+        )
+    if len(shared) == len(names) or not data.facts.get("labels_listed"):
+        if len(shared) < len(names):
+            _note(
+                f"{data.name} has {len(shared)} of the {len(names)} labels of the model; only "
+                "these are scored"
+            )
+        return data.select_labels(shared)
+    return replace(data, Y=_with_absent_labels(data.Y, names))
+
+
+def _note(text: str) -> None:
+    warnings.warn(text, LabelweaveWarning, stacklevel=3)
+
+
+def _with_absent_labels(Y: LabelMatrix, names: Sequence[str]) -> LabelMatrix:
+    """The labels of these names; one that Y has not is negative where its row is known."""
+    position = {name: j for j, name in enumerate(names)}
+    column = np.array([position.get(name, -1) for name in Y.names])
+    stored = sp.coo_array(Y.to_sparse().values)
+    kept = column[stored.col] >= 0
+    blank = np.flatnonzero(
+        np.bincount(stored.row[np.isnan(stored.data)], minlength=len(Y)) == Y.n_labels
+    )
+    kept &= ~np.isin(stored.row, blank)
+    rows = np.concatenate([stored.row[kept], np.repeat(blank, len(names))])
+    columns = np.concatenate([column[stored.col[kept]], np.tile(np.arange(len(names)), len(blank))])
+    values = np.concatenate([stored.data[kept], np.full(len(blank) * len(names), np.nan)])
+    matrix = sp.csr_array((values, (rows, columns)), shape=(len(Y), len(names)))
+    return LabelMatrix(matrix.astype(np.float32), names, Y.descriptions)

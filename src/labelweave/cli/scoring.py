@@ -1,0 +1,118 @@
+"""Scores of a model, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from labelweave.cli.output import Output
+from labelweave.data import Dataset
+from labelweave.labels import LabelMatrix
+from labelweave.metrics import Metric, Scores, evaluate, propensities
+
+__all__ = [
+    "example_rows",
+    "label_rows",
+    "score",
+    "show_examples",
+    "show_scores",
+    "validation_score",
+]
+
+# What a table shows where nobody asked for more.
+MAIN = (
+    "subset_accuracy",
+    "hamming_loss",
+    "f1_example",
+    "f1_micro",
+    "f1_macro",
+    "map",
+    "auc_macro",
+    "lrap",
+    "ranking_loss",
+    "one_error",
+    "precision@1",
+    "precision@3",
+    "precision@5",
+    "ece",
+)
+
+
+def score(
+    model: Any,
+    data: Dataset,
+    *,
+    train_labels: LabelMatrix | None = None,
+    metrics: Sequence[str] | None = None,
+) -> Scores:
+    """Every metric that applies, or these.
+
+    Propensity-scored metrics need the labels of the training rows.
+    """
+    weights = None
+    if train_labels is not None:
+        weights = propensities(train_labels.select(data.label_names))
+    return evaluate(model, data, metrics=metrics, propensities=weights)
+
+
+def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:
+    """One metric on the validation rows."""
+    return evaluate(model, validation, metrics=[metric])[metric.name]
+
+
+def label_rows(scores: Scores) -> list[dict[str, Any]]:
+    """The scores of each label as plain values."""
+    return scores.per_label().to_dict("records")
+
+
+def show_scores(
+    output: Output, scores: Scores, title: str, *, everything: bool, per_label: bool
+) -> None:
+    """A table of the scores and, if asked for, one of the labels."""
+    shown = [
+        (metric.name, metric.label, value, "higher" if metric.greater_is_better else "lower")
+        for metric, value in zip(scores.metrics, scores.values(), strict=True)
+        if everything or metric.name in MAIN
+    ]
+    output.table(("name", "metric", "value", "better"), shown, title=title)
+    if len(shown) < len(scores):
+        output.say(f"({len(scores) - len(shown)} more with --all-metrics)")
+    if per_label:
+        table = scores.per_label()
+        output.show("")
+        output.table(
+            list(table.columns), [tuple(row) for row in table.itertuples(index=False, name=None)]
+        )
+
+
+def example_rows(model: Any, test: Dataset, n_rows: int) -> list[dict[str, Any]]:
+    """The true and the predicted labels of a few test rows, spread over the part."""
+    n_rows = min(n_rows, len(test))
+    if n_rows == 0:
+        return []
+    chosen = np.linspace(0, len(test) - 1, num=n_rows).astype(int)
+    few = test[chosen]
+    predicted = model.predict_labels(few.X)
+    ids: Sequence[Any] = chosen.tolist() if few.row_ids is None else list(few.row_ids)
+    return [
+        {"row": id, "true": true, "predicted": guess}
+        for id, true, guess in zip(ids, few.Y.to_lists(), predicted, strict=True)
+    ]
+
+
+def show_examples(output: Output, rows: Sequence[dict[str, Any]]) -> None:
+    """True beside predicted labels."""
+    if not rows or output.quiet:
+        return
+    cells = [
+        (str(row["row"]), _label_list(row["true"]), _label_list(row["predicted"])) for row in rows
+    ]
+    output.say()
+    output.table(("test row", "true labels", "predicted labels"), cells)
+    output.say()
+
+
+def _label_list(names: Sequence[str]) -> str:
+    return ", ".join(names) or "(none)"

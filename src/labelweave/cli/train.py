@@ -1,0 +1,91 @@
+"""`labelweave train`: from a data set to a scored, saved model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from labelweave.cli.config import config_option
+from labelweave.cli.options import (
+    method_options,
+    output_options,
+    pop_parameters,
+    pop_protocol,
+    pop_reader_options,
+    protocol_options,
+    reader_options,
+    stem_of,
+)
+from labelweave.cli.output import Output
+
+
+@click.command("train")
+@click.argument("data", required=False)
+@method_options
+@click.option(
+    "--metric",
+    help="What to be good at: early stopping and threshold go by it, such as f1_micro, map.",
+)
+@click.option("--out", type=click.Path(), help="Model folder. [default: DATA-METHOD, numbered]")
+@click.option("--all-metrics", is_flag=True, help="Show every metric.")
+@click.option("--per-label", is_flag=True, help="Show the scores of each label.")
+@click.option(
+    "--examples",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="How many test rows to show with their true and predicted labels.",
+)
+@config_option
+@protocol_options
+@reader_options
+@output_options
+def command(
+    data: str | None,
+    method: str,
+    metric: str | None,
+    out: str | None,
+    all_metrics: bool,
+    per_label: bool,
+    examples: int,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Train a model on DATA (a name that `labelweave datasets` lists, or a file).
+
+    Some of the training rows are held out for validation: they decide when to stop and where
+    the threshold lies. The test rows are scored once, at the end. The model and metrics.json
+    are written to one folder; an earlier model that --out names is replaced.
+    """
+    if data is None:
+        raise click.UsageError("Missing argument 'DATA' (or [data] source in --config).")
+    output = Output(as_json, quiet)
+    parameters = pop_parameters(options)
+    reading = pop_reader_options(options)
+
+    from labelweave.cli import training
+    from labelweave.cli.model_folder import checked_folder
+    from labelweave.cli.protocol import Protocol, load_data
+
+    protocol = Protocol(**pop_protocol(options))
+    recipe = training.Recipe.checked(
+        method, parameters, seed=protocol.seed, metric=metric, verbose=not quiet
+    )
+    folder = checked_folder(out, f"{stem_of(data)}-{method}")
+    loaded = load_data(data, reading)
+    parts = protocol.parts(loaded, reading)
+    training.say_data(output, loaded, parts, protocol)
+    result = training.train_and_save(
+        recipe,
+        loaded,
+        parts,
+        protocol,
+        folder,
+        output,
+        all_metrics=all_metrics,
+        per_label=per_label,
+        examples=examples,
+    )
+    output.result(result)

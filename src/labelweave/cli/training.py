@@ -1,0 +1,196 @@
+"""Making, fitting and describing a model: what `train` and `tune` share."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from labelweave.cli.model_folder import save_model
+from labelweave.cli.output import Output
+from labelweave.cli.parameters import check_names, describe_parameters
+from labelweave.cli.protocol import Parts, Protocol
+from labelweave.cli.scoring import example_rows, label_rows, score, show_examples, show_scores
+from labelweave.data import Dataset
+
+__all__ = [
+    "Recipe",
+    "check_parameters",
+    "defaults",
+    "fit",
+    "say_data",
+    "threshold_in_words",
+    "versions",
+]
+
+DEFAULT_THRESHOLD = "tuned"
+_PACKAGES = ("labelweave", "numpy", "scipy", "scikit-learn", "torch")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method and its parameters."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    verbose: bool = False
+
+    @classmethod
+    def checked(
+        cls,
+        method: str,
+        parameters: Mapping[str, Any],
+        *,
+        seed: int,
+        metric: str | None = None,
+        verbose: bool = False,
+    ) -> Recipe:
+        """A recipe whose names are known and whose values the method accepts.
+
+        Checked before any data is read: a typing mistake should not cost minutes. A `metric`
+        is what early stopping watches and, where it is one of label sets, the threshold too.
+        """
+        from labelweave.metrics import get_metric
+        from labelweave.thresholds import make_threshold
+
+        check_parameters(method, parameters)
+        chosen: dict[str, Any] = {"threshold": DEFAULT_THRESHOLD, "random_state": seed}
+        if metric is not None:
+            judge = get_metric(metric)
+            if judge.needs == "pred":
+                chosen["threshold"] = f"tuned:{judge.name}"
+            if "monitor" in defaults(method):
+                chosen["monitor"] = judge.name
+        recipe = cls(method, {**chosen, **parameters}, verbose)
+        recipe.make()._validate_params()
+        make_threshold(recipe.parameters["threshold"])
+        return recipe
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Recipe:
+        return Recipe(self.method, {**self.parameters, **parameters}, self.verbose)
+
+    def make(self, data: Dataset | None = None) -> Any:
+        """An unfitted estimator; one for texts puts TF-IDF weights before the method."""
+        from labelweave.registry import make
+
+        plain = {name: value for name, value in self.parameters.items() if "__" not in name}
+        nested = {name: value for name, value in self.parameters.items() if "__" in name}
+        model = make(self.method, **plain).set_params(**nested)
+        if self.verbose and {"epochs", "verbose"} <= model.get_params(deep=False).keys():
+            model.set_params(verbose=plain.get("verbose", 1))  # a progress bar over epochs
+        if data is None or not data.is_text:
+            return model
+        from labelweave.text import TextClassifier
+
+        return TextClassifier(
+            model, threshold=plain["threshold"], random_state=plain["random_state"]
+        )
+
+    def describe(self) -> str:
+        """The method and what was set, in one line."""
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.method} ({shown})"
+
+
+def defaults(method: str) -> dict[str, Any]:
+    """The parameters of a method and their defaults."""
+    from labelweave.registry import get_class
+
+    return {
+        parameter.name: parameter.default for parameter in describe_parameters(get_class(method))
+    }
+
+
+def check_parameters(method: str, names: Iterable[str]) -> None:
+    """Raise for a name that is no parameter of the method, nor of an estimator inside it."""
+    outer = [name.partition("__")[0] for name in names]
+    check_names(outer, defaults(method), f"parameter of {method} called")
+
+
+def fit(recipe: Recipe, parts: Parts) -> tuple[Any, float]:
+    """A fitted model and the seconds it took; validation rows stop it early and tune it."""
+    model = recipe.make(parts.train)
+    start = time.perf_counter()
+    model.fit(parts.train.X, parts.train.Y, validation=parts.validation)
+    return model, time.perf_counter() - start
+
+
+def say_data(output: Output, data: Dataset, parts: Parts, protocol: Protocol) -> None:
+    """What the data are and how they are divided."""
+    facts = data.summary()
+    width = "texts" if data.is_text else f"{facts['features']:,} features"
+    unknown = f", {facts['unknown']:,} unknown entries" if facts["unknown"] else ""
+    output.say(
+        f"{data.name}: {facts['rows']:,} rows, {width}, {facts['labels']:,} labels, "
+        f"{facts['cardinality']:.2f} labels a row{unknown}"
+    )
+    sizes = parts.sizes()
+    output.say(
+        f"{protocol.describe(data)}: {sizes['train']:,} rows to train, {sizes['validation']:,} "
+        f"to choose on (early stopping, threshold), {sizes['test']:,} to test once"
+    )
+
+
+def threshold_in_words(model: Any) -> str:
+    """The rule that makes label sets, with its cut where it has one for all labels."""
+    rule = model.threshold_
+    tuned = ", tuned on the validation rows" if rule.needs_validation else ""
+    cut = getattr(rule, "value_", None)
+    at = "" if cut is None else f" at {cut:.3f}"
+    return f"label sets by {rule}{at}{tuned}"
+
+
+def train_and_save(
+    recipe: Recipe,
+    data: Dataset,
+    parts: Parts,
+    protocol: Protocol,
+    folder: Path,
+    output: Output,
+    *,
+    all_metrics: bool,
+    per_label: bool,
+    examples: int = 0,
+) -> dict[str, Any]:
+    """Fit, score the test rows once, save, show; the result as values for JSON."""
+    output.say(f"training {recipe.describe()}")
+    model, seconds = fit(recipe, parts)
+    output.say(f"trained in {seconds:.1f} s; {threshold_in_words(model)}")
+    scores = score(model, parts.test, train_labels=parts.train.Y)
+    few = example_rows(model, parts.test, examples)
+    metrics = {
+        "data": data.summary(),
+        "method": recipe.method,
+        "parameters": recipe.parameters,
+        "protocol": {**protocol.to_dict(), "rows": parts.sizes()},
+        "threshold": model.threshold_.to_dict(),
+        "scores": {"test": scores.to_dict()},
+        "per_label": label_rows(scores),
+        "seconds": {"fit": round(seconds, 3)},
+        "versions": versions(),
+    }
+    save_model(
+        model,
+        folder,
+        data=data,
+        parts=parts,
+        protocol=protocol,
+        scores=scores.to_dict(),
+        metrics=metrics,
+    )
+    title = f"scores on the {len(parts.test):,} test rows"
+    show_scores(output, scores, title, everything=all_metrics, per_label=per_label)
+    show_examples(output, few)
+    output.say(f"model and metrics.json written to {folder}")
+    return {**metrics, "examples": few, "model": str(folder)}
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the scores depend on."""
+    return {"python": platform.python_version()} | {
+        name: metadata.version(name) for name in _PACKAGES
+    }

@@ -1,0 +1,220 @@
+"""`labelweave tune`: search the parameters of a method by their validation score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from labelweave.cli.config import config_option
+from labelweave.cli.options import (
+    READER_OPTIONS,
+    method_options,
+    output_options,
+    pop_parameters,
+    pop_protocol,
+    pop_reader_options,
+    protocol_options,
+    reader_options,
+    stem_of,
+)
+from labelweave.cli.output import Output
+
+if TYPE_CHECKING:
+    from labelweave.cli.protocol import Protocol
+    from labelweave.cli.training import Recipe
+
+
+@click.command("tune")
+@click.argument("data", required=False)
+@method_options
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Finished trials that the study shall have, earlier ones included.",
+)
+@click.option("--timeout", type=click.FloatRange(min=0), help="Begin no trial after these seconds.")
+@click.option(
+    "--metric",
+    default="f1_example",
+    show_default=True,
+    help="What is made best on the validation rows.",
+)
+@click.option(
+    "--space",
+    "spaces",
+    multiple=True,
+    metavar="NAME=RANGE",
+    help="Search NAME over low:high, low:high:log or the values a,b,c; NAME=none leaves it out. "
+    "May be repeated. [default: the method's own space]",
+)
+@click.option("--storage", help="Optuna storage URL. [default: study.db in the output folder]")
+@click.option("--study", help="Name of the study. [default: DATA-METHOD]")
+@click.option(
+    "--resume/--no-resume",
+    default=True,
+    show_default=True,
+    help="Go on with a study that exists, or refuse it.",
+)
+@click.option(
+    "--search-only", is_flag=True, help="Do not train, test and save the best at the end."
+)
+@click.option("--out", type=click.Path(), help="Output folder. [default: DATA-METHOD-tune]")
+@click.option("--all-metrics", is_flag=True, help="Show every metric.")
+@click.option("--per-label", is_flag=True, help="Show the test scores of each label.")
+@config_option
+@protocol_options
+@reader_options
+@output_options
+def command(
+    data: str | None,
+    method: str,
+    trials: int,
+    timeout: float | None,
+    metric: str,
+    spaces: tuple[str, ...],
+    storage: str | None,
+    study: str | None,
+    resume: bool,
+    search_only: bool,
+    out: str | None,
+    all_metrics: bool,
+    per_label: bool,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Search good parameters of a method for DATA with Optuna.
+
+    Every trial trains on the training rows and is judged on the validation rows. The test
+    rows are scored once, at the end, with the best parameters. Stop it at any time: the same
+    command goes on where it stopped, and several processes may share one --storage.
+
+    The folder gets study.db, best.toml (for `labelweave train --config`) and the best model.
+    """
+    if data is None:
+        raise click.UsageError("Missing argument 'DATA' (or [data] source in --config).")
+    output = Output(as_json, quiet)
+    parameters = pop_parameters(options)
+    reading = pop_reader_options(options)
+
+    from labelweave.cli import search, training
+    from labelweave.cli.model_folder import checked_folder, fingerprint
+    from labelweave.cli.protocol import Protocol, load_data
+    from labelweave.cli.scoring import validation_score
+    from labelweave.cli.space import make_space
+    from labelweave.exceptions import InputError, require
+    from labelweave.files import atomic_write_text
+    from labelweave.metrics import get_metric
+    from labelweave.registry import get_class
+
+    require("optuna", "tune")
+    judge = get_metric(metric)
+    protocol = Protocol(**pop_protocol(options))
+    recipe = training.Recipe.checked(method, parameters, seed=protocol.seed, metric=metric)
+    space = make_space(get_class(method), spaces)
+    training.check_parameters(method, space)
+    space = {name: values for name, values in space.items() if name not in parameters}
+    if not space:
+        raise InputError(f"{method} has nothing to search: name parameters with --space")
+    name = f"{stem_of(data)}-{method}"
+    folder = Path(out or f"{name}-tune")
+    model_folder = checked_folder(str(folder / "model"), "model")
+    url = storage or search.database_url(folder)
+
+    loaded = load_data(data, reading)
+    parts = protocol.parts(loaded, reading)
+    training.say_data(output, loaded, parts, protocol)
+    folder.mkdir(parents=True, exist_ok=True)
+    opened = search.open_study(
+        url,
+        study or name,
+        maximize=judge.greater_is_better,
+        seed=protocol.seed,
+        resume=resume,
+        identity={
+            "data": fingerprint(loaded),
+            "method": method,
+            "metric": judge.name,
+            "parameters": {key: repr(value) for key, value in recipe.parameters.items()},
+            "protocol": protocol.to_dict(),
+            "space": [str(values) for values in space.values()],
+        },
+    )
+    output.say(f"searching {method} by {judge.label} on the validation rows; study in {url}")
+    for values in space.values():
+        output.say(f"  {values}")
+
+    def objective(tried: dict[str, Any]) -> float:
+        model, _ = training.fit(recipe.with_parameters(tried), parts)
+        return validation_score(model, parts.validation, judge)
+
+    search.search(
+        opened,
+        space,
+        objective,
+        output,
+        n_trials=trials,
+        timeout=timeout,
+        first=training.defaults(method),
+    )
+    best = search.best_parameters(opened, space)
+    atomic_write_text(
+        folder / "best.toml",
+        _config(data, reading, recipe.with_parameters(best), protocol, judge.name),
+    )
+    output.show(f"best {judge.label} on the validation rows: {opened.best_value:.4f} with")
+    for key, value in best.items():
+        output.show(f"  {key} = {value}")
+    output.say(f"written to {folder / 'best.toml'}, for `labelweave train --config`")
+    result = {
+        "study": opened.study_name,
+        "storage": url,
+        "metric": judge.name,
+        "trials": search.trial_rows(opened, space),
+        "best": {"validation": opened.best_value, "parameters": best},
+        "config": str(folder / "best.toml"),
+    }
+    if not search_only:
+        result["final"] = training.train_and_save(
+            recipe.with_parameters(best),
+            loaded,
+            parts,
+            protocol,
+            model_folder,
+            output,
+            all_metrics=all_metrics,
+            per_label=per_label,
+        )
+    output.result(result)
+
+
+def _config(
+    data: str, reading: dict[str, Any], recipe: Recipe, protocol: Protocol, metric: str
+) -> str:
+    """The best parameters as a file that `labelweave train --config` reads."""
+    from labelweave.cli.parameters import to_toml
+
+    direct = {key: reading[key] for key in READER_OPTIONS if key in reading}
+    more = [f"{key}={value}" for key, value in reading.items() if key not in READER_OPTIONS]
+    parameters = dict(recipe.parameters)
+    threshold = parameters.pop("threshold")
+    parameters.pop("random_state")
+    rows = {key: value for key, value in protocol.to_dict().items() if value is not None}
+    test = rows.pop("test", None)
+    return to_toml(
+        {
+            "data": {
+                "source": data,
+                **direct,
+                **({"options": more} if more else {}),
+                **({"test": test} if test else {}),
+            },
+            "method": {"name": recipe.method, "threshold": threshold},
+            "parameters": parameters,
+            "protocol": {**rows, "metric": metric},
+        }
+    )
