@@ -133,7 +133,7 @@ def load_dataset(
     download: bool = True,
     **options: Any,
 ) -> Dataset:
-    """Load a data set by its catalog name, or read a file.
+    r"""Load a data set by its catalog name, or read a file.
 
     A name is looked for under `LABELWEAVE_DATA`, in the cache, in an installed package and at
     its public source, in this order. Where the set has official parts, the rows of the train
@@ -166,9 +166,12 @@ def load_dataset(
 
     Examples
     --------
-    >>> data = load_dataset("yeast")  # doctest: +SKIP
-    >>> data.summary()["official_parts"]  # doctest: +SKIP
-    {'test': 917, 'train': 1500}
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "days.csv"
+    ...     _ = path.write_text("degrees,sunny,windy\n21.5,1,0\n14,0,1\n")
+    ...     load_dataset(path, labels=2)
+    <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels a row>
     """
     if _is_path(name_or_path):
         from labelweave.data.reading import read_dataset
@@ -210,7 +213,7 @@ def _load(entry: CatalogEntry, choices: Mapping[str, Any], allow_download: bool)
         "loaded_from": where,
     }
     data = replace(data, name=entry.name, facts=facts)
-    _check_counts(entry, data, with_parts=where != "openml.org")
+    _check_counts(entry, data, where)
     return data
 
 
@@ -250,7 +253,7 @@ def _from_openml(entry: CatalogEntry) -> Dataset:
     )
 
 
-def _check_counts(entry: CatalogEntry, data: Dataset, *, with_parts: bool = True) -> None:
+def _check_counts(entry: CatalogEntry, data: Dataset, where: str) -> None:
     """Refuse a data set whose counts are not those of the catalog."""
     found = data.summary()
     pairs: dict[str, tuple[Any, Any]] = {
@@ -259,7 +262,7 @@ def _check_counts(entry: CatalogEntry, data: Dataset, *, with_parts: bool = True
         "labels": (found["labels"], entry.labels),
         "labels a row": (round(found["cardinality"], 3), entry.cardinality),
     }
-    if with_parts:
+    if where != "openml.org":  # which has the rows, but not the parts
         parts = None if entry.parts is None else dict(sorted(entry.parts.items()))
         pairs["rows of the official parts"] = (found["official_parts"], parts)
     wrong = [
@@ -268,7 +271,7 @@ def _check_counts(entry: CatalogEntry, data: Dataset, *, with_parts: bool = True
         if loaded != expected
     ]
     if wrong:
-        raise DataFileError(f"data set {entry.name} was loaded with {'; '.join(wrong)}")
+        raise DataFileError(f"data set {entry.name} from {where} has {'; '.join(wrong)}")
 
 
 def _without_empty_labels(data: Dataset) -> Dataset:

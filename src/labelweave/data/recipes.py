@@ -39,8 +39,7 @@ def table(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     }
     if "all" not in loaded:
         return join_parts(loaded)
-    data = loaded["all"]
-    return data if entry.parts is None else replace(data, part=_cut(entry.parts))
+    return loaded["all"] if entry.parts is None else _cut(loaded["all"], entry.parts)
 
 
 def sider(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
@@ -53,7 +52,7 @@ def sider(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
 def icons(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Images with their names and groups; flat rows are scaled to the range from 0 to 1."""
     data = read_dataset(files["mdi-icons-32x32.npz"], flatten=not choices["images"])
-    about = [fields for _, fields in _json_lines(files["names.jsonl"])]
+    about = list(_json_lines(files["names.jsonl"], "name", "base"))
     return _train_first(
         replace(
             data,
@@ -75,7 +74,9 @@ def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     usable = {"YES"} if field == "topics" else {"YES", "NO"}
     documents = [
         document
-        for _, document in _json_lines(files["reuters21578.jsonl"])
+        for document in _json_lines(
+            files["reuters21578.jsonl"], "id", "split", "has_topics", "title", "text", field
+        )
         if document["has_topics"] in usable and document["split"] in ("TRAIN", "TEST")
     ]
     sides = [
@@ -103,34 +104,13 @@ def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
 def debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Package descriptions, grouped by source package."""
     data = read_dataset(files["documents.jsonl"])
-    groups = [fields["source"] for _, fields in _json_lines(files["documents.jsonl"])]
+    groups = [fields["source"] for fields in _json_lines(files["documents.jsonl"], "source")]
     return _train_first(replace(data, groups=groups))
-
-
-def goemotions(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
-    """Lines of text, numbers of the labels and id, without a header or quoting."""
-    names = read_label_file(files["labels.txt"]).names
-    texts, labels, ids, parts = [], [], [], []
-    for part, name in entry.files.items():
-        for number, line in iter_lines(files[name]):
-            try:
-                text, chosen, row_id = line.split("\t")
-                labels.append([names[int(index)] for index in chosen.split(",")])
-            except (ValueError, IndexError):
-                raise DataFileError(
-                    "expected a text, the numbers of its labels and an id, between tabs",
-                    path=files[name],
-                    line=number,
-                ) from None
-            texts.append(text)
-            ids.append(row_id)
-            parts.append(part)
-    return Dataset(texts, as_labels(labels, names=names), row_ids=ids, part=parts)
 
 
 def mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Abstracts with their major and minor headings, or the major ones alone."""
-    documents = [fields for _, fields in _json_lines(files["cfc.jsonl"])]
+    documents = list(_json_lines(files["cfc.jsonl"], "id", "title", "text", "major", "minor"))
     kinds = ("major",) if choices["major"] else ("major", "minor")
     return Dataset(
         [_text_of(document) for document in documents],
@@ -142,8 +122,7 @@ def mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
 
 
 RECIPES: dict[str, Recipe] = {
-    function.__name__: function
-    for function in (table, sider, icons, reuters, debtags, goemotions, mesh)
+    function.__name__: function for function in (table, sider, icons, reuters, debtags, mesh)
 }
 
 
@@ -151,7 +130,7 @@ def from_package(entry: CatalogEntry, path: Path) -> Dataset:
     """The rows as an installed package carries them, in the order of the official files."""
     assert entry.package is not None
     data = read_dataset(path, labels=entry.package["labels"])
-    return _train_first(replace(data, part=_cut(entry.package["parts"])))
+    return _train_first(_cut(data, entry.package["parts"]))
 
 
 def join_parts(parts: Mapping[str, Dataset]) -> Dataset:
@@ -174,11 +153,14 @@ def join_parts(parts: Mapping[str, Dataset]) -> Dataset:
         first,
         X=_stack([data.X for data in pieces]),
         Y=LabelMatrix(
-            _stack([data.Y.values for data in pieces]), first.Y.names, first.Y.descriptions
+            _stack([data.Y.values for data in pieces]),
+            first.Y.names,
+            first.Y.descriptions,
+            absent=first.Y.absent,
         ),
         row_ids=_chain(data.row_ids for data in pieces),
         groups=_chain(data.groups for data in pieces),
-        part=_cut({part: len(data) for part, data in parts.items()}),
+        part=[part for part, data in parts.items() for _ in range(len(data))],
     )
 
 
@@ -197,24 +179,33 @@ def _chain(columns: Iterable[Sequence[Any] | None]) -> list[Any] | None:
     return [value for column in held for value in column or ()]
 
 
-def _cut(parts: Mapping[str, int]) -> list[str]:
-    """The part of each row where the parts follow one another."""
-    return [part for part, n_rows in parts.items() for _ in range(n_rows)]
+def _cut(data: Dataset, parts: Mapping[str, int]) -> Dataset:
+    """The data set with its official parts, which follow one another."""
+    if len(data) != sum(parts.values()):
+        return data  # the count of the rows is refused later, together with the other counts
+    return replace(data, part=[part for part, n_rows in parts.items() for _ in range(n_rows)])
 
 
 def _train_first(data: Dataset) -> Dataset:
+    if data.part is None:
+        return data
     order = {"train": 0, "validation": 1, "test": 2}
-    assert data.part is not None
-    return data[np.argsort([order[part] for part in data.part], kind="stable")]
+    return data[np.argsort([order.get(part, 3) for part in data.part], kind="stable")]
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_lines(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
+    """The objects of a JSONL file, each of which must have these fields."""
     for number, line in iter_lines(path):
         try:
-            yield number, json.loads(line)
+            record = json.loads(line)
         except ValueError:
-            raise DataFileError("this is no JSON", path=path, line=number) from None
+            record = None
+        if not isinstance(record, dict) or not record.keys() >= set(fields):
+            raise DataFileError(
+                f"expected a JSON object with {', '.join(fields)}", path=path, line=number
+            )
+        yield record
 
 
 def _text_of(document: Mapping[str, Any]) -> str:
-    return "\n".join(part for part in (document.get("title"), document.get("text")) if part)
+    return "\n".join(part for part in (document["title"], document["text"]) if part)
