@@ -171,7 +171,7 @@ class _Run:
         self.sums: dict[str, float] = {}
         self.rows_seen = 0
         self.seconds = 0.0
-        self.best: dict[str, Any] = {"value": None, "epoch": -1, "weights": None}
+        self.best: dict[str, Any] = {"value": None, "since": -1, "epoch": -1, "weights": None}
         self.is_over = False
         self.saved_at = time.monotonic()
 
@@ -303,10 +303,14 @@ class _Run:
         if badness is None or math.isnan(badness):  # NaN: not defined on these rows
             return
         if self.best["value"] is None or badness < self.best["value"]:
+            self.best |= {"value": badness, "since": self.epoch}
+        if badness == self.best["value"]:
+            # Of equal epochs the last: a metric of ranks can be perfect long before the
+            # probabilities are any good. Patience runs from the first of them.
             weights = copy.deepcopy(self.task.state_dict())
-            self.best = {"value": badness, "epoch": self.epoch, "weights": weights}
+            self.best |= {"epoch": self.epoch, "weights": weights}
         patience = self.settings.patience
-        if patience is not None and self.epoch - self.best["epoch"] >= patience:
+        if patience is not None and self.epoch - self.best["since"] >= patience:
             self.is_over = True
 
     def _move_rates(self, row: Mapping[str, float]) -> None:
