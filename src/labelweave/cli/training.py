@@ -16,6 +16,7 @@ from labelweave.cli.parameters import check_names, describe_parameters
 from labelweave.cli.protocol import Parts, Protocol
 from labelweave.cli.scoring import example_rows, label_rows, score, show_examples, show_scores
 from labelweave.data import Dataset
+from labelweave.exceptions import InputError
 
 __all__ = [
     "Recipe",
@@ -79,7 +80,8 @@ class Recipe:
 
         plain = {name: value for name, value in self.parameters.items() if "__" not in name}
         nested = {name: value for name, value in self.parameters.items() if "__" in name}
-        model = make(self.method, **plain).set_params(**nested)
+        model = make(self.method, **plain)
+        _set_nested(model, nested, self.method)
         if self.verbose and {"epochs", "verbose"} <= model.get_params(deep=False).keys():
             model.set_params(verbose=plain.get("verbose", 1))  # a progress bar over epochs
         if data is None or not data.is_text:
@@ -94,6 +96,19 @@ class Recipe:
         """The method and what was set, in one line."""
         shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.method} ({shown})"
+
+
+def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
+    """Set `outer__inner` parameters; a default estimator that None stands for is made first."""
+    for name, value in nested.items():
+        outer, _, inner = name.partition("__")
+        if getattr(model, outer) is None and hasattr(model, f"_default_{outer}"):
+            model.set_params(**{outer: getattr(model, f"_default_{outer}")()})
+        part = getattr(model, outer)
+        if not hasattr(part, "get_params"):
+            raise InputError(f"{outer} of {method} is {part!r}, which has no parameter {inner!r}")
+        check_names([inner], part.get_params(), f"parameter of {type(part).__name__} called")
+        model.set_params(**{name: value})
 
 
 def defaults(method: str) -> dict[str, Any]:

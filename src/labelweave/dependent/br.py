@@ -82,6 +82,8 @@ class BinaryRelevance(MultiLabelClassifier):
         "verbose": ["verbose"],
     }
 
+    tuning_space: ClassVar = {"estimator__C": ("log", 1e-3, 1e3)}
+
     def __init__(
         self,
         estimator: Any = None,
@@ -98,8 +100,12 @@ class BinaryRelevance(MultiLabelClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
+    @staticmethod
+    def _default_estimator() -> LogisticRegression:
+        return LogisticRegression(max_iter=1000)
+
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
-        template = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+        template = self._default_estimator() if self.estimator is None else self.estimator
         _check_estimator(template)
         positives, known = y.counts()
         constant = (positives == 0) | (positives == known)
