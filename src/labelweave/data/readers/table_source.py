@@ -66,8 +66,9 @@ class CsvTable:
     """Comma-, semicolon-, tab- or bar-separated values.
 
     The separator is the one that the first line has most of. A first line with an empty,
-    repeated or numeric cell is no header; columns are then called column_1, column_2, ...
-    Tab-separated files have no quotes unless asked for, as their standard says.
+    repeated or numeric cell (or a list of numbers) is no header; columns are then called
+    column_1, column_2, ... Tab-separated files have no quotes unless asked for, as their
+    standard says.
     """
 
     def __init__(
@@ -195,7 +196,8 @@ def _arrow_values(column: Any) -> Sequence[Any]:
 
 def _looks_like_header(cells: list[str]) -> bool:
     names = [cell.strip() for cell in cells]
-    return all(names) and len(set(names)) == len(names) and not any(_is_number(n) for n in names)
+    distinct = all(names) and len(set(names)) == len(names)
+    return distinct and not any(_is_number(name.replace(",", "")) for name in names)
 
 
 def _is_number(text: str) -> bool:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+import numpy as np
+
 from labelweave.data.compression import iter_blocks, iter_lines, open_binary, read_line
 from labelweave.data.dataset import Dataset
 from labelweave.data.readers.base import (
@@ -149,9 +151,12 @@ def _blocks(file: BinaryIO, path: FilePath, n_rows: int, n_features: int) -> Ite
 
 def _without_blank_tail(rows: PairRows, n_kept: int, first_line: int, path: FilePath) -> PairRows:
     """The rows without empty lines at the end of the file, which are no rows."""
-    if rows.counts[n_kept:].any() or rows.label_counts[n_kept:].any():
+    more = np.flatnonzero(rows.counts[n_kept:] + rows.label_counts[n_kept:])
+    if len(more):
         raise DataFileError(
-            "there are more rows than the header announces", path=path, line=first_line + n_kept
+            "there are more rows than the header announces",
+            path=path,
+            line=first_line + n_kept + int(more[0]),
         )
     return PairRows(
         rows.label_counts[:n_kept], rows.labels, rows.counts[:n_kept], rows.columns, rows.values

@@ -1,0 +1,175 @@
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from labelweave.data.readers.table import read_table
+from labelweave.data.reading import iter_batches, read_dataset
+from labelweave.exceptions import DataFileError
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(text, name="days.csv"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return to_file
+
+
+DAYS = "id,degrees,wind,sunny,windy\nmon,21.5,3,1,0\ntue,14,,,1\nwed,NA,1e2,false,yes\n"
+
+
+def test_label_columns(write):
+    for labels in (2, ["sunny", "windy"], "*ny"):
+        data = read_dataset(write(DAYS), labels=labels, drop=[] if labels != "*ny" else ["windy"])
+        nan = np.nan
+        np.testing.assert_array_equal(data.X, [[21.5, 3], [14, nan], [nan, 100]])
+        np.testing.assert_array_equal(data.Y.to_numpy()[:, 0], [1, nan, 0])
+        assert data.feature_names == ["degrees", "wind"]
+        assert data.row_ids == ["mon", "tue", "wed"]
+        assert data.X.dtype == np.float32
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_cell_separators(write, separator):
+    text = DAYS.replace(",", separator)
+    assert read_table(write(text), labels=2).X.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        (["a;b", "", "b"], ("a", "b")),
+        (["a|b c", "", "b c"], ("a", "b c")),
+        (['"a, b"', "", "b"], ("a", "b")),
+        (["a b", "", "b"], ("a", "b")),
+    ],
+)
+def test_one_column_of_names(write, cells, names):
+    text = "n,tags\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    data = read_table(write(text))
+    assert data.label_names == names
+    assert data.Y.to_lists() == [list(names), [], [names[1]]]
+
+
+def test_label_separator_and_vocabulary(write):
+    path = write("n,what\n1,a+b c\n2,d\n")
+    data = read_table(path, label_column="what", label_separator="+", labels=["d", "a", "b c"])
+    assert data.Y.to_numpy().tolist() == [[0, 1, 1], [1, 0, 0]]
+    with pytest.raises(DataFileError, match="line 3: the label 'd' is not among"):
+        read_table(path, label_column="what", label_separator="+", labels=["a", "b c"])
+
+
+def test_texts(write):
+    text = 'text,tags,split\n"one, ""two""\nthree",a;b,train\nNA,a,test\n'
+    data = read_table(write(text))
+    assert data.X == ['one, "two"\nthree', "NA"]
+    assert list(data.part) == ["train", "test"]
+
+
+def test_texts_with_label_numbers_and_their_names_beside(write):
+    write("joy\nfear\nlove\n", "labels.txt")
+    text = 'I like "it\t0,2\tx1\nBoo hoo\t1\tx2\nSo so\t2\tx3\n'
+    data = read_dataset(write(text, "train.tsv"))
+    assert data.X == ['I like "it', "Boo hoo", "So so"]
+    assert data.label_names == ("joy", "fear", "love")
+    assert data.Y.to_lists() == [["joy", "love"], ["fear"], ["love"]]
+    assert data.row_ids == ["x1", "x2", "x3"]
+
+
+def test_several_text_columns_must_be_named(write):
+    path = write("mol,smiles,y\nm1,CCO,1\nm2,CC,0\n")
+    with pytest.raises(DataFileError, match="'mol', 'smiles' hold texts"):
+        read_table(path, labels=1)
+    data = read_table(path, labels=1, text_column="smiles", id_column="mol")
+    assert (data.X, data.row_ids) == (["CCO", "CC"], ["m1", "m2"])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("a,y\n1,1\n2,0,5\n", 3, "3 cells, but there are 2 columns"),
+        ("a,y\n1,1\n2\n", 3, "1 cells"),
+        ("a,y\n1,1\n2,3\n", 3, "'y' holds 3"),
+        ("a,y\n1,1\n2,maybe\n", 3, "'maybe' in column 'y' is no number"),
+        ('a,y\n1,1\n"2,1\n', 3, "cannot be read"),
+        ("a,y\n", None, "no rows"),
+        ("\n", None, "empty"),
+    ],
+)
+def test_mistakes(write, text, line, message):
+    with pytest.raises(DataFileError, match=message) as caught:
+        read_table(write(text), labels=1)
+    assert caught.value.line == line
+
+
+def test_text_in_a_later_row_of_a_number_column(write):
+    text = "a,b,y\n" + "1,2,0\n" * 3000 + "x,2,1\n"
+    with pytest.raises(DataFileError, match="line 3002: 'x' in column 'a' is no number"):
+        read_table(write(text), labels=1)
+
+
+def test_labels_are_required_unless_told(write):
+    with pytest.raises(DataFileError, match="labels= "):
+        read_table(write("a,b\n1,2\n"))
+    assert read_table(write("a,b\n1,2\n"), require_labels=False).Y.shape == (1, 0)
+
+
+def test_header_or_not(write):
+    assert read_table(write("1,2,1\n3,4,0\n"), labels=1).feature_names == ["column_1", "column_2"]
+    assert len(read_table(write("1,2,1\n3,4,0\n"), labels=1, header=True)) == 1
+
+
+def test_batches(write):
+    path = write(DAYS)
+    whole = read_table(path, labels=2)
+    batches = list(iter_batches(path, batch_rows=2, labels=["sunny", "windy", "rainy"]))
+    np.testing.assert_array_equal(np.concatenate([b.X for b in batches]), whole.X)
+    chosen = next(iter_batches(path, feature_names=["wind"]))
+    np.testing.assert_array_equal(chosen.X, whole.X[:, 1:])
+    assert chosen.row_ids == ["mon", "tue", "wed"]
+    with pytest.raises(DataFileError, match="no column 'mass'"):
+        list(iter_batches(path, feature_names=["mass"]))
+    with pytest.raises(DataFileError, match="4 feature columns, but 2 are wanted"):
+        list(iter_batches(path, n_features=2))
+
+
+def test_parquet(tmp_path):
+    frame = pd.DataFrame(
+        {"id": [7, 8], "a": [1.5, None], "b": [True, False], "y": [1, 0], "z": [None, 1.0]}
+    )
+    path = tmp_path / "days.parquet"
+    frame.to_parquet(path)
+    data = read_dataset(path, labels=2)
+    np.testing.assert_array_equal(data.X, [[1.5, 1], [np.nan, 0]])
+    np.testing.assert_array_equal(data.Y.to_numpy(), [[1, np.nan], [0, 1]])
+    assert data.row_ids == [7, 8]
+    texts = pd.DataFrame({"text": ["one", "two"], "labels": [["a"], ["a", "b"]]})
+    texts.to_parquet(path)
+    assert read_dataset(path).Y.to_lists() == [["a"], ["a", "b"]]
+    assert next(iter_batches(path)).X == ["one", "two"]
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataFileError, match="Parquet file cannot be read"):
+        read_dataset(path)
+
+
+cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(st.lists(st.tuples(cells.filter(str.strip), st.booleans()), min_size=1, max_size=20))
+def test_text_round_trip(tmp_path, rows):
+    path = tmp_path / "texts.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "y"])
+        writer.writerows((text, int(label)) for text, label in rows)
+    data = read_table(path, text_column="text", labels=["y"])
+    texts, labels = zip(*rows, strict=True)
+    assert tuple(data.X) == texts
+    assert data.Y.to_numpy().ravel().astype(bool).tolist() == list(labels)
