@@ -96,3 +96,7 @@ class MLP(NeuralClassifier):
             norm=self.norm,
         )
         return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        return {**super()._test_params(), "hidden": (32,)}
