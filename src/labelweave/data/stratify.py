@@ -249,12 +249,21 @@ class _Improver:
             column = int(np.where(stuck, -1.0, spread).argmax())
             if stuck[column] or spread[column] <= 1 + 1e-9:
                 return
-            high = int(self.deviation[:, column].argmax())
-            low = int(self.deviation[:, column].argmin())
-            changed = self._swap_between(column, high, low)
-            stuck[column] = len(changed) == 0
-            stuck[changed] = False
-            spread[changed] = np.ptp(self.deviation[:, changed], axis=0)
+            stuck[column] = True
+            for high, low in self._pairs_out_of_balance(column):
+                changed = self._swap_between(column, high, low)
+                if len(changed):
+                    stuck[changed] = False
+                    spread[changed] = np.ptp(self.deviation[:, changed], axis=0)
+                    break
+
+    def _pairs_out_of_balance(self, column: int) -> list[tuple[int, int]]:
+        """The parts with most and least of a column, then the runners-up."""
+        deviation = self.deviation[:, column]
+        lowest = np.argsort(deviation, kind="stable")
+        ends = ((-1, 0), (-1, 1), (-2, 0), (-1, 2), (-3, 0))
+        pairs = [(int(lowest[high]), int(lowest[low])) for high, low in ends[: len(lowest) - 1]]
+        return [(high, low) for high, low in pairs if deviation[high] - deviation[low] > 1 + 1e-9]
 
     def _swap_between(self, column: int, high: int, low: int) -> np.ndarray:
         """Swap items of two parts while it helps; the columns whose deviations changed.
@@ -295,8 +304,8 @@ class _Improver:
             return items, np.empty(0)
         # Groups are taken by chance: those that cost least are small and mend little.
         n_looked_at = N_POOL if self.items_are_rows else N_CANDIDATES
-        if len(items) > n_looked_at:
-            items = items[self.rng.choice(len(items), size=n_looked_at, replace=False)]
+        step = -(-len(items) // n_looked_at)
+        items = items[self.rng.integers(step) :: step]  # they stand in the order of their labels
         at, lengths = _stored_entries(self.counts.indptr, items)
         terms = self.counts.data[at] * slope[self.counts.indices[at]]
         # Every item has an entry, so that no segment is empty.
