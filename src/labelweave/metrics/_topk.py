@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._inputs import blocks
 
-__all__ = ["Top", "top_labels"]
+__all__ = ["Top", "top_labels", "top_of_sparse"]
 
 
 class Top(NamedTuple):
@@ -37,7 +37,7 @@ def top_labels(Y_true: LabelMatrix, scores: np.ndarray | sp.csr_array, k: int) -
     k = min(k, Y_true.n_labels)
     positive = Y_true.positive()
     if sp.issparse(scores):
-        labels = _top_of_sparse(_only_known(Y_true, scores), k)
+        labels = top_of_sparse(_only_known(Y_true, scores), k)
     else:
         labels = np.empty((Y_true.n_rows, k), dtype=np.int64)
         for rows in blocks(*Y_true.shape):
@@ -50,7 +50,7 @@ def top_labels(Y_true: LabelMatrix, scores: np.ndarray | sp.csr_array, k: int) -
                 best[np.take_along_axis(unknown, best, axis=1)] = -1
             labels[rows] = best
     rows_of = np.repeat(np.arange(Y_true.n_rows), k)
-    hits = np.asarray(positive[rows_of, labels.ravel()]).reshape(labels.shape) & (labels >= 0)
+    hits = _look_up(positive, rows_of, labels.ravel()).reshape(labels.shape) & (labels >= 0)
     n_positive = np.asarray(positive.sum(axis=1)).ravel()
     return Top(labels, hits, n_positive, _known_of_rows(Y_true))
 
@@ -72,7 +72,8 @@ def _top_of_dense(scores: np.ndarray, k: int) -> np.ndarray:
     return np.take_along_axis(best, order, axis=1)
 
 
-def _top_of_sparse(scores: sp.csr_array, k: int) -> np.ndarray:
+def top_of_sparse(scores: sp.csr_array, k: int) -> np.ndarray:
+    """The k best stored labels of each row, from the best down; -1 where a row has fewer."""
     n_rows = scores.shape[0]
     rows = np.repeat(np.arange(n_rows), np.diff(scores.indptr))
     order = np.lexsort((scores.indices, -scores.data, rows))
@@ -90,11 +91,18 @@ def _only_known(Y_true: LabelMatrix, scores: sp.csr_array) -> sp.csr_array:
     rows = np.repeat(np.arange(Y_true.n_rows), np.diff(scores.indptr))
     if Y_true.is_sparse and np.isnan(Y_true.absent):
         known: Any = Y_true.known()
-        kept = np.asarray(known[rows, scores.indices]).astype(bool).ravel()
+        kept = _look_up(known, rows, scores.indices)
     else:
-        kept = ~np.asarray(Y_true.unknown()[rows, scores.indices]).astype(bool).ravel()
+        kept = ~_look_up(Y_true.unknown(), rows, scores.indices)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=Y_true.n_rows))])
     return sp.csr_array((scores.data[kept], scores.indices[kept], indptr), shape=scores.shape)
+
+
+def _look_up(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Single entries of a Boolean matrix, dense or sparse."""
+    if len(rows) == 0:  # SciPy would answer with a sparse matrix
+        return np.zeros(0, dtype=bool)
+    return np.asarray(matrix[rows, columns], dtype=bool).ravel()
 
 
 def _known_of_rows(Y_true: LabelMatrix) -> np.ndarray:

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.metrics._inputs import check_score, check_weight, mean_of_defined
-from labelweave.metrics._topk import Top, top_labels
+from labelweave.metrics._topk import Top, top_labels, top_of_sparse
 
 __all__ = [
     "ndcg_at_k",
@@ -227,8 +227,8 @@ def _best_gains(truth: LabelMatrix, worth: np.ndarray, k: int) -> np.ndarray:
     gains = sp.csr_array(
         (worth[positive.indices], positive.indices, positive.indptr), shape=positive.shape
     )
-    ideal = top_labels(truth, gains, k)
-    return _gained(ideal, worth)
+    ideal = top_of_sparse(gains, min(k, truth.n_labels))
+    return np.where(ideal >= 0, worth[ideal], 0.0)
 
 
 def _ratio_of_sums(gained: np.ndarray, best: np.ndarray, weight: np.ndarray | None) -> float:
