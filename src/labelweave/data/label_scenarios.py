@@ -130,10 +130,13 @@ def _labels_of_teachers(
     n_shared = round(n_labels * overlap / (2 - overlap))
     order = rng.permutation(n_labels)
     shared, own = order[:n_shared], order[n_shared:]
-    owner = np.arange(len(own)) % n_teachers
     # Shared labels go round: to teachers 0 and 1, 1 and 2, ..., the last and 0.
     first = np.arange(n_shared) % n_teachers
     second = (first + 1) % n_teachers
+    # The others go, one after the other, to the teacher with the fewest labels.
+    n_known = np.bincount(np.concatenate([first, second]), minlength=n_teachers)
+    filled_to = n_known[:, None] + np.arange(len(own))
+    owner = np.argsort(filled_to.T, axis=None, kind="stable")[: len(own)] % n_teachers
     known = []
     for teacher in range(n_teachers):
         common = shared[(first == teacher) | (second == teacher)]
