@@ -76,9 +76,19 @@ def test_a_list_of_arrays_is_explained():
 
 def test_lists_of_names():
     assert f1_example([["sea"], ["sun"]], [["sea"], ["rain"]]) == 0.5
+    assert f1_example([["sea", "sun"], []], [("sea",), ["sun"]]) == pytest.approx(1 / 3)
     assert subset_accuracy(as_labels([["a"], ["b"]]), [["a"], ["b"]]) == 1
     with pytest.raises(InputError, match="neither Y_true nor Y_pred"):
         f1_example([[], []], [[], []])
+
+
+def test_probabilities_are_no_label_sets():
+    with pytest.raises(InputError, match=r"Y_pred holds no label sets: .*0\.3 at row 0"):
+        f1_example([[1, 0]], [[0.3, 0.7]])
+    with pytest.raises(InputError, match="two dimensions"):
+        f1_example([1, 0], [1, 0])
+    with pytest.raises(InputError, match="two dimensions"):
+        f1_example(1, 1)
 
 
 def test_named_columns_are_matched_by_name():

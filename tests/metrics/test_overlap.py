@@ -83,5 +83,6 @@ def test_empty_prediction_for_an_empty_row():
 
 
 def test_zero_division_is_0_1_or_nan():
-    with pytest.raises(InputError, match="zero_division must be 0, 1 or nan"):
-        lwm.f1_example([[1]], [[1]], zero_division=0.5)
+    for value in (0.5, "warn", None):
+        with pytest.raises(InputError, match="zero_division must be 0, 1 or nan"):
+            lwm.f1_example([[1]], [[1]], zero_division=value)

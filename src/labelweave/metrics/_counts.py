@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,9 @@ def count(
 
 def overlap_score(kind: str, counts: Counts, zero_division: float) -> np.ndarray:
     """Precision, recall, F1 or Jaccard index of each set of counts."""
-    if zero_division not in (0, 1) and not np.isnan(zero_division):
+    if not isinstance(zero_division, Real) or not (
+        zero_division in (0, 1) or np.isnan(zero_division)
+    ):
         raise InputError(f"zero_division must be 0, 1 or nan, not {zero_division!r}")
     above, below = {
         "precision": (counts.hits, counts.predicted),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def check_pred(Y_true: Any, Y_pred: Any) -> tuple[LabelMatrix, LabelMatrix]:
         )
     else:
         truth = check_true(Y_true)
-        predicted = as_labels(Y_pred, names=truth.names if _holds_names(Y_pred) else None)
+        predicted = _as_sets(Y_pred, truth.names if _holds_names(Y_pred) else None)
     _check_shape("Y_pred", truth, predicted.shape)
     if predicted.has_unknown:
         raise InputError(
@@ -140,12 +140,21 @@ def is_made_up(names: tuple[str, ...] | list[str]) -> bool:
 
 def _holds_names(Y: Any) -> bool:
     """Whether Y is, for each row, a collection of label names."""
-    if isinstance(Y, LabelMatrix) or sp.issparse(Y) or hasattr(Y, "columns") or len(Y) == 0:
+    if isinstance(Y, LabelMatrix) or sp.issparse(Y) or hasattr(Y, "columns"):
         return False
-    rows = list(Y)
-    if not all(isinstance(row, list | tuple | set | frozenset) for row in rows):
+    is_array = isinstance(Y, np.ndarray) and Y.ndim == 1
+    if not (is_array or isinstance(Y, Sequence)) or isinstance(Y, str) or len(Y) == 0:
         return False
-    return all(isinstance(item, str) for row in rows for item in row)
+    if not all(isinstance(row, list | tuple | set | frozenset) for row in Y):
+        return False
+    return all(isinstance(item, str) for row in Y for item in row)
+
+
+def _as_sets(Y_pred: Any, names: Sequence[str] | None) -> LabelMatrix:
+    try:
+        return as_labels(Y_pred, names=names)
+    except InputError as error:
+        raise InputError(f"Y_pred holds no label sets: {error}") from None
 
 
 def _check_shape(what: str, truth: LabelMatrix, shape: tuple[int, ...]) -> None:

@@ -45,7 +45,7 @@ class Metric:
     needs: str
     greater_is_better: bool
     label: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     needs_propensities: bool = False
     needs_probabilities: bool = False
 
@@ -56,12 +56,13 @@ class Metric:
         if given is None:
             kind = "predicted label sets" if self.needs == "pred" else "scores"
             raise InputError(f"{self.name} needs {kind}: pass Y_{self.needs}=")
+        parameters = {**self.parameters, **parameters}
         if self.needs_propensities and parameters.get("propensities") is None:
             raise InputError(
                 f"{self.name} needs propensities=: labelweave.metrics.propensities(Y_train) "
                 "estimates them"
             )
-        return float(self.function(Y_true, given, **{**self.parameters, **parameters}))
+        return float(self.function(Y_true, given, **parameters))
 
     @property
     def sign(self) -> int:

@@ -209,13 +209,21 @@ def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
             raise InputError(f"{type(core).__name__} gives no scores: it has no predict_proba")
         return _Outputs(None, model.predict(X), names, None)
     scores = label_probabilities(model, X)
-    rule = getattr(core, "threshold_", None) if threshold is None else _fitted_rule(threshold)
+    rule = _own_rule(core) if threshold is None else _fitted_rule(threshold)
     if threshold is None and getattr(core, "_single_label", False):
         best = scores.argmax(axis=1)
         return _Outputs(scores, best[:, None] == np.arange(scores.shape[1]), names, None)
     if rule is not None:
         return _Outputs(scores, rule.apply(scores), names, _cuts(rule))
     return _Outputs(scores, model.predict(X) if hasattr(model, "predict") else None, names, None)
+
+
+def _own_rule(core: Any) -> Any:
+    """The rule that a model of this library applies; None for other models."""
+    from labelweave.thresholds import Threshold
+
+    rule = getattr(core, "threshold_", None)
+    return rule if isinstance(rule, Threshold) else None
 
 
 def _fitted_rule(threshold: Any) -> Any:
