@@ -184,7 +184,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             X,
             reset=reset,
             accept_sparse="csr",
-            dtype=[np.float32, np.float64],
+            dtype=[np.float64, np.float32],  # integers and lists become the first, exactly
             ensure_all_finite=False,  # said in our own words below
         )
         values = X.data if sp.issparse(X) else X
