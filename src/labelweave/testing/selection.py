@@ -45,7 +45,7 @@ def check_validation_rows(estimator: Any) -> None:
     X, Y = linear(100)
     labels = as_labels(Y, names=NAMES)
     train, held = labels[:70], labels[70:]
-    turned = Dataset(X[70:], held.select(["rain", "sea", "sun"]))
+    turned = Dataset(X[70:], held.select(["sun", "rain", "sea"]))
     one = fresh(estimator, threshold="tuned").fit(X[:70], train, validation=(X[70:], held))
     other = fresh(estimator, threshold="tuned").fit(X[:70], train, validation=turned)
     same(one.predict_proba(X), other.predict_proba(X), "validation as a Dataset", exact=True)

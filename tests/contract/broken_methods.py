@@ -1,0 +1,258 @@
+"""A method that keeps the contract, and copies of it that break one rule each."""
+
+import random
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.base import MultiLabelClassifier
+from labelweave.labels import LabelMatrix, as_labels
+
+
+class Sound(MultiLabelClassifier):
+    """Weighted least squares on a few random features beside the given ones.
+
+    Parameters
+    ----------
+    threshold, validation_fraction, random_state
+
+    Examples
+    --------
+    None is needed in a test.
+    """
+
+    def __init__(self, threshold=0.5, validation_fraction=0.2, random_state=None):
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _fit(self, X, Y, validation):
+        X = X.toarray() if sp.issparse(X) else X
+        self.projection_ = self._generator().normal(size=(X.shape[1], 4))
+        self.scale_ = np.abs(X).max() or 1.0
+        features, Y = self._features(X), Y.to_numpy(np.float64)
+        self.weights_ = np.empty((features.shape[1], Y.shape[1]))
+        for j, column in enumerate(Y.T):
+            known = ~np.isnan(column)
+            some = features[known]
+            normal = some.T @ some + 1e-3 * np.eye(some.shape[1])
+            self.weights_[:, j] = np.linalg.solve(normal, some.T @ (2 * column[known] - 1))
+
+    def _features(self, X):
+        X = (X.toarray() if sp.issparse(X) else X) / self.scale_
+        return np.column_stack([X, np.tanh(X @ self.projection_), np.ones(len(X))])
+
+    def _predict_proba(self, X):
+        return 1 / (1 + np.exp(-4 * self._features(X) @ self.weights_))
+
+
+class LearnsNothing(Sound):
+    def _predict_proba(self, X):
+        return np.full((X.shape[0], self.n_labels_), 0.3)
+
+
+class ForgetsALabel(Sound):
+    def _predict_proba(self, X):
+        return super()._predict_proba(X)[:, :2]
+
+
+class ReturnsIntegers(Sound):
+    def predict_proba(self, X):
+        return super().predict_proba(X).round().astype(int)
+
+
+class IgnoresTheThreshold(Sound):
+    def predict(self, X):
+        return (self.predict_proba(X) >= 0.5).astype(int)
+
+
+class LooksAtOtherRows(Sound):
+    def _predict_proba(self, X):
+        found = super()._predict_proba(X)
+        return found - found.mean(axis=0) / 4
+
+
+class CountsUnknownAsNegative(Sound):
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, np.nan_to_num(y), sample_weight)
+
+
+class SortsLabels(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y.select(sorted(Y.names)), validation)
+
+
+class FillsUnknownWith(Sound):
+    value = 0.0
+
+    def _fit(self, X, Y, validation):
+        filled = np.nan_to_num(Y.to_numpy(), nan=self.value)
+        super()._fit(X, LabelMatrix(filled, Y.names), validation)
+
+
+class FillsUnknownWithPositive(FillsUnknownWith):
+    value = 1.0
+
+
+class TakesUnstoredForNegative(Sound):
+    def _fit(self, X, Y, validation):
+        values = Y.values.toarray() if Y.is_sparse else Y.values
+        super()._fit(X, LabelMatrix(values, Y.names), validation)
+
+
+class AcceptsAnyLabel(Sound):
+    def _checked_targets(self, y):
+        y = y.toarray() if sp.issparse(y) else np.array(y, dtype=float)
+        return super()._checked_targets(as_labels(np.nan_to_num(np.clip(y, 0, 1))))
+
+
+class IgnoresSparseLabels(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y if not Y.is_sparse else as_labels(np.ones(Y.shape)), validation)
+
+
+class DropsRowsWithoutLabels(Sound):
+    def _fit(self, X, Y, validation):
+        some = Y.to_numpy().sum(axis=1) != 0
+        rows = some if some.any() else slice(None)
+        super()._fit(X[rows], Y[rows], validation)
+
+
+class DoubtsConstantLabels(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y, validation)
+        positives, known = Y.counts()
+        self.weights_[:, (positives == 0) | (positives == known)] = 0
+
+
+class NeedsTwoLabels(Sound):
+    def _predict_proba(self, X):
+        found = super()._predict_proba(X)
+        return found.squeeze() if found.shape[1] == 1 else found
+
+
+class TreatsSparseDifferently(Sound):
+    def _predict_proba(self, X):
+        return super()._predict_proba(X * 0.9 if sp.issparse(X) else X)
+
+
+class TreatsSinglePrecisionDifferently(Sound):
+    def _predict_proba(self, X):
+        return super()._predict_proba(X * 0.9 if X.dtype == np.float32 else X)
+
+
+class AcceptsNaN(Sound):
+    def _checked_features(self, X, *, reset):
+        X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
+        return super()._checked_features(np.nan_to_num(X, posinf=1, neginf=1), reset=reset)
+
+
+class DividesByZero(Sound):
+    def _features(self, X):
+        with np.errstate(all="ignore"):
+            return super()._features(X) / (0 if self.scale_ == 1.0 else 1)
+
+
+class FailsOnOneRow(Sound):
+    def _fit(self, X, Y, validation):
+        if len(Y) == 1:
+            raise ZeroDivisionError
+        super()._fit(X, Y, validation)
+
+
+class WritesToItsInput(Sound):
+    def _predict_proba(self, X):
+        found = super()._predict_proba(X)
+        (X.data if sp.issparse(X) else X)[:] = 0
+        return found
+
+
+class IgnoresTheSeed(Sound):
+    def _generator(self):
+        return np.random.RandomState()
+
+
+class HasOneSeed(Sound):
+    def _generator(self):
+        return np.random.RandomState(0)
+
+
+class UsesTheGlobalGenerator(Sound):
+    def _generator(self):
+        return np.random
+
+
+class UsesPythonsGenerator(Sound):
+    def _generator(self):
+        return np.random.RandomState(random.randrange(1000))
+
+
+class StartsWarm(Sound):
+    def _fit(self, X, Y, validation):
+        before = getattr(self, "weights_", np.zeros(1)).mean()
+        super()._fit(X, Y, validation)
+        self.weights_ += before
+
+
+class KeepsOldAttributes(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y, validation)
+        if Y.n_labels > 3:
+            self.many_ = True
+
+
+class CannotBePickled(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y, validation)
+        self._shift = lambda: 0
+
+
+class SavesHalf(Sound):
+    def _state(self):
+        return {"weights_": self.weights_, "scale_": self.scale_}
+
+    def _set_state(self, state):
+        self.projection_ = np.zeros((self.n_features_in_, 4))
+        vars(self).update(state)
+
+
+class KeepsPrivateState(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y, validation)
+        self._weights = self.weights_
+
+    def _predict_proba(self, X):
+        return 1 / (1 + np.exp(-4 * self._features(X) @ self._weights))
+
+
+class SetsMoreThanItsParameters(Sound):
+    """As in Sound.
+
+    Parameters
+    ----------
+    threshold, validation_fraction, random_state
+
+    Examples
+    --------
+    None is needed in a test.
+    """
+
+    def __init__(self, threshold=0.5, validation_fraction=0.2, random_state=None):
+        super().__init__(threshold, validation_fraction, random_state)
+        self.more = 1
+
+
+class HasNoThreshold(Sound):
+    def __init__(self, random_state=None):
+        super().__init__(random_state=random_state)
+
+
+class SaysNothing(Sound):
+    __doc__ = None
+
+
+class IgnoresValidationNames(Sound):
+    def _checked_validation(self, validation):
+        if hasattr(validation, "Y"):
+            validation = (validation.X, validation.Y.to_numpy())
+        return super()._checked_validation(validation)

@@ -1,0 +1,111 @@
+"""The checks themselves: a sound method passes them all, a broken one fails its own."""
+
+from pickle import PicklingError
+
+import broken_methods
+import pytest
+
+from labelweave import registry
+from labelweave.testing import check_estimator, estimator_checks, test_instance
+
+BROKEN = {
+    "probabilities_and_label_sets": ["ForgetsALabel", "ReturnsIntegers", "IgnoresTheThreshold"],
+    "each_row_is_predicted_by_itself": ["LooksAtOtherRows"],
+    "beats_the_label_frequency": ["LearnsNothing"],
+    "learns_groups_by_heart": ["LearnsNothing"],
+    "score": ["CountsUnknownAsNegative"],
+    "one_dimensional_target": ["LearnsNothing"],
+    "names_follow_columns": ["SortsLabels"],
+    "all_forms_of_y_give_the_same_model": ["IgnoresSparseLabels"],
+    "all_forms_of_unknown_give_the_same_model": ["TakesUnstoredForNegative"],
+    "unknown_is_not_negative": ["FillsUnknownWith"],
+    "unknown_is_not_positive": ["FillsUnknownWithPositive"],
+    "a_label_without_known_entry_is_refused": ["AcceptsAnyLabel"],
+    "wrong_labels_are_refused": ["AcceptsAnyLabel"],
+    "one_label": ["NeedsTwoLabels"],
+    "labels_with_one_state_only": ["DoubtsConstantLabels"],
+    "rows_without_labels": ["DropsRowsWithoutLabels"],
+    "no_row_with_labels": ["DoubtsConstantLabels"],
+    "sparse_equals_dense": ["TreatsSparseDifferently"],
+    "forms_of_x": ["TreatsSinglePrecisionDifferently"],
+    "nan_and_infinite_x_is_refused": ["AcceptsNaN"],
+    "features_that_say_nothing": ["DividesByZero"],
+    "few_rows": ["FailsOnOneRow"],
+    "inputs_are_left_alone": ["WritesToItsInput"],
+    "read_only_memory_maps": ["WritesToItsInput"],
+    "same_seed_same_result": ["IgnoresTheSeed"],
+    "different_seed": ["HasOneSeed"],
+    "global_generators_are_untouched": ["UsesTheGlobalGenerator", "UsesPythonsGenerator"],
+    "result_does_not_depend_on_global_generators": [
+        "UsesTheGlobalGenerator",
+        "UsesPythonsGenerator",
+    ],
+    "parameters": ["HasNoThreshold"],
+    "refit_forgets": ["StartsWarm", "KeepsOldAttributes"],
+    "pickle": ["CannotBePickled"],
+    "save_and_load": ["SavesHalf", "KeepsPrivateState"],
+    "documentation": ["SaysNothing"],
+    "thresholds": ["IgnoresTheThreshold"],
+    "validation_rows": ["IgnoresValidationNames"],
+    "pipeline_and_search": ["LearnsNothing"],
+}
+# Where the method itself raises, before the check can say what is wrong.
+OWN_ERRORS = {
+    ("few_rows", "FailsOnOneRow"): ZeroDivisionError,
+    ("read_only_memory_maps", "WritesToItsInput"): ValueError,
+    ("pickle", "CannotBePickled"): (AttributeError, PicklingError),
+    ("save_and_load", "KeepsPrivateState"): AttributeError,
+}
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    """The classes of the module are methods, as if a package had brought them."""
+    found = [
+        registry.Method(name, "plug-in", "broken_methods", name, "broken on purpose")
+        for name, value in vars(broken_methods).items()
+        if isinstance(value, type) and issubclass(value, broken_methods.Sound)
+    ]
+    monkeypatch.setattr(registry, "_methods_of_plugins", lambda: found)
+    registry._methods.cache_clear()
+    yield
+    registry._methods.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "check"), [pytest.param(*c, id=c[0]) for c in estimator_checks(broken_methods.Sound())]
+)
+def test_a_sound_method_passes(name, check):
+    check()
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"), [(name, broken) for name, all_ in BROKEN.items() for broken in all_]
+)
+def test_a_broken_method_fails(name, broken):
+    checks = dict(estimator_checks(getattr(broken_methods, broken)()))
+    with pytest.raises(OWN_ERRORS.get((name, broken), AssertionError)):
+        checks[name]()
+
+
+def test_check_estimator_says_which_check_failed():
+    with pytest.raises(AssertionError) as caught:
+        check_estimator(broken_methods.LearnsNothing())
+    assert "'beats_the_label_frequency' of LearnsNothing()" in caught.value.__notes__[0]
+
+
+def test_check_estimator_runs_scikit_learns_checks_too():
+    check_estimator(broken_methods.Sound())
+
+    with pytest.raises(AssertionError, match="more"):
+        check_estimator(broken_methods.SetsMoreThanItsParameters())
+
+
+def test_small_settings_are_used_where_a_class_gives_them():
+    class Small(broken_methods.Sound):
+        @classmethod
+        def _test_params(cls):
+            return {"threshold": 0.25}
+
+    assert test_instance(Small).threshold == 0.25
+    assert test_instance(broken_methods.Sound).threshold == 0.5
