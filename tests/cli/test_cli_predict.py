@@ -1,0 +1,182 @@
+"""`labelweave predict`: formats, streams, batches and refusals."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_data import make_rows, write_csv
+
+import labelweave as lw
+from labelweave.cli import predict
+from labelweave.exceptions import InputError
+
+
+@pytest.fixture
+def new_rows(workdir):
+    X, _ = make_rows(25, seed=3)
+    write_csv(workdir / "new.csv", X, None, ids=[f"row{i}" for i in range(25)])
+    return X
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_predictions_are_those_of_the_model(run, model, new_rows):
+    run("predict", model, "new.csv", "--out", "out.jsonl", "--proba", "all")
+    rows = json_lines(Path("out.jsonl").read_text())
+    loaded = lw.load(model)
+    assert [row["id"] for row in rows] == [f"row{i}" for i in range(25)]
+    found = np.array([[row["probabilities"][name] for name in loaded.label_names_] for row in rows])
+    X = new_rows.astype(np.float32)
+    np.testing.assert_allclose(found, loaded.predict_proba(X), atol=1e-6)
+    assert [set(row["labels"]) for row in rows] == [set(s) for s in loaded.predict_labels(X)]
+
+
+def test_batches_change_nothing(run, model, new_rows):
+    whole = run("predict", model, "new.csv").stdout
+    assert len(json_lines(whole)) == 25
+    assert run("predict", model, "new.csv", "--batch-rows", 4).stdout == whole
+
+
+def test_no_more_rows_than_a_batch_are_predicted_at_once(run, model, new_rows, monkeypatch):
+    sizes = []
+    real = predict._batches
+
+    def watched(*arguments):
+        for batch in real(*arguments):
+            sizes.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(predict, "_batches", watched)
+    run("predict", model, "new.csv", "--batch-rows", 10)
+    assert sizes == [10, 10, 5]
+
+
+def test_csv_can_be_read_back_as_data(run, model, new_rows):
+    run("predict", model, "new.csv", "--out", "out.csv", "-q")
+    with Path("out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 25
+    assert set(rows[0]) == {"id", "labels", "probabilities"}
+
+
+def test_top_and_other_thresholds(run, model, new_rows):
+    top = json_lines(run("predict", model, "new.csv", "--top", 2).stdout)
+    assert all(len(row["labels"]) == 2 for row in top)
+    for row in top:
+        first, second = (row["probabilities"][name] for name in row["labels"])
+        assert first >= second
+    everything = json_lines(run("predict", model, "new.csv", "--threshold", "0").stdout)
+    assert all(len(row["labels"]) == 3 for row in everything)
+
+
+def test_columns_by_name_in_any_order_with_strangers(run, model, new_rows, workdir):
+    expected = run("predict", model, "new.csv").stdout
+    lines = (workdir / "new.csv").read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    turned = [
+        ",".join([row[0], row[3], "note" if i == 0 else "5", row[1], row[2]])
+        for i, row in enumerate(cells)
+    ]
+    (workdir / "turned.csv").write_text("\n".join(turned) + "\n")
+    assert run("predict", model, "turned.csv").stdout == expected
+
+
+def test_labels_in_the_input_are_not_used(run, model, workdir):
+    X, Y = make_rows(10, seed=4)
+    write_csv(workdir / "with.csv", X, Y)
+    write_csv(workdir / "without.csv", X, None)
+    with_labels = run("predict", model, "with.csv", "--labels", 3).stdout
+    assert with_labels == run("predict", model, "without.csv").stdout
+
+
+def test_texts_through_the_standard_streams(run, text_file):
+    run("train", text_file, "-m", "mlknn", "--out", "news", "-q")
+    line = '{"id": 7, "text": "the sea is blue"}\n'
+    shown = run("predict", "news", "-", input=line)
+    assert json_lines(shown.stdout)[0]["labels"] == ["sea"]
+    assert json_lines(shown.stdout)[0]["id"] == 7
+    plain = run("predict", "news", "-", "--format", "fasttext", "--as", "csv", input="a hot sun\n")
+    assert plain.stdout.splitlines()[1].startswith("0,sun,")
+
+
+def test_json_summary(run, model, new_rows):
+    shown = json.loads(run("predict", model, "new.csv", "--out", "o.csv", "--json").stdout)
+    assert (shown["rows"], shown["format"]) == (25, "csv")
+    assert "stdout cannot hold both" in run("predict", model, "new.csv", "--json", status=2).stderr
+
+
+def test_a_failure_leaves_the_old_output(run, model, new_rows, workdir, monkeypatch):
+    (workdir / "out.csv").write_text("old")
+
+    def fail(*_):
+        yield from ()
+        raise InputError("line 7 is broken")
+
+    monkeypatch.setattr(predict, "_batches", fail)
+    run("predict", model, "new.csv", "--out", "out.csv", status=2)
+    assert (workdir / "out.csv").read_text() == "old"
+    assert not [path for path in workdir.iterdir() if ".tmp" in path.name]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--out", "out.xls"], "must be .csv or .jsonl"),
+        (["--out", "model", "--as", "csv"], "is a folder"),
+        (["--top", "2", "--threshold", "0.5"], "exclude each other"),
+        (["--threshold", "tuned"], "has to be tuned"),
+        (["--threshold", "7"], "there is no threshold 7"),
+        (["--top", "0"], "--top"),
+        (["--batch-rows", "0"], "--batch-rows"),
+        (["--as", "csv", "--separator", "o"], "contains the separator"),
+    ],
+)
+def test_wrong_options(run, model, new_rows, options, message):
+    assert message in run("predict", model, "new.csv", *options, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file"),
+        ("", "empty"),
+        ("f1,f2\n1,2\n", "'f3'"),
+        ("f1,f2,f3\n1,2\n", "line 2"),
+        ("f1,f2,f3\n1,2,x\n", "input.csv"),
+        ("f1,f2,f3\n1,2,\n", "NaN"),
+    ],
+)
+def test_unusable_input(run, model, workdir, content, message):
+    if content is not None:
+        (workdir / "input.csv").write_text(content)
+    result = run("predict", model, "input.csv", "--out", "out.csv", status=2)
+    assert message in result.stderr
+    assert not Path("out.csv").exists()
+
+
+def test_texts_for_a_model_of_features_and_the_reverse(run, model, text_file, new_rows):
+    assert "takes 3 features" in run("predict", model, text_file, status=2).stderr
+    run("train", text_file, "-m", "mlknn", "--out", "news", "-q")
+    assert "trained on texts" in run("predict", "news", "new.csv", status=2).stderr
+
+
+def test_output_to_a_full_disk(run, model, new_rows):
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    done = subprocess.run(
+        f"{sys.executable} -m labelweave.cli.main predict {model} new.csv > /dev/full",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "No space left on device" in done.stderr
