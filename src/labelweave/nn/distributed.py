@@ -39,6 +39,10 @@ class Engine:
         """The task's loss terms on this process's rows."""
         return self.task.losses(batch, info)
 
+    def scores(self, x: Tensor) -> Tensor:
+        """The task's scores of these rows."""
+        return self.task.scores(x)
+
     def backward(self, total: Tensor, batch: Batch) -> None:
         """Gradients of the mean over the rows of the whole batch."""
         total.backward()
@@ -97,14 +101,18 @@ class FabricEngine(Engine):
     def setup(self, task: Task, plans: Sequence[OptimizerPlan]) -> None:
         super().setup(task, plans)
         self.wrapped, *optimizers = self.fabric.setup(task, *(plan.optimizer for plan in plans))
-        self.wrapped.mark_forward_method("losses")
         self.optimizers = {
             id(plan): optimizer for plan, optimizer in zip(plans, optimizers, strict=True)
         }
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         with held_share(batch.share):
-            return self.wrapped.losses(batch, info)
+            return self.wrapped(batch, info)
+
+    def scores(self, x: Tensor) -> Tensor:
+        precision = self.fabric.strategy.precision
+        with precision.forward_context():
+            return self.task.scores(precision.convert_input(x))
 
     def backward(self, total: Tensor, batch: Batch) -> None:
         if batch.share is not None:

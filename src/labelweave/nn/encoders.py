@@ -62,6 +62,8 @@ class BatchNorm(nn.BatchNorm1d):
             assert self.running_mean is not None
             assert self.running_var is not None
             assert self.momentum is not None
+            assert self.num_batches_tracked is not None
+            self.num_batches_tracked.add_(1)
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(variance * (rows / (rows - 1)), self.momentum)
         return (x - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
@@ -124,7 +126,8 @@ class MLPEncoder(nn.Sequential):
         layers: list[nn.Module] = [Dropout(input_dropout)] if input_dropout else []
         width = n_in
         for size in sizes:
-            layers.append(nn.Linear(width, size))
+            # Batch norm takes any constant out again: a bias would only drift.
+            layers.append(nn.Linear(width, size, bias=norm != "batch"))
             if norm is not None:
                 layers.append(NORMS[norm](size))
             layers.append(ACTIVATIONS[activation]())

@@ -64,6 +64,10 @@ class Task(nn.Module):
         """
         raise NotImplementedError
 
+    def forward(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        """The loss terms: what torch's wrappers for several processes call."""
+        return self.losses(batch, info)
+
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         """The optimisers, made once; `n_steps` is the length of the whole run."""
         raise NotImplementedError

@@ -181,16 +181,18 @@ class _Run:
         self._resume()
         self.view.epoch, self.view.step = self.epoch, self._step_number()
         failed = True
+        started: list[Callback] = []
         try:
             for callback in self.callbacks:
                 callback.on_start(self.view)
+                started.append(callback)
             while self.epoch < self.settings.epochs and not self.is_over:
                 self._train_epoch()
                 self._end_epoch()
                 self._save_if_due(force=self.is_over or self.epoch == self.settings.epochs)
             failed = False
         finally:
-            for callback in self.callbacks:
+            for callback in started:
                 callback.on_end(self.view, failed=failed)
         if self.best["weights"] is not None:
             self.task.load_state_dict(self.best["weights"])
@@ -276,7 +278,7 @@ class _Run:
         row: dict[str, float] = {}
         if self.settings.monitor == "val_loss":
             row["val_loss"] = self._validation_loss()
-        scores = predict_scores(self.task.scores, self.validation.batches, self.engine)
+        scores = predict_scores(self.engine.scores, self.validation.batches, self.engine)
         row |= {f"val_{name}": value for name, value in self.validation.score(scores).items()}
         return row
 

@@ -1,0 +1,114 @@
+"""The multi-layer perceptron."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.datasets import make_multilabel_classification
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelweave.dependent.mlp import MLP
+from labelweave.exceptions import InputError
+from labelweave.metrics import f1_example
+from labelweave.nn.losses import LOSSES
+from labelweave.nn.training import DivergedError
+
+
+@parametrize_with_checks([MLP(random_state=0, **MLP._test_params())])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
+    return X.astype(np.float64), Y
+
+
+def quick(**changes):
+    given = {"hidden": (32,), "epochs": 15, "lr": 1e-2, "random_state": 0}
+    return MLP(**(given | changes))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_learns(data, loss):
+    X, Y = data
+    model = quick(loss=loss, threshold="tuned").fit(X[:200], Y[:200])
+    assert f1_example(Y[200:], model.predict(X[200:])) > 0.6
+    assert loss in model.history_
+
+
+def test_an_own_loss_and_parameters(data):
+    def squared(logits, targets):
+        return (torch.sigmoid(logits) - torch.nan_to_num(targets)) ** 2 * ~torch.isnan(targets)
+
+    assert "squared" in quick(loss=squared).fit(*data).history_
+    mild = quick(loss="asl", loss_params={"gamma_neg": 0, "gamma_pos": 0, "clip": 0}).fit(*data)
+    plain = quick(loss="bce").fit(*data)
+    np.testing.assert_allclose(mild.predict_proba(data[0]), plain.predict_proba(data[0]), atol=1e-3)
+    with pytest.raises(InputError, match="wrong parameters for the loss 'bce'"):
+        quick(loss_params={"gamma": 1}).fit(*data)
+
+
+def test_unknown_labels_take_no_part(data):
+    """What stands behind an unknown entry makes no difference, and it is not a negative."""
+    X, Y = data
+    unknown = np.random.default_rng(0).random(Y.shape) < 0.5
+    masked = np.where(unknown, np.nan, Y)
+    hidden = np.where(unknown, 0, Y)
+    scores = quick().fit(X[:200], masked[:200]).predict_proba(X[200:])
+    as_negative = quick().fit(X[:200], hidden[:200]).predict_proba(X[200:])
+    positives = Y[200:] == 1
+    assert scores[positives].mean() > as_negative[positives].mean() + 0.1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6])
+def test_sparse_equals_dense(share):
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 30)) * (rng.random((120, 30)) < share)
+    Y = (X[:, :4] > 0.3).astype(int)
+    dense = quick(epochs=5).fit(X, Y)
+    sparse = quick(epochs=5).fit(sp.csr_array(X), sp.csr_array(Y))
+    np.testing.assert_allclose(
+        dense.predict_proba(X), sparse.predict_proba(sp.csr_array(X)), atol=1e-5
+    )
+
+
+def test_a_tiny_set_is_learnt_by_heart():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
+    model = MLP(epochs=100, dropout=0, patience=None, random_state=0).fit(X, Y)
+    assert (model.predict(X) == Y).all()
+
+
+def test_no_hidden_layer_is_logistic_regression(data):
+    model = quick(hidden=()).fit(*data)
+    assert [tuple(p.shape) for p in model.network_.parameters()] == [(5, 20), (5,)]
+
+
+def test_a_rate_far_too_high_says_so(data):
+    with pytest.raises(DivergedError, match="lower lr"):
+        quick(lr=1e30, scale="none").fit(*data)
+
+
+def test_saved_models_leave_the_run_behind(data, tmp_path):
+    import labelweave as lw
+    from labelweave.nn.callbacks import Callback
+
+    model = quick(callbacks=[Callback()], checkpoint=tmp_path / "run", loss="asl").fit(*data)
+    model.save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(data[0]), model.predict_proba(data[0]))
+    assert loaded.callbacks is None
+    assert loaded.checkpoint is None
+    assert loaded.loss == "asl"
+    assert loaded.history_.equals(model.history_)
+
+
+@pytest.mark.data
+def test_scene_reaches_what_a_bare_network_does(data_home):
+    import labelweave as lw
+
+    train, test = lw.load_dataset("scene").split()
+    model = MLP(threshold="tuned", random_state=0).fit(train.X, train.Y)
+    assert f1_example(test.Y, model.predict(test.X)) > 0.74

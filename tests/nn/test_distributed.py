@@ -1,0 +1,157 @@
+"""Several processes and other precisions through Lightning Fabric."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from labelweave.dependent.mlp import MLP
+from labelweave.exceptions import InputError
+from labelweave.nn.distributed import Engine, find_device, make_engine
+
+pytest.importorskip("lightning_fabric")
+
+# 157 training rows in batches of 11: shares of the two processes differ in size.
+SCRIPT = """
+import os, sys
+import numpy as np
+import torch
+from torch import nn
+from labelweave.dependent.mlp import MLP
+from labelweave.nn.batches import Batches
+from labelweave.nn.distributed import make_engine
+from labelweave.nn.randomness import forked_rng
+from labelweave.nn.shares import gather_rows
+from labelweave.nn.task import Task, make_plan
+from labelweave.nn.training import LoopSettings, train
+from labelweave.labels import as_labels
+
+
+class Contrast(Task):
+    '''A loss over all pairs of rows of the batch, as contrastive learning has.'''
+
+    def losses(self, batch, info):
+        z = gather_rows(self.network(batch.x))
+        y = gather_rows(batch.y)
+        return {"pairs": ((z @ z.T - y @ y.T) ** 2).mean()}
+
+    def optimizers(self, n_steps):
+        return [make_plan(self.network.parameters(), n_steps=n_steps, lr=0.01)]
+
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(196, 10)).astype(np.float32)
+Y = (X @ rng.normal(size=(10, 4)) > 0.5).astype(np.float32)
+Y[rng.random(Y.shape) < 0.1] = np.nan
+out = {}
+for norm in (None, "batch"):
+    model = MLP(hidden=(16, 16), dropout=0.3, norm=norm, epochs=6, batch_size=11, patience=2,
+                clip_norm=1.0, random_state=3, checkpoint=f"{sys.argv[1]}-{norm}", lr=0.01)
+    model.fit(X, Y)
+    out[f"mlp {norm}"] = model.network_.state_dict()
+    out[f"history {norm}"] = torch.tensor(
+        model.history_.drop(columns="seconds").to_numpy(), dtype=torch.float32)
+
+engine = make_engine()
+with forked_rng(0):
+    task = Contrast(nn.Linear(10, 3))
+    batches = Batches(X, as_labels(np.nan_to_num(Y)), batch_size=11, rank=engine.rank,
+                      world=engine.world)
+    train(task, batches, LoopSettings(epochs=2), engine=engine)
+out["contrast"] = task.state_dict()
+out["world"] = engine.world
+out["fabric"] = "lightning_fabric" in sys.modules
+torch.save(out, f"{sys.argv[1]}.{os.environ.get('RANK', 'alone')}.pt")
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> dict[str, dict]:
+    """What one process gives, and each of two processes under torchrun."""
+    folder = tmp_path_factory.mktemp("torchrun")
+    script = folder / "train.py"
+    script.write_text(SCRIPT)
+    torchrun = [
+        *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
+        *("--master-addr", "127.0.0.1", "--rdzv-backend", "c10d"),
+        *("--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"),
+    ]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for command, name in (([sys.executable], "one"), (torchrun, "two")):
+        subprocess.run(
+            [*command, str(script), str(folder / name)], env=env, check=True, capture_output=True
+        )
+    return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
+
+
+@pytest.mark.parametrize("what", ["mlp None", "mlp batch", "contrast"])
+def test_two_processes_give_the_model_of_one(runs, what):
+    assert runs["two.0"]["world"] == 2
+    assert runs["one.alone"]["world"] == 1
+    for name, weights in runs["one.alone"][what].items():
+        for rank in (0, 1):
+            torch.testing.assert_close(
+                runs[f"two.{rank}"][what][name], weights, rtol=1e-4, atol=1e-5
+            )
+
+
+@pytest.mark.parametrize("norm", ["None", "batch"])
+def test_two_processes_see_the_same_history(runs, norm):
+    histories = [runs[name][f"history {norm}"] for name in ("one.alone", "two.0", "two.1")]
+    torch.testing.assert_close(histories[1], histories[2], rtol=0, atol=0)
+    torch.testing.assert_close(histories[0], histories[1], rtol=1e-4, atol=1e-4)
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4)).astype(np.float32)
+    return X, (X[:, :2] > 0).astype(int)
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])
+def test_another_precision(precision):
+    X, Y = data()
+    options = {"hidden": (4,), "epochs": 2, "lr": 0.05, "patience": None, "random_state": 0}
+    model = MLP(precision=precision, **options).fit(X, Y)
+    plain = MLP(**options).fit(X, Y)
+    found, expected = model.predict_proba(X), plain.predict_proba(X)
+    assert next(model.network_.parameters()).dtype == torch.float32
+    assert (found != expected).any()
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def test_a_precision_resumes(tmp_path):
+    X, Y = data()
+    options = {"hidden": (4,), "patience": None, "random_state": 0, "precision": "64-true"}
+    first = MLP(checkpoint=tmp_path, epochs=3, **options).fit(X, Y)
+    again = MLP(checkpoint=tmp_path, epochs=3, **options).fit(X, Y)
+    np.testing.assert_array_equal(first.predict_proba(X), again.predict_proba(X))
+
+
+def test_one_process_works_without_fabric(runs):
+    assert runs["one.alone"]["fabric"] is False
+    assert runs["two.0"]["fabric"] is True
+    assert type(make_engine()) is Engine
+
+
+def test_devices():
+    assert find_device("cpu") == torch.device("cpu")
+    with pytest.raises(InputError, match="there is no device 'fridge'"):
+        find_device("fridge")
+    if not torch.accelerator.is_available():
+        assert find_device("auto") == torch.device("cpu")
+        with pytest.raises(InputError, match="no cuda device"):
+            MLP(device="cuda").fit(*data())
+
+
+def test_several_processes_need_a_seed(monkeypatch):
+    class Two(Engine):
+        world = 2
+
+    monkeypatch.setattr("labelweave.nn.estimator.make_engine", lambda *_: Two())
+    with pytest.raises(InputError, match="several processes needs a seed"):
+        MLP(patience=None).fit(*data())

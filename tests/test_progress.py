@@ -1,0 +1,71 @@
+"""The progress bar: silent without a terminal, drawn on one, and rich imported only then."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from labelweave.progress import ProgressBar, track
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def terminal_of(monkeypatch):
+    """An error stream that says it is a terminal (set within the test: pytest resets it)."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    return stream
+
+
+def test_a_terminal_shows_description_note_and_amount(monkeypatch):
+    terminal = terminal_of(monkeypatch)
+    with ProgressBar("training", total=4) as bar:
+        for _ in range(4):
+            bar.advance(note="loss 0.25")
+    drawn = terminal.getvalue()
+    assert "training" in drawn
+    assert "loss 0.25" in drawn
+    assert "4/4" in drawn
+
+
+def test_sizes_in_bytes_and_an_unknown_total(monkeypatch):
+    terminal = terminal_of(monkeypatch)
+    with ProgressBar("fetching", unit="bytes") as bar:
+        bar.advance(2_000_000)
+    assert "2.0" in terminal.getvalue()
+
+
+def test_silence_when_asked(monkeypatch):
+    terminal = terminal_of(monkeypatch)
+    with ProgressBar("training", total=2, verbose=0) as bar:
+        bar.advance(2)
+    assert terminal.getvalue() == ""
+    assert bar.done == 2
+
+
+def test_silence_without_a_terminal(capsys):
+    assert list(track([1, 2, 3], "counting")) == [1, 2, 3]
+    assert capsys.readouterr().err == ""
+
+
+def test_the_bar_is_closed_after_an_error(monkeypatch):
+    terminal_of(monkeypatch)
+    bar = ProgressBar("training", total=2)
+    with pytest.raises(KeyError), bar:
+        raise KeyError
+    assert bar._bar is None
+
+
+def test_rich_is_not_imported_for_silence():
+    code = (
+        "import sys; from labelweave.progress import track; list(track('ab', 'x'));"
+        "print('rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
