@@ -206,6 +206,8 @@ def test_state_may_only_hold_fitted_attributes(saved, name):
         {"$": "tensors", "file": "/etc/passwd", "keys": []},
         {"$": "sparse", "form": "eval", "shape": [1, 1]},
         {"$": "object-array", "dtype": "|O", "shape": [9, 9], "items": []},
+        {"$": "object-array", "dtype": "<U900000000", "shape": [1], "items": ["a"]},
+        {"$": "object-array", "dtype": "|V900000000", "shape": [1], "items": ["a"]},
         {"$": "dtype", "name": "no such type"},
         {"$": {}},
         {"$": "method", "id": "os.system", "parameters": {}},

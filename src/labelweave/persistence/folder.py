@@ -91,6 +91,7 @@ def replaced_folder(path: str | PathLike[str]) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _mend(target)
+        check_save_path(target)  # what was put back may hold files of somebody else
         temporary, lock = _locked_sibling(target)
     except OSError as error:
         raise _unwritable(path, error) from error
