@@ -2,7 +2,12 @@
 
 Fabric is imported only for more than one process (under `torchrun` or `fabric run`), another
 precision, or an accelerator. Each process takes its share of every global batch, and the
-gradients are averaged so that the result is that of one process.
+gradients are averaged so that the result is that of one process, up to the rounding of sums.
+
+That holds for a task whose loss terms are means over rows, which draws by
+:func:`~labelweave.nn.shares.draw_rows` (or the layers of :mod:`labelweave.nn.encoders`) and
+calls :func:`~labelweave.nn.shares.gather_rows` before it compares rows. A plain
+``torch.nn.Dropout`` would give the rows of all processes the same mask.
 """
 
 from __future__ import annotations

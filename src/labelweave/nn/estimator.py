@@ -27,9 +27,9 @@ from labelweave.nn.distributed import find_device, make_engine
 from labelweave.nn.losses import get_loss
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
-from labelweave.nn.session import SCORING_ROWS, TrainingSession
+from labelweave.nn.scoring import predict_scores, scoring_rows
+from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SupervisedTask, Task
-from labelweave.nn.training import predict_scores
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
@@ -213,7 +213,8 @@ class NeuralClassifier(MultiLabelClassifier):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         device = find_device(self.device)
-        batches = Batches(X, batch_size=SCORING_ROWS, scaling=self.scaling_, device=device)
+        rows = scoring_rows(X.shape[1])
+        batches = Batches(X, batch_size=rows, scaling=self.scaling_, device=device)
         network = self.network_.to(device).eval()
         return predict_scores(lambda x: torch.sigmoid(network(x)), batches)
 

@@ -14,14 +14,13 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import ProgressCallback
 from labelweave.nn.distributed import Engine
+from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.task import Task
 from labelweave.nn.training import LoopSettings, TrainingResult, Validation, train
 from labelweave.thresholds import make_threshold
 
-__all__ = ["SCORING_ROWS", "TrainingSession"]
+__all__ = ["TrainingSession"]
 
-# Rows scored at a time; enough to keep the processor busy, little enough for any memory.
-SCORING_ROWS = 1024
 _OPTIONS = ("epochs", "batch_size", "monitor", "patience", "clip_norm", "steps_per_epoch")
 
 
@@ -133,7 +132,7 @@ class TrainingSession:
                 rule.fit(Y, scores)
             return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
 
-        return Validation(self._batches(X, Y, batch_size=SCORING_ROWS), score)
+        return Validation(self._batches(X, Y, batch_size=scoring_rows(X.shape[1])), score)
 
     def _identity(self, options: Mapping[str, Any]) -> list[Any]:
         model = self.estimator

@@ -31,6 +31,7 @@ from labelweave.nn.callbacks import Callback, RunView
 from labelweave.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
 from labelweave.nn.distributed import Engine
 from labelweave.nn.randomness import get_rng_state, set_rng_state
+from labelweave.nn.scoring import predict_scores
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task
 
 __all__ = [
@@ -38,13 +39,8 @@ __all__ = [
     "LoopSettings",
     "TrainingResult",
     "Validation",
-    "predict_scores",
     "train",
 ]
-
-# Matrix products treat the rows of a full block alike; those left over may be rounded
-# otherwise. Scoring full blocks makes a row's scores independent of its neighbours.
-_ROW_BLOCK = 32
 
 
 class DivergedError(LabelweaveError, ArithmeticError):
@@ -379,18 +375,3 @@ def _total(terms: Mapping[str, Tensor]) -> Tensor:
     for term in rest:
         first = first + term
     return first
-
-
-def predict_scores(
-    scores: Callable[[Tensor], Tensor], batches: Batches, engine: Engine | None = None
-) -> np.ndarray:
-    """The scores of all rows, in their order, as one float32 array."""
-    engine = engine or Engine()
-    parts = []
-    with torch.inference_mode():
-        for batch in batches.in_order():
-            n_rows = len(batch.x)
-            padding = batch.x.new_zeros((-n_rows % _ROW_BLOCK, *batch.x.shape[1:]))
-            own = scores(torch.cat([batch.x, padding]))[:n_rows]
-            parts.append(engine.gather(batch, own.float()).cpu())
-        return torch.cat(parts).numpy()
