@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelweave.exceptions import ModelFolderError
+from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.persistence import check_save_path, encoding, load, save
 from labelweave.persistence import folder as folder_module
 
@@ -68,6 +68,20 @@ def test_what_is_no_model_is_not_overwritten(model, tmp_path, saved):
     assert (thesis / "chapter1.txt").read_text() == "ten years of work"
     assert (saved / "notes.txt").read_text() == "mine"
     assert hidden(tmp_path) == []
+
+
+def test_extra_files_come_and_go_with_the_model(saved, model):
+    extras = {"training.json": b"{}", "metrics.json": b"[1]"}
+    save(model, saved, extra_files=extras, scores={"f1_micro": 0.5})
+    for name, content in extras.items():
+        assert (saved / name).read_bytes() == content
+    (saved / "training.json").unlink()
+    assert load(saved).random_state == 2
+    save(model, saved)
+    assert not (saved / "metrics.json").exists()
+    for name in ("../a", "a/b", "config.json", "labels.json", "notes.txt"):
+        with pytest.raises(InputError, match="no extra file"):
+            save(model, saved, extra_files={name: b""})
 
 
 @pytest.mark.parametrize("limit", [0, 100, 600, 1500])
