@@ -34,10 +34,17 @@ from labelweave.labels import as_labels
 class Contrast(Task):
     '''A loss over all pairs of rows of the batch, as contrastive learning has.'''
 
+    def __init__(self, network):
+        super().__init__(network)
+        self.register_buffer("seen", torch.zeros(10))
+
     def losses(self, batch, info):
         z = gather_rows(self.network(batch.x))
         y = gather_rows(batch.y)
         return {"pairs": ((z @ z.T - y @ y.T) ** 2).mean()}
+
+    def after_step(self, batch, info):
+        self.seen += gather_rows(batch.x).sum(dim=0)
 
     def optimizers(self, n_steps):
         return [make_plan(self.network.parameters(), n_steps=n_steps, lr=0.01)]

@@ -32,6 +32,7 @@ from labelweave.nn.checkpoints import fingerprint, read_checkpoint, write_checkp
 from labelweave.nn.distributed import Engine
 from labelweave.nn.randomness import get_rng_state, set_rng_state
 from labelweave.nn.scoring import predict_scores
+from labelweave.nn.shares import held_share
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task
 
 __all__ = [
@@ -80,10 +81,13 @@ class LoopSettings:
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows the run is judged on: their batches, and scores to numbers for the history."""
+    """Rows the run is judged on: their batches, and scores to numbers for the history.
+
+    Without `score` only their loss is computed, where it is monitored.
+    """
 
     batches: Batches
-    score: Callable[[np.ndarray], Mapping[str, float]]
+    score: Callable[[np.ndarray], Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -224,7 +228,8 @@ class _Run:
             self.engine.step(plan, self.settings.clip_norm)
             if plan.scheduler is not None and plan.every == "step":
                 plan.scheduler.step()
-        self.task.after_step(batch, info)
+        with held_share(batch.share):
+            self.task.after_step(batch, info)
         return loss
 
     def _note(self, terms: dict[str, Tensor], total: Tensor, rows: int) -> float:
@@ -274,8 +279,9 @@ class _Run:
         row: dict[str, float] = {}
         if self.settings.monitor == "val_loss":
             row["val_loss"] = self._validation_loss()
-        scores = predict_scores(self.engine.scores, self.validation.batches, self.engine)
-        row |= {f"val_{name}": value for name, value in self.validation.score(scores).items()}
+        if self.validation.score is not None:
+            scores = predict_scores(self.engine.scores, self.validation.batches, self.engine)
+            row |= {f"val_{name}": value for name, value in self.validation.score(scores).items()}
         return row
 
     @torch.no_grad()
