@@ -157,7 +157,7 @@ def protocol_options(function: F) -> F:
             type=click.IntRange(min=0),
             default=0,
             show_default=True,
-            help="Of all chance.",
+            help="Of everything random.",
         ),
         click.option(
             "--validation",

@@ -58,11 +58,16 @@ def _open_storage(optuna: Any, url: str) -> Any:
     import sqlalchemy.exc
 
     waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
-    try:
-        return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise InputError(f"the storage {url} cannot be opened: {first}") from None
+    for attempt in range(3):
+        try:
+            return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
+        except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
+            first = str(error).strip().splitlines()[0]
+            # Two processes that begin at once may both try to create the tables.
+            if "already exists" not in first or attempt == 2:
+                raise InputError(f"the storage {url} cannot be opened: {first}") from None
+            time.sleep(0.5)
+    raise AssertionError  # the loop returns or raises
 
 
 def _make_sampler(optuna: Any, seed: int) -> Any:

@@ -151,12 +151,14 @@ def say_data(output: Output, data: Dataset, parts: Parts, protocol: Protocol) ->
 
 
 def threshold_in_words(model: Any) -> str:
-    """The rule that makes label sets, with its cut where it has one for all labels."""
+    """The rule that makes label sets, and how it was found."""
     rule = model.threshold_
-    tuned = ", tuned on the validation rows" if rule.needs_validation else ""
     cut = getattr(rule, "value_", None)
-    at = "" if cut is None else f" at {cut:.3f}"
-    return f"label sets by {rule}{at}{tuned}"
+    words = f"label sets by {rule}" if cut is None else f"threshold {cut:.3f}"
+    if not rule.needs_validation:
+        return words
+    goal = f" for {rule.metric}" if hasattr(rule, "metric") else ""
+    return f"{words}, tuned on the validation rows{goal}"
 
 
 def train_and_save(
