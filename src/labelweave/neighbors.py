@@ -150,6 +150,8 @@ class _Blocks:
             return found
 
         starts = range(0, Q.shape[0], step)
+        if len(starts) == 1:
+            return search_block(0)  # joblib takes its time to start
         blocks = Parallel(n_jobs=self._n_jobs, prefer="threads")(map(delayed(search_block), starts))
         return np.concatenate(blocks) if blocks else np.empty((0, k), dtype=np.intp)
 
@@ -191,7 +193,9 @@ class _Blocks:
         flat = np.flatnonzero(distances <= limit)
         row, query = np.divmod(flat, n_queries)
         distance = distances.ravel()[flat]
-        order = np.lexsort((row, distance, query))
+        # The rows are in order already, and stable sorts keep them so among equal distances.
+        order = np.argsort(distance, kind="stable")
+        order = order[np.argsort(query[order], kind="stable")]
         row, distance = row[order], distance[order]
         first = np.searchsorted(query[order], np.arange(n_queries))
         nearest = row[first[:, None] + np.arange(k)]
