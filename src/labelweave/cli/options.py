@@ -146,7 +146,10 @@ def pop_parameters(options: dict[str, Any]) -> dict[str, Any]:
 def pop_protocol(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options of `protocol_options` out."""
     names = ("split", "test_size", "validation", "seed", "test")
-    return {name: options.pop(name) for name in names}
+    protocol = {name: options.pop(name) for name in names}
+    if protocol["test"] is not None and Path(protocol["test"]).exists():
+        protocol["test"] = str(Path(protocol["test"]).resolve())  # found again from elsewhere
+    return protocol
 
 
 def protocol_options(function: F) -> F:

@@ -13,7 +13,7 @@ from typing import Any
 from labelweave.cli.model_folder import save_model
 from labelweave.cli.output import Output
 from labelweave.cli.parameters import check_names, describe_parameters
-from labelweave.cli.protocol import Parts, Protocol
+from labelweave.cli.protocol import Parts, Protocol, Source
 from labelweave.cli.scoring import example_rows, label_rows, score, show_examples, show_scores
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
@@ -164,6 +164,7 @@ def threshold_in_words(model: Any) -> str:
 def train_and_save(
     recipe: Recipe,
     data: Dataset,
+    source: Source,
     parts: Parts,
     protocol: Protocol,
     folder: Path,
@@ -194,6 +195,7 @@ def train_and_save(
         model,
         folder,
         data=data,
+        source=source,
         parts=parts,
         protocol=protocol,
         scores=scores.to_dict(),
