@@ -92,7 +92,9 @@ def test_no_space(frequency, rows, labels, saved, limit):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
     try:
-        with pytest.raises(ModelFolderError, match=r"could not be written .*: File too large"):
+        with pytest.raises(
+            ModelFolderError, match=r": File too large \(what was"
+        ):
             save(large, saved)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -108,7 +110,7 @@ def test_an_error_at_any_step_leaves_the_old_model(saved, model, monkeypatch, st
     monkeypatch.setattr(folder_module, step, fail)
     with pytest.raises(ModelFolderError, match="No space left on device"):
         save(model, saved)
-    assert load(saved).random_state in (1, 2)
+    assert load(saved).random_state == 1
     assert hidden(saved.parent) == []
 
 

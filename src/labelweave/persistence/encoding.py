@@ -62,7 +62,8 @@ class ValueWriter:
         try:
             return self._encode(value, place)
         except RecursionError:
-            raise InputError(f"{place} cannot be saved: it contains itself") from None
+            whole = Place(place.kind, place.path.partition(".")[0])
+            raise InputError(f"{whole} cannot be saved: it contains itself") from None
 
     def _encode(self, value: Any, place: Place) -> Any:
         if value is None or isinstance(value, bool | str) or type(value) is int:
@@ -263,7 +264,8 @@ def _write_tensors(save_file: Callable[..., None], tensors: Mapping[str, Any], p
     try:
         save_file(tensors, path)
     except SafetensorError as error:  # it wraps a full disk in a class and words of its own
-        raise OSError(str(error).rpartition("I/O error: ")[2]) from error
+        reason = str(error).rpartition("I/O error: ")[2].partition(" (os error")[0]
+        raise OSError(reason) from error
 
 
 def _advice(value: Any) -> str:

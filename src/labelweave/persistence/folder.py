@@ -229,9 +229,9 @@ def _sync(folder: Path) -> None:
 def _sync_folder(folder: Path) -> None:
     if os.name == "nt":
         return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems cannot sync a folder
+    with suppress(OSError):  # not every file system can sync a folder, or lets one open it
+        handle = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(handle)
-    finally:
-        os.close(handle)
+        finally:
+            os.close(handle)
