@@ -92,9 +92,7 @@ def test_no_space(frequency, rows, labels, saved, limit):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
     try:
-        with pytest.raises(
-            ModelFolderError, match=r": File too large \(what was"
-        ):
+        with pytest.raises(ModelFolderError, match=r": File too large \(what was"):
             save(large, saved)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
