@@ -192,6 +192,7 @@ class _Blocks:
         limit = _coarse_limit(distances, k) + slack.astype(dtype)
         flat = np.flatnonzero(distances <= limit)
         row, query = np.divmod(flat, n_queries)
+        query = query.astype(np.min_scalar_type(n_queries))  # short integers sort quickly
         distance = distances.ravel()[flat]
         # The rows are in order already, and stable sorts keep them so among equal distances.
         order = np.argsort(distance, kind="stable")
