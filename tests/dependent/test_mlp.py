@@ -5,18 +5,12 @@ import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.datasets import make_multilabel_classification
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelweave.dependent.mlp import MLP
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example
 from labelweave.nn.losses import LOSSES
 from labelweave.nn.training import DivergedError
-
-
-@parametrize_with_checks([MLP(random_state=0, **MLP._test_params())])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
