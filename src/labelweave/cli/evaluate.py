@@ -74,6 +74,7 @@ def command(
         {
             "model": model,
             "data": loaded.name,
+            "trained_on": origin.data,
             "part": how,
             "rows": len(rows),
             "rows_seen_in_training": seen,

@@ -122,7 +122,8 @@ def method_options(function: F) -> F:
             multiple=True,
             metavar="NAME=VALUE",
             help="A parameter of the method; may be repeated. VALUE is a number, true, false, "
-            "none, a text or a list such as [256,128].",
+            "none, a text or a list such as [256,128]. text__max_words=2 and the like say how "
+            "texts become features.",
         ),
         click.option(
             "-m", "--method", default="mlp", show_default=True, help="See `labelweave methods`."
