@@ -117,7 +117,7 @@ def test_resuming_within_an_epoch_gives_the_same_history_and_model(tmp_path, ste
         small(tmp_path, callbacks=[StopAt(step)]).fit(X, Y)
     resumed = small(tmp_path).fit(X, Y)
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
-    columns = ["epoch", "loss", "val_map"]
+    columns = ["epoch", "loss", "val_loss"]
     assert resumed.history_[columns].equals(whole.history_[columns])
     assert resumed.best_epoch_ == whole.best_epoch_
 

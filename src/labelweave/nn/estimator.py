@@ -49,9 +49,10 @@ class NeuralClassifier(MultiLabelClassifier):
         How the learning rate moves; see :func:`labelweave.nn.task.make_plan`.
     clip_norm : float, optional
         Largest norm of the gradients.
-    monitor : str, default="map"
-        Which weights are best: a metric of :mod:`labelweave.metrics` on the validation rows,
-        "val_loss", or "loss" (of the training rows). Metrics of label sets use `threshold`.
+    monitor : str, default="val_loss"
+        Which weights are best: by the loss of the validation rows, any metric of
+        :mod:`labelweave.metrics` on them ("map", "f1_example"), or "loss" (of the training
+        rows). Metrics of label sets use `threshold`.
     patience : int or None, default=10
         Stop after so many epochs without a better value and keep the best weights; None
         trains all epochs, keeps the last weights and holds no rows out.
@@ -122,7 +123,7 @@ class NeuralClassifier(MultiLabelClassifier):
         weight_decay: float = 1e-4,
         schedule: str = "constant",
         clip_norm: float | None = None,
-        monitor: str = "map",
+        monitor: str = "val_loss",
         patience: int | None = 10,
         scale: str = "auto",
         device: str = "cpu",
