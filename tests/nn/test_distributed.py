@@ -89,9 +89,9 @@ def runs(tmp_path_factory) -> dict[str, dict]:
     ]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     for command, name in (([sys.executable], "one"), (torchrun, "two")):
-        subprocess.run(
-            [*command, str(script), str(folder / name)], env=env, check=True, capture_output=True
-        )
+        command = [*command, str(script), str(folder / name)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
     return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
 
 

@@ -12,6 +12,7 @@ calls :func:`~labelweave.nn.shares.gather_rows` before it compares rows. A plain
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -90,7 +91,8 @@ class FabricEngine(Engine):
         if self.world > 1:
             # Buffers run in step on all processes, as their random numbers do; a method may
             # leave some parameters out of a step.
-            strategy = strategies.DDPStrategy(find_unused_parameters=True, broadcast_buffers=False)
+            buffers = {_buffer_option(): False}
+            strategy = strategies.DDPStrategy(find_unused_parameters=True, **buffers)
         one_of_many = device.type != "cpu" and device.index is not None and self.world == 1
         self.fabric = fabric.Fabric(
             accelerator=device.type,
@@ -183,6 +185,12 @@ def find_device(device: str) -> torch.device:
     if found.type != "cpu" and (accelerator is None or accelerator.type != found.type):
         raise InputError(f"this machine has no {found.type} device: say device='cpu' or 'auto'")
     return found
+
+
+def _buffer_option() -> str:
+    """How this version of torch calls the wish to copy the buffers before each step."""
+    options = inspect.signature(torch.nn.parallel.DistributedDataParallel).parameters
+    return "forward_sync_buffers" if "forward_sync_buffers" in options else "broadcast_buffers"
 
 
 def _world_size() -> int:
