@@ -98,3 +98,12 @@ def test_faiss_refuses_sparse_features(rng):
 def test_an_unknown_engine_is_named():
     with pytest.raises(InputError, match=r"'annoy'.*blocks, sklearn, faiss"):
         NeighborSearch(np.eye(3), "annoy")
+
+
+@pytest.mark.parametrize(("value", "kind"), [(1, "uint8"), (40, "uint16")])
+def test_frequent_features_multiplied_by_patterns(rng, value, kind):
+    X = value * (rng.random((2500, 18)) < np.linspace(0.9, 0.1, 18))
+    search = NeighborSearch(sp.csr_array(X.astype(np.float32)), "blocks")
+    np.testing.assert_array_equal(search.among_themselves(4), nearest_by_table(X, None, 4))
+    # The number type and the patterns that this test is about were really used.
+    assert search._engine._cast[kind]._tables is not None

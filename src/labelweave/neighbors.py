@@ -6,8 +6,8 @@ Three engines give the same neighbours up to ties and rounding:
     This module: distances of a block of queries to all rows by one matrix product in the
     cheapest number type that is safe. Counts and other small integers (bags of words, bits)
     are multiplied as 8- or 16-bit integers, exactly. Other features are multiplied in
-    float32 under an error bound, and only the queries whose neighbours the bound leaves open
-    are done again in float64. Of equal distances the row that comes first wins.
+    float32 under an error bound, and only the pairs that the bound leaves open are computed
+    again in float64. Of equal distances the row that comes first wins.
 ``"sklearn"``
     :class:`sklearn.neighbors.NearestNeighbors`, whose trees win in few dimensions.
 ``"faiss"``
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
+from scipy.linalg import blas
 from sklearn.utils.extmath import row_norms
 
 from labelweave.exceptions import InputError, require
@@ -33,8 +34,8 @@ __all__ = ["ENGINES", "NeighborSearch"]
 ENGINES = ("auto", "blocks", "sklearn", "faiss")
 
 _TREE_DIMENSIONS = 15
-_BLOCK_BYTES = 16 << 20
-_STRIDE = 64  # rows that share one entry of the coarse minimum
+_BLOCK_BYTES = 8 << 20
+_LONGEST_STRIDE = 64  # rows that share one entry of the coarse minimum
 
 
 class NeighborSearch:
@@ -113,7 +114,7 @@ class _Faiss:
 class _Blocks:
     """Distances of blocks of queries q to all rows x, as ``|x|^2 - 2 q.x (+ |q|^2)``.
 
-    The norms ride along in the product, as features of their own: rows ``[x, |x|^2, 1]``
+    In a sparse product the norms ride along as features of their own: rows ``[x, |x|^2, 1]``
     times queries ``[-2 q, 1, |q|^2]``. Unsigned integers wrap around on the way and come out
     right, since a distance is in range.
     """
@@ -142,14 +143,11 @@ class _Blocks:
 
         def search_block(start: int) -> np.ndarray:
             index = np.arange(start, min(start + step, Q.shape[0]))
-            found, is_open = self._search_block(Q, norms, index, k, dtype, error, own)
-            if error and is_open.any():
-                double = np.dtype(np.float64)
-                again = index[is_open]
-                found[is_open], _ = self._search_block(Q, norms, again, k, double, 0.0, own)
-            return found
+            return self._search_block(Q, norms, index, k, dtype, error, own)
 
         starts = range(0, Q.shape[0], step)
+        if len(starts) == 1:
+            return search_block(0)  # joblib takes its time to start
         blocks = Parallel(n_jobs=self._n_jobs, prefer="threads")(map(delayed(search_block), starts))
         return np.concatenate(blocks) if blocks else np.empty((0, k), dtype=np.intp)
 
@@ -176,11 +174,12 @@ class _Blocks:
         dtype: np.dtype,
         error: float,
         own: bool,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Neighbours of some queries, and which of them the rounding leaves open."""
+    ) -> np.ndarray:
+        """Neighbours of some queries."""
         norms = norms[index]
-        distances = self._augmented_rows(dtype) @ _augmented_queries(Q[index], norms, dtype)
         n_queries = len(index)
+        part = Q if n_queries == Q.shape[0] else Q[index]
+        distances = self._distances(part, norms, dtype)
         if own:
             top = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
             distances[index, np.arange(n_queries)] = top
@@ -190,14 +189,61 @@ class _Blocks:
         limit = _coarse_limit(distances, k) + slack.astype(dtype)
         flat = np.flatnonzero(distances <= limit)
         row, query = np.divmod(flat, n_queries)
+        query = query.astype(np.min_scalar_type(n_queries))  # short integers sort quickly
         distance = distances.ravel()[flat]
-        order = np.lexsort((row, distance, query))
-        row, distance = row[order], distance[order]
-        first = np.searchsorted(query[order], np.arange(n_queries))
+        # The rows are in order already, and stable sorts keep them so among equal distances.
+        order = np.argsort(distance, kind="stable")
+        order = order[np.argsort(query[order], kind="stable")]
+        row, query, distance = row[order], query[order], distance[order]
+        first = np.searchsorted(query, np.arange(n_queries))
         nearest = row[first[:, None] + np.arange(k)]
-        has_more = np.diff(np.append(first, len(row))) > k
-        following = distance[np.minimum(first + k, len(row) - 1)]
-        return nearest, has_more & (following - distance[first + k - 1] <= slack)
+        if error:
+            has_more = np.diff(np.append(first, len(row))) > k
+            kth = distance[first + k - 1]
+            following = distance[np.minimum(first + k, len(row) - 1)]
+            is_open = has_more & (following - kth <= slack)
+            entries = np.flatnonzero(is_open[query])
+            row, query = row[entries], query[entries]
+            beyond = distance[entries].astype(np.float64) - kth[query]
+            nearest[is_open] = self._settle(part, row, query, beyond, slack[query], k)
+        return nearest
+
+    def _settle(
+        self,
+        Q: Any,
+        row: np.ndarray,
+        query: np.ndarray,
+        beyond: np.ndarray,
+        slack: np.ndarray,
+        k: int,
+    ) -> np.ndarray:
+        """Neighbours of the queries that rounding leaves open, among these pairs.
+
+        `beyond` is how far a pair's distance lies above the k-th of its query: more than
+        the slack below is in, more than it above is out, and what is between is computed
+        again from the differences in float64.
+        """
+        distance = np.where(beyond < 0, -np.inf, np.inf)
+        near = np.abs(beyond) <= slack
+        differences = self._rows[row[near]].astype(np.float64) - Q[query[near]]
+        distance[near] = row_norms(differences, squared=True)
+        order = np.lexsort((row, distance, query))
+        first = np.flatnonzero(np.diff(query[order], prepend=-1))
+        return row[order][first[:, None] + np.arange(k)]
+
+    def _distances(self, Q: Any, norms: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """Squared distances of all rows to the queries, up to the queries' norms if real."""
+        if sp.issparse(self._rows):
+            return self._augmented_rows(dtype) @ _augmented_queries(Q, norms, dtype)
+        if dtype.name not in self._cast:
+            self._cast[dtype.name] = np.ascontiguousarray(self._rows, dtype=dtype)
+        rows = self._cast[dtype.name]
+        Q = np.ascontiguousarray(Q.toarray() if sp.issparse(Q) else Q, dtype=dtype)
+        result = np.empty((len(rows), len(Q)), dtype=dtype)
+        result[:] = self._norms[:, None]
+        # One product that scales and adds on the way; BLAS sees every array transposed.
+        multiply = blas.sgemm if dtype == np.float32 else blas.dgemm
+        return multiply(-2.0, Q.T, rows.T, 1.0, result.T, trans_a=1, overwrite_c=1).T
 
     def _augmented_rows(self, dtype: np.dtype) -> Any:
         if dtype.name not in self._cast:
@@ -205,10 +251,52 @@ class _Blocks:
             if dtype.kind == "u":
                 columns.append(np.ones((len(self._norms), 1)))
             columns = [column.astype(dtype) for column in columns]
-            stack = sp.hstack if sp.issparse(self._rows) else np.hstack
-            rows = stack([self._rows.astype(dtype, copy=False), *columns])
-            self._cast[dtype.name] = sp.csr_array(rows) if sp.issparse(rows) else rows
+            rows = sp.hstack([self._rows.astype(dtype, copy=False), *columns])
+            self._cast[dtype.name] = _PatternRows(sp.csr_array(rows))
         return self._cast[dtype.name]
+
+
+class _PatternRows:
+    """Sparse rows whose frequent features are multiplied several at a time.
+
+    Of some features that most rows have, few patterns of values occur. Each pattern is
+    multiplied once, and a row then adds one product for its pattern in place of one for each
+    of its features.
+    """
+
+    def __init__(self, rows: sp.csr_array) -> None:
+        n_rows, n_features = rows.shape
+        by_column = rows.tocsc()
+        frequency = np.diff(by_column.indptr) / n_rows
+        frequency[-2:] = 0  # the norm has a value of its own in most rows
+        order = np.argsort(-frequency, kind="stable")
+        width = 8 // rows.dtype.itemsize  # features whose values fill 64 bits
+        kept = np.ones(n_features, dtype=bool)
+        tables, choices = [], []
+        for start in range(0, n_features if rows.dtype.kind == "u" else 0, width):
+            group = order[start : start + width]
+            if len(group) < width or frequency[group].sum() < 1.5:
+                break  # no less work than one by one
+            values = np.ascontiguousarray(by_column[:, group].toarray())
+            patterns, choice = np.unique(values.view(np.uint64).ravel(), return_inverse=True)
+            if len(patterns) > n_rows // 8:
+                continue
+            kept[group] = False
+            table = sp.coo_array(patterns.view(rows.dtype).reshape(-1, width))
+            place = (table.row, group[table.col])
+            tables.append(sp.csr_array((table.data, place), shape=(len(patterns), n_features)))
+            ones = np.ones(n_rows, dtype=rows.dtype)
+            hot = (ones, choice, np.arange(n_rows + 1))
+            choices.append(sp.csr_array(hot, shape=(n_rows, len(patterns))))
+        self._tables = sp.vstack(tables, format="csr") if tables else None
+        rest = by_column[:, kept]
+        self._kept = np.flatnonzero(kept)
+        self._rows = sp.csr_array(sp.hstack([rest, *choices])) if tables else rows
+
+    def __matmul__(self, queries: np.ndarray) -> np.ndarray:
+        if self._tables is None:
+            return self._rows @ queries
+        return self._rows @ np.concatenate([queries[self._kept], self._tables @ queries])
 
 
 def _augmented_queries(Q: Any, norms: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -244,11 +332,13 @@ def _coarse_limit(distances: np.ndarray, k: int) -> np.ndarray:
     of all, and little larger.
     """
     n_rows, n_queries = distances.shape
-    n_groups = n_rows // _STRIDE
-    if n_groups < 4 * k:
+    # Some more groups than k, so that the k nearest rows are seldom in one another's group.
+    stride = min(_LONGEST_STRIDE, n_rows // (4 * k))
+    if stride < 2:
         minima = distances
     else:
-        whole = distances[: n_groups * _STRIDE].reshape(_STRIDE, n_groups, n_queries)
+        n_groups = n_rows // stride
+        whole = distances[: n_groups * stride].reshape(stride, n_groups, n_queries)
         minima = whole.min(axis=0)
     kind = distances.dtype if distances.dtype.kind == "f" else np.int32
     wide = np.ascontiguousarray(minima.T, dtype=kind)

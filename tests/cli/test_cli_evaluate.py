@@ -23,6 +23,21 @@ def test_on_its_own_data_the_test_part_of_the_training(run, csv_file, model):
     assert result["verdict"] == "the model has seen none of them"
 
 
+def test_reader_options_of_the_training_are_used_again(run, csv_file, model, workdir):
+    given = scored(run, model, csv_file, "--labels", 3)
+    assert scored(run, model, csv_file)["scores"] == given["scores"]
+    (workdir / "shapes.tsv").write_text(csv_file.read_text().replace(",", "\t"))
+    assert "labels" in run("evaluate", model, "shapes.tsv", status=2).stderr  # another kind
+
+
+def test_test_file_is_found_from_elsewhere(run, csv_file, workdir, monkeypatch):
+    write_csv(workdir / "later.csv", *make_rows(30, seed=1))
+    run("train", csv_file, "--labels", 3, "-m", "mlknn", "--test", "later.csv", "--out", "m", "-q")
+    (workdir / "elsewhere").mkdir()
+    monkeypatch.chdir(workdir / "elsewhere")
+    assert scored(run, workdir / "m", csv_file)["rows"] == 30
+
+
 @pytest.mark.parametrize(("part", "rows"), [("train", 67), ("validation", 17), ("all", 120)])
 def test_rows_it_has_seen_are_told(run, csv_file, model, part, rows):
     result = scored(run, model, csv_file, "--labels", 3, "--part", part)

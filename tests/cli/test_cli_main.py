@@ -103,11 +103,14 @@ def test_debug_shows_the_trace(monkeypatch, arguments):
     assert "ZeroDivisionError" in result.stderr
 
 
-def test_warnings_are_one_line_without_source():
+def test_a_warning_is_one_line_said_once():
     code = (
         "import warnings\n"
         "from labelweave.cli import main, methods\n"
-        "methods.list_methods = lambda room: warnings.warn('look\\nhere') or []\n"
+        "warnings.simplefilter('always')\n"
+        "def warn_twice(room):\n"
+        "    return [warnings.warn('look\\nhere') for _ in range(2)][:0]\n"
+        "methods.list_methods = warn_twice\n"
         "main.main(['methods'])\n"
     )
     assert run_python(code).stderr == "warning: look here\n"

@@ -95,6 +95,20 @@ def test_labels_in_the_input_are_not_used(run, model, workdir):
     assert with_labels == run("predict", model, "without.csv").stdout
 
 
+def test_reader_options_of_the_training_are_used_again(run, workdir):
+    rows = [
+        "name;what;genre",
+        *(f"n{i};the blue sea;sea\nm{i};a hot sun;sun" for i in range(20)),
+    ]
+    (workdir / "t.csv").write_text("\n".join(rows) + "\n")
+    options = ("--label-column", "genre", "--data-option", "text_column=what")
+    more = ("--data-option", "id_column=name", "--data-option", "separator=;")
+    run("train", "t.csv", *options, *more, "-m", "mlknn", "--out", "m", "-q")
+    (workdir / "new.csv").write_text("name;what\nx1;hot sun\n")
+    row = json_lines(run("predict", "m", "new.csv").stdout)[0]
+    assert (row["id"], row["labels"]) == ("x1", ["sun"])
+
+
 def test_texts_through_the_standard_streams(run, text_file):
     run("train", text_file, "-m", "mlknn", "--out", "news", "-q")
     line = '{"id": 7, "text": "the sea is blue"}\n'

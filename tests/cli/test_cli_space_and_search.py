@@ -51,9 +51,19 @@ def test_wrong_spaces_are_refused(text):
 # -- studies ---------------------------------------------------------------------------
 
 
-def study_in(folder, **changes):
+def study_at(url, **changes):
     options = {"maximize": False, "seed": 0, "identity": {"method": "m"}, "resume": True}
-    return search.open_study(f"sqlite:///{folder / 'study.db'}", "s", **{**options, **changes})
+    return search.open_study(url, "s", **{**options, **changes})
+
+
+def study_in(folder, **changes):
+    return study_at(f"sqlite:///{folder / 'study.db'}", **changes)
+
+
+@pytest.fixture
+def study():
+    """A study that is gone after the test."""
+    return study_at("sqlite:///:memory:")
 
 
 def run(study, objective, n_trials, **changes):
@@ -69,10 +79,7 @@ def bowl(parameters):
     return (parameters["x"] - 0.5) ** 2 + (parameters["mode"] != [1, 2])
 
 
-def test_search_finds_the_bottom():
-    study = search.open_study(
-        "sqlite:///:memory:", "s", maximize=False, seed=0, identity={}, resume=True
-    )
+def test_search_finds_the_bottom(study):
     run(study, bowl, 30)
     best = search.best_parameters(study, make_space(Method, []))
     assert best["mode"] == [1, 2]
@@ -96,17 +103,17 @@ def test_enough_trials_means_nothing_to_do(tmp_path):
     assert len(run(study_in(tmp_path), never, 3)) == 3
 
 
-def test_defaults_are_tried_first(tmp_path):
-    rows = run(study_in(tmp_path), bowl, 2, first={"x": 1.0, "mode": None, "other": 3})
+def test_defaults_are_tried_first(study):
+    rows = run(study, bowl, 2, first={"x": 1.0, "mode": None, "other": 3})
     assert rows[0]["parameters"] == {"x": 1.0, "mode": None}
 
 
-def test_defaults_outside_the_space_are_not_tried(tmp_path):
-    rows = run(study_in(tmp_path), bowl, 1, first={"x": 5.0})
+def test_defaults_outside_the_space_are_not_tried(study):
+    rows = run(study, bowl, 1, first={"x": 5.0})
     assert -2 <= rows[0]["parameters"]["x"] <= 2
 
 
-def test_a_failed_trial_is_passed_over(tmp_path):
+def test_a_failed_trial_is_passed_over(study):
     calls = []
 
     def sometimes(parameters):
@@ -115,22 +122,22 @@ def test_a_failed_trial_is_passed_over(tmp_path):
             raise RuntimeError("diverged")
         return bowl(parameters)
 
-    rows = run(study_in(tmp_path), sometimes, 4)
+    rows = run(study, sometimes, 4)
     assert [row["state"] for row in rows] == ["complete", "fail", "complete", "complete"]
     assert rows[1]["failure"] == "RuntimeError: diverged"
 
 
-def test_a_failure_before_any_success_stops(tmp_path):
+def test_a_failure_before_any_success_stops(study):
     def wrong(parameters):
         raise InputError("bad parameter")
 
     with pytest.raises(InputError, match="bad parameter"):
-        run(study_in(tmp_path), wrong, 4)
+        run(study, wrong, 4)
 
 
-def test_not_a_number_is_a_failure(tmp_path):
+def test_not_a_number_is_a_failure(study):
     with pytest.raises(search.SearchFailedError, match="not a number"):
-        run(study_in(tmp_path), lambda parameters: float("nan"), 2)
+        run(study, lambda parameters: float("nan"), 2)
 
 
 def test_an_interrupted_trial_is_done_again(tmp_path):
@@ -143,9 +150,9 @@ def test_an_interrupted_trial_is_done_again(tmp_path):
     assert [row["state"] for row in rows] == ["fail", "complete", "complete"]
 
 
-def test_no_time_no_trial(tmp_path):
+def test_no_time_no_trial(study):
     with pytest.raises(search.SearchFailedError, match="no trial has succeeded"):
-        run(study_in(tmp_path), bowl, 2, timeout=0.0)
+        run(study, bowl, 2, timeout=0.0)
 
 
 def test_a_study_of_something_else_is_refused(tmp_path):

@@ -171,6 +171,17 @@ def test_texts(run, text_file):
     assert result["examples"][0]["row"] == json.loads(text_file.read_text().splitlines()[0])["id"]
 
 
+def test_how_texts_become_features(run, text_file, csv_file):
+    trained(run, text_file, "-m", "mlknn", "--set", "text__max_words=2", "--out", "pairs")
+    assert "blue sea" in lw.load("pairs").vocabulary_
+    options = ("-m", "mlknn", "--set")
+    wrong = run("train", text_file, *options, "text__max_word=2", status=2).stderr
+    assert "did you mean 'max_words'" in wrong
+    run("train", text_file, *options, "text__max_words=0", status=2)
+    numbers = run("train", csv_file, "--labels", 3, *options, "text__max_words=2", status=2)
+    assert "is for texts" in numbers.stderr
+
+
 def test_label_column(run, workdir):
     X, Y = make_rows(60)
     names = np.array(["red", "blue", "round"])

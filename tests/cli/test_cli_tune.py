@@ -1,6 +1,8 @@
 """`labelweave tune` from end to end."""
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -118,3 +120,17 @@ def test_interrupted_and_resumed(run, csv_file, monkeypatch):
     run("tune", csv_file, *KNN, "--trials", 3, status=130)
     states = [trial["state"] for trial in tuned(run, csv_file, *KNN, "--trials", 3)["trials"]]
     assert states.count("complete") == 3
+
+
+def test_two_processes_share_a_study(run, csv_file):
+    command = [sys.executable, "-m", "labelweave.cli.main", "tune", str(csv_file)]
+    command += [*map(str, KNN), "--trials", "6", "--search-only", "-q"]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    trials = tuned(run, csv_file, *KNN, "--trials", 6, "--search-only")["trials"]
+    assert 6 <= len(trials) <= 7  # the last two may begin together
+    assert {trial["state"] for trial in trials} == {"complete"}
+    tried = {(trial["parameters"]["k"], trial["parameters"]["smoothing"]) for trial in trials}
+    assert len(tried) >= 5  # at most the defaults are tried by both

@@ -6,10 +6,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from labelweave.registry import list_methods
 from labelweave.testing import estimator_checks, test_instance
 
-METHODS = [test_instance(method.load()) for method in list_methods()]
+METHODS = {method.id: test_instance(method.load()) for method in list_methods()}
 
 
-@parametrize_with_checks(METHODS)
+@parametrize_with_checks(list(METHODS.values()))
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -17,8 +17,8 @@ def test_scikit_learn(estimator, check):
 @pytest.mark.parametrize(
     "check",
     [
-        pytest.param(check, id=f"{estimator.method_id}-{name}")
-        for estimator in METHODS
+        pytest.param(check, id=f"{id}-{name}")
+        for id, estimator in METHODS.items()
         for name, check in estimator_checks(estimator)
     ],
 )

@@ -240,6 +240,7 @@ def test_random_states_of_numpy_are_accepted():
         (lambda Y: stratified_folds(Y, 2.5), "n_folds must be a whole number"),
         (lambda Y: stratified_folds(Y, 2, balance="all"), "balance must be"),
         (lambda Y: stratified_folds(Y, 2, groups=[1]), "groups has 1 entries for 20 rows"),
+        (lambda Y: stratified_folds(Y, 2, groups=[None, "a"] * 10), "not a mixture"),
         (lambda Y: stratified_folds(Y, 3, groups=[1, 2] * 10), "3 parts .* of 2 groups"),
         (lambda Y: stratified_holdout(Y[:1], 0.5), "1 rows cannot be split in two"),
         (lambda Y: stratified_holdout(Y, 0.0), "share between 0 and 1"),
@@ -307,6 +308,14 @@ def test_asking_for_a_test_size_makes_a_new_split():
     for method in ("auto", "stratified", "random"):
         train, test = split_dataset(make_data(part), test_size=0.1, method=method)
         assert (len(train), len(test)) == (90, 10)
+
+
+def test_a_part_can_be_split_again_without_meeting_the_official_parts():
+    part = np.array(["train"] * 60 + ["test"] * 40)
+    for how in ({}, {"test_size": 0.4}):
+        train, test = split_dataset(make_data(part), **how)
+        assert [len(piece) for piece in train.split(test_size=0.5)] == [30, 30]
+        assert [len(piece) for piece in test.split()] == [28, 12]
 
 
 @pytest.mark.parametrize("method", ["stratified", "random"])

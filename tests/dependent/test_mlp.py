@@ -5,18 +5,13 @@ import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.datasets import make_multilabel_classification
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.metrics import average_precision_score
 
 from labelweave.dependent.mlp import MLP
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example
 from labelweave.nn.losses import LOSSES
 from labelweave.nn.training import DivergedError
-
-
-@parametrize_with_checks([MLP(random_state=0, **MLP._test_params())])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +28,10 @@ def quick(**changes):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_learns(data, loss):
     X, Y = data
-    model = quick(loss=loss, threshold="tuned").fit(X[:200], Y[:200])
-    assert f1_example(Y[200:], model.predict(X[200:])) > 0.6
+    model = quick(loss=loss).fit(X[:200], Y[:200])
+    by_chance = Y[200:].mean()  # 0.36
+    score = average_precision_score(Y[200:], model.predict_proba(X[200:]), average="macro")
+    assert score > by_chance + 0.3
     assert loss in model.history_
 
 

@@ -29,7 +29,7 @@ def test_tensorboard_events(data, tmp_path):
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     fitted = model(callbacks=[TensorBoardLogger(tmp_path)]).fit(*data)
     events = reader.EventAccumulator(str(tmp_path / "training")).Reload()
-    for name in ("loss", "bce", "val_map", "lr"):
+    for name in ("loss", "bce", "val_loss", "lr"):
         written = events.Scalars(name)
         assert [event.step for event in written] == [1, 2, 3]
         np.testing.assert_allclose([e.value for e in written], fitted.history_[name], rtol=1e-6)
@@ -109,7 +109,7 @@ def test_the_progress_bar_shows_loss_and_score(data, monkeypatch):
     monkeypatch.setattr("labelweave.nn.callbacks.ProgressBar", Bar)
     model(verbose=1).fit(*data)
     assert notes[0][1].startswith("epoch 1/3 loss 0.")
-    assert " val_map " in notes[3][1]
+    assert " val_loss " in notes[3][1]
     assert [note[0] for note in notes[:-1]] == list(range(1, 10))
     assert notes[-1] == "closed"
     assert ProgressCallback().state() == {}

@@ -12,7 +12,12 @@ import torch
 from labelweave.dependent.mlp import MLP
 from labelweave.exceptions import InputError
 from labelweave.nn.callbacks import Callback
-from labelweave.nn.checkpoints import read_checkpoint, write_checkpoint
+from labelweave.nn.checkpoints import (
+    CheckpointError,
+    fingerprint,
+    read_checkpoint,
+    write_checkpoint,
+)
 
 # Dropout, batch norm, a schedule, early stopping and clipping: all that has a state. Each fit
 # runs in a process of its own, forked from one that has imported everything.
@@ -112,7 +117,7 @@ def test_resuming_within_an_epoch_gives_the_same_history_and_model(tmp_path, ste
         small(tmp_path, callbacks=[StopAt(step)]).fit(X, Y)
     resumed = small(tmp_path).fit(X, Y)
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
-    columns = ["epoch", "loss", "val_map"]
+    columns = ["epoch", "loss", "val_loss"]
     assert resumed.history_[columns].equals(whole.history_[columns])
     assert resumed.best_epoch_ == whole.best_epoch_
 
@@ -158,6 +163,31 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_overs_are_cleared(tmp_pat
     torch.save([1, 2], path)
     with pytest.raises(InputError, match="no checkpoint of labelweave"):
         read_checkpoint(path, "run")
+
+
+def test_a_full_disk_leaves_the_old_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "training.ckpt"
+    write_checkpoint(path, "run", {"x": 1})
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(CheckpointError, match=r"cannot be written.*No space left"):
+        write_checkpoint(path, "run", {"x": 2})
+    assert read_checkpoint(path, "run")["x"] == 1
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_address_of_a_function_does_not_matter():
+    def make():
+        def own_loss(logits, targets):
+            return logits
+
+        return own_loss
+
+    assert fingerprint({"loss": make()}) == fingerprint({"loss": make()})
+    assert fingerprint({"loss": make()}) != fingerprint({"loss": toy})
 
 
 def test_code_in_a_checkpoint_is_never_run(tmp_path):

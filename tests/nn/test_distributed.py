@@ -34,10 +34,17 @@ from labelweave.labels import as_labels
 class Contrast(Task):
     '''A loss over all pairs of rows of the batch, as contrastive learning has.'''
 
+    def __init__(self, network):
+        super().__init__(network)
+        self.register_buffer("seen", torch.zeros(10))
+
     def losses(self, batch, info):
         z = gather_rows(self.network(batch.x))
         y = gather_rows(batch.y)
         return {"pairs": ((z @ z.T - y @ y.T) ** 2).mean()}
+
+    def after_step(self, batch, info):
+        self.seen += gather_rows(batch.x).sum(dim=0)
 
     def optimizers(self, n_steps):
         return [make_plan(self.network.parameters(), n_steps=n_steps, lr=0.01)]
@@ -82,9 +89,9 @@ def runs(tmp_path_factory) -> dict[str, dict]:
     ]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     for command, name in (([sys.executable], "one"), (torchrun, "two")):
-        subprocess.run(
-            [*command, str(script), str(folder / name)], env=env, check=True, capture_output=True
-        )
+        command = [*command, str(script), str(folder / name)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
     return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
 
 

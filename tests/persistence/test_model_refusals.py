@@ -168,6 +168,16 @@ def test_a_linked_folder_inside_is_refused(frequency, rows, labels, tmp_path):
     refusal(tmp_path / "outer", "symbolic link")
 
 
+def test_a_file_that_only_the_inner_model_names_is_checked_too(frequency, rows, labels, tmp_path):
+    frequency(extra=frequency().fit(rows, labels)).fit(rows, labels).save(tmp_path / "outer")
+    inner = tmp_path / "outer" / "extra"
+    edit_file(inner, "unlisted.safetensors", b"x")
+    (inner / "unlisted.safetensors").unlink()
+    (inner / "unlisted.safetensors").symlink_to(tmp_path / "outer" / "arrays.safetensors")
+    edit_file(tmp_path / "outer", "extra/config.json", (inner / "config.json").read_bytes())
+    refusal(tmp_path / "outer", "symbolic link")
+
+
 def test_a_link_to_a_whole_model_is_followed(saved, tmp_path, frequency, rows, labels):
     latest = tmp_path / "latest"
     latest.symlink_to(saved)
@@ -206,6 +216,8 @@ def test_state_may_only_hold_fitted_attributes(saved, name):
         {"$": "tensors", "file": "/etc/passwd", "keys": []},
         {"$": "sparse", "form": "eval", "shape": [1, 1]},
         {"$": "object-array", "dtype": "|O", "shape": [9, 9], "items": []},
+        {"$": "object-array", "dtype": "<U900000000", "shape": [1], "items": ["a"]},
+        {"$": "object-array", "dtype": "|V900000000", "shape": [1], "items": ["a"]},
         {"$": "dtype", "name": "no such type"},
         {"$": {}},
         {"$": "method", "id": "os.system", "parameters": {}},

@@ -235,6 +235,15 @@ def test_what_cannot_be_saved_is_named(frequency, rows, labels, tmp_path, value,
     assert list(tmp_path.iterdir()) == []
 
 
+def test_values_that_contain_themselves_are_not_saved(frequency, rows, labels, tmp_path):
+    endless = []
+    endless.append({"again": endless})
+    model = frequency().fit(rows, labels)
+    model.facts_ = endless
+    with pytest.raises(InputError, match="attribute 'facts_' cannot be saved: it contains itself"):
+        save(model, tmp_path / "model")
+
+
 def test_estimators_of_unknown_packages_are_not_saved(frequency, rows, labels, tmp_path):
     class Own(LogisticRegression):
         pass

@@ -44,20 +44,22 @@ def command(
     """Score the model in folder MODEL on DATA (a name of `labelweave datasets`, or a file).
 
     On the data it was trained on, the parts are those of the training. It is said whether
-    the model has seen the rows that are scored.
+    the model has seen the rows that are scored. A file of the same kind as the training's is
+    read with the same options, unless others are given.
     """
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
     from labelweave.cli.model_folder import open_model
-    from labelweave.cli.protocol import check_width, load_data, with_labels
+    from labelweave.cli.protocol import Source, check_width, with_labels
     from labelweave.cli.scoring import label_rows, score, show_scores
     from labelweave.metrics import get_metric
 
     for name in metrics or ():
         get_metric(name)  # a wrong name is said before anything is read
     fitted, origin = open_model(model)
-    loaded = load_data(data, reading)
+    reading = reading or origin.reading_of(data)
+    loaded = Source(data, reading).load()
     rows, how, train_labels = _rows_to_score(loaded, part, origin, reading)
     rows = with_labels(rows, list(fitted.label_names_))
     check_width(rows, getattr(fitted, "n_features_in_", None))
@@ -72,6 +74,7 @@ def command(
         {
             "model": model,
             "data": loaded.name,
+            "trained_on": origin.data,
             "part": how,
             "rows": len(rows),
             "rows_seen_in_training": seen,

@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
 def _in_plain_words(run: Callable[[], Any], ctx: click.Context) -> Any:
     """Run a command; an error becomes one line, or stays a trace with `--debug`."""
     if not ctx.params.get("debug"):
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _make_warning_line()
     try:
         return run()
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -110,8 +110,17 @@ def _message_and_status(error: Exception) -> tuple[str, int]:
     )
 
 
-def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-    click.echo(f"warning: {' '.join(str(message).split())}", err=True)
+def _make_warning_line() -> Callable[..., None]:
+    """Warnings as one line each, the same one only once."""
+    shown: set[str] = set()
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        line = " ".join(str(message).split())
+        if line not in shown:
+            shown.add(line)
+            click.echo(f"warning: {line}", err=True)
+
+    return show
 
 
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:

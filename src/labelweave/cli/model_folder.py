@@ -9,12 +9,13 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from labelweave.cli.output import plain
-from labelweave.cli.protocol import Parts, Protocol
+from labelweave.cli.protocol import Parts, Protocol, Source
 from labelweave.cli.seen_rows import row_numbers
 from labelweave.data import Dataset
 from labelweave.exceptions import ModelFolderError
@@ -27,15 +28,24 @@ ORIGIN, SEEN, METRICS = "training.json", "rows-seen.npy", "metrics.json"
 class Origin(NamedTuple):
     """Where a model comes from, as far as its folder tells.
 
-    `seen` holds one number a row that training or validation used; see
-    :func:`labelweave.cli.seen_rows.row_numbers`.
+    `reading` are the reader options that the training data needed; `seen` holds one number a
+    row that training or validation used, see :func:`labelweave.cli.seen_rows.row_numbers`.
     """
 
     data: str | None = None
+    source: str = ""
+    reading: Mapping[str, Any] = MappingProxyType({})
     fingerprint: str | None = None
     feature_names: Sequence[str] | None = None
     protocol: Protocol | None = None
     seen: np.ndarray | None = None
+
+    def reading_of(self, source: str, *, leave: Sequence[str] = ()) -> dict[str, Any]:
+        """The reader options of the training, for the same data or a file of the same kind."""
+        kinds = [Path(name).suffixes[-2:] for name in (source, self.source)]
+        if source != self.source and (not kinds[0] or kinds[0] != kinds[1]):
+            return {}
+        return {name: value for name, value in self.reading.items() if name not in leave}
 
     def is_trained_on(self, data: Dataset) -> bool:
         """Whether the model comes from exactly these rows, parts of them held out."""
@@ -88,6 +98,7 @@ def save_model(
     folder: Path,
     *,
     data: Dataset,
+    source: Source,
     parts: Parts,
     protocol: Protocol,
     scores: Mapping[str, Any],
@@ -99,6 +110,8 @@ def save_model(
     names = data.feature_names
     origin = {
         "data": data.name,
+        "source": source.name,
+        "reading": dict(source.reading),
         "fingerprint": fingerprint(data),
         "feature_names": None if names is None else list(names),
         "protocol": protocol.to_dict(),
@@ -140,6 +153,8 @@ def read_origin(folder: Path) -> Origin:
         stored = json.loads(path.read_text(encoding="utf-8"))
         return Origin(
             data=stored["data"],
+            source=stored["source"],
+            reading=dict(stored["reading"]),
             fingerprint=stored["fingerprint"],
             feature_names=stored["feature_names"],
             protocol=Protocol(**stored["protocol"]),

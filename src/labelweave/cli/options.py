@@ -122,7 +122,8 @@ def method_options(function: F) -> F:
             multiple=True,
             metavar="NAME=VALUE",
             help="A parameter of the method; may be repeated. VALUE is a number, true, false, "
-            "none, a text or a list such as [256,128].",
+            "none, a text or a list such as [256,128]. text__max_words=2 and the like say how "
+            "texts become features.",
         ),
         click.option(
             "-m", "--method", default="mlp", show_default=True, help="See `labelweave methods`."
@@ -146,7 +147,10 @@ def pop_parameters(options: dict[str, Any]) -> dict[str, Any]:
 def pop_protocol(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options of `protocol_options` out."""
     names = ("split", "test_size", "validation", "seed", "test")
-    return {name: options.pop(name) for name in names}
+    protocol = {name: options.pop(name) for name in names}
+    if protocol["test"] is not None and Path(protocol["test"]).exists():
+        protocol["test"] = str(Path(protocol["test"]).resolve())  # found again from elsewhere
+    return protocol
 
 
 def protocol_options(function: F) -> F:
@@ -157,7 +161,7 @@ def protocol_options(function: F) -> F:
             type=click.IntRange(min=0),
             default=0,
             show_default=True,
-            help="Of all chance.",
+            help="Of everything random.",
         ),
         click.option(
             "--validation",

@@ -71,7 +71,8 @@ def command(
     """Predict the labels of the rows of INPUT (a file of any known format; - is stdin).
 
     Labels in INPUT are not needed and not used. Columns are matched by name where both the
-    model and the file have names. INPUT is read --batch-rows rows at a time.
+    model and the file have names. INPUT is read --batch-rows rows at a time, with the reader
+    options of the training if it is a file of the same kind and no others are given.
     """
     if top is not None and threshold is not None:
         raise click.UsageError("--top and --threshold exclude each other.")
@@ -86,6 +87,7 @@ def command(
     from labelweave.progress import ProgressBar
 
     fitted, origin = open_model(model)
+    reading = reading or origin.reading_of(input, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)
     names = [str(name) for name in fitted.label_names_]
     n_rows = 0

@@ -14,7 +14,26 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix
 
-__all__ = ["Parts", "Protocol", "check_width", "load_data", "with_labels"]
+__all__ = ["Parts", "Protocol", "Source", "check_width", "with_labels"]
+
+
+class Source(NamedTuple):
+    """Where data come from: a name of the catalog or a file, and how to read it."""
+
+    name: str
+    reading: Mapping[str, Any]
+
+    def load(self) -> Dataset:
+        """The data set, with labels."""
+        from labelweave.data.catalog import load_dataset
+
+        data = load_dataset(self.name, **self.reading)
+        if data.Y.n_labels == 0:
+            raise InputError(
+                f"{self.name} has no labels that could be recognised: name the label columns "
+                "with --labels, or the column that lists them with --label-column"
+            )
+        return data
 
 
 class Parts(NamedTuple):
@@ -38,7 +57,7 @@ class Protocol:
     seed: int = 0
     test: str | None = None
 
-    def parts(self, data: Dataset, reader_options: Mapping[str, Any]) -> Parts:
+    def parts(self, data: Dataset, reading: Mapping[str, Any]) -> Parts:
         """Train, validation and test rows of a data set."""
         from labelweave.data.splits import split_dataset
 
@@ -55,7 +74,7 @@ class Protocol:
             raise InputError(
                 "--test names the test rows: leave out --test-size and --split official"
             )
-        test = with_labels(load_data(self.test, reader_options), data.label_names)
+        test = with_labels(Source(self.test, reading).load(), data.label_names)
         check_width(test, data.n_features)
         method = "random" if self.split == "random" else "stratified"
         train, validation = split_dataset(
@@ -79,19 +98,6 @@ class Protocol:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def load_data(source: str, reader_options: Mapping[str, Any]) -> Dataset:
-    """A data set of the catalog or a file, with labels."""
-    from labelweave.data.catalog import load_dataset
-
-    data = load_dataset(source, **reader_options)
-    if data.Y.n_labels == 0:
-        raise InputError(
-            f"{source} has no labels that could be recognised: name the label columns with "
-            "--labels, or the column that lists them with --label-column"
-        )
-    return data
 
 
 def check_width(data: Dataset, n_features: int | None) -> None:

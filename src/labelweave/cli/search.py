@@ -14,6 +14,7 @@ from labelweave.exceptions import InputError, LabelweaveError, require
 __all__ = ["SearchFailedError", "best_parameters", "open_study", "search"]
 
 _IDENTITY, _FAILURE = "labelweave", "failure"
+_OPENING_TRIES = 6
 Objective = Callable[[dict[str, Any]], float]
 
 
@@ -58,11 +59,17 @@ def _open_storage(optuna: Any, url: str) -> Any:
     import sqlalchemy.exc
 
     waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
-    try:
-        return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise InputError(f"the storage {url} cannot be opened: {first}") from None
+    for attempt in range(_OPENING_TRIES):
+        try:
+            return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
+        except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
+            first = str(error).strip().splitlines()[0]
+            # Processes that begin at once all try to create the tables; one of them wins.
+            lost_race = any(sign in first for sign in ("already exists", "UNIQUE", "locked"))
+            if not lost_race or attempt == _OPENING_TRIES - 1:
+                raise InputError(f"the storage {url} cannot be opened: {first}") from None
+            time.sleep(0.5)
+    raise AssertionError  # the loop returns or raises
 
 
 def _make_sampler(optuna: Any, seed: int) -> Any:

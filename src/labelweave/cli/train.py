@@ -63,23 +63,25 @@ def command(
         raise click.UsageError("Missing argument 'DATA' (or [data] source in --config).")
     output = Output(as_json, quiet)
     parameters = pop_parameters(options)
-    reading = pop_reader_options(options)
+    source_options = pop_reader_options(options)
 
     from labelweave.cli import training
     from labelweave.cli.model_folder import checked_folder
-    from labelweave.cli.protocol import Protocol, load_data
+    from labelweave.cli.protocol import Protocol, Source
 
     protocol = Protocol(**pop_protocol(options))
     recipe = training.Recipe.checked(
         method, parameters, seed=protocol.seed, metric=metric, verbose=not quiet
     )
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
-    loaded = load_data(data, reading)
-    parts = protocol.parts(loaded, reading)
+    source = Source(data, source_options)
+    loaded = source.load()
+    parts = protocol.parts(loaded, source.reading)
     training.say_data(output, loaded, parts, protocol)
     result = training.train_and_save(
         recipe,
         loaded,
+        source,
         parts,
         protocol,
         folder,

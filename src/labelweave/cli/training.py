@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from labelweave.cli.model_folder import save_model
 from labelweave.cli.output import Output
 from labelweave.cli.parameters import check_names, describe_parameters
-from labelweave.cli.protocol import Parts, Protocol
+from labelweave.cli.protocol import Parts, Protocol, Source
 from labelweave.cli.scoring import example_rows, label_rows, score, show_examples, show_scores
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
@@ -25,10 +25,12 @@ __all__ = [
     "fit",
     "say_data",
     "threshold_in_words",
+    "train_and_save",
     "versions",
 ]
 
 DEFAULT_THRESHOLD = "tuned"
+_OF_TEXT = "text__"  # before the parameters of TextClassifier, which stands before the method
 _PACKAGES = ("labelweave", "numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -80,17 +82,25 @@ class Recipe:
 
         plain = {name: value for name, value in self.parameters.items() if "__" not in name}
         nested = {name: value for name, value in self.parameters.items() if "__" in name}
+        of_text = {
+            name.removeprefix(_OF_TEXT): nested.pop(name)
+            for name in list(nested)
+            if name.startswith(_OF_TEXT)
+        }
         model = make(self.method, **plain)
         _set_nested(model, nested, self.method)
         if self.verbose and {"epochs", "verbose"} <= model.get_params(deep=False).keys():
             model.set_params(verbose=plain.get("verbose", 1))  # a progress bar over epochs
-        if data is None or not data.is_text:
+        if data is None:
+            return model
+        if not data.is_text:
+            if of_text:
+                raise InputError(f"{_OF_TEXT}{next(iter(of_text))} is for texts: there are none")
             return model
         from labelweave.text import TextClassifier
 
-        return TextClassifier(
-            model, threshold=plain["threshold"], random_state=plain["random_state"]
-        )
+        shared = {name: plain[name] for name in ("threshold", "random_state")}
+        return TextClassifier(model, **shared, **of_text)
 
     def describe(self) -> str:
         """The method and what was set, in one line."""
@@ -120,9 +130,15 @@ def defaults(method: str) -> dict[str, Any]:
     }
 
 
-def check_parameters(method: str, names: Iterable[str]) -> None:
+def check_parameters(method: str, names: Collection[str]) -> None:
     """Raise for a name that is no parameter of the method, nor of an estimator inside it."""
-    outer = [name.partition("__")[0] for name in names]
+    of_text = [name.removeprefix(_OF_TEXT) for name in names if name.startswith(_OF_TEXT)]
+    if of_text:
+        from labelweave.text import TextClassifier
+
+        own = set(TextClassifier._get_param_names()) - set(defaults(method)) - {"classifier"}
+        check_names(of_text, sorted(own), "parameter of texts called")
+    outer = [name.partition("__")[0] for name in names if not name.startswith(_OF_TEXT)]
     check_names(outer, defaults(method), f"parameter of {method} called")
 
 
@@ -151,17 +167,20 @@ def say_data(output: Output, data: Dataset, parts: Parts, protocol: Protocol) ->
 
 
 def threshold_in_words(model: Any) -> str:
-    """The rule that makes label sets, with its cut where it has one for all labels."""
+    """The rule that makes label sets, and how it was found."""
     rule = model.threshold_
-    tuned = ", tuned on the validation rows" if rule.needs_validation else ""
     cut = getattr(rule, "value_", None)
-    at = "" if cut is None else f" at {cut:.3f}"
-    return f"label sets by {rule}{at}{tuned}"
+    words = f"label sets by {rule}" if cut is None else f"threshold {cut:.3f}"
+    if not rule.needs_validation:
+        return words
+    goal = f" for {rule.metric}" if hasattr(rule, "metric") else ""
+    return f"{words}, tuned on the validation rows{goal}"
 
 
 def train_and_save(
     recipe: Recipe,
     data: Dataset,
+    source: Source,
     parts: Parts,
     protocol: Protocol,
     folder: Path,
@@ -192,6 +211,7 @@ def train_and_save(
         model,
         folder,
         data=data,
+        source=source,
         parts=parts,
         protocol=protocol,
         scores=scores.to_dict(),

@@ -103,7 +103,7 @@ def command(
 
     from labelweave.cli import search, training
     from labelweave.cli.model_folder import checked_folder, fingerprint
-    from labelweave.cli.protocol import Protocol, load_data
+    from labelweave.cli.protocol import Protocol, Source
     from labelweave.cli.scoring import validation_score
     from labelweave.cli.space import make_space
     from labelweave.exceptions import InputError, require
@@ -125,7 +125,8 @@ def command(
     model_folder = checked_folder(str(folder / "model"), "model")
     url = storage or search.database_url(folder)
 
-    loaded = load_data(data, reading)
+    source = Source(data, reading)
+    loaded = source.load()
     parts = protocol.parts(loaded, reading)
     training.say_data(output, loaded, parts, protocol)
     folder.mkdir(parents=True, exist_ok=True)
@@ -182,6 +183,7 @@ def command(
         result["final"] = training.train_and_save(
             recipe.with_parameters(best),
             loaded,
+            source,
             parts,
             protocol,
             model_folder,

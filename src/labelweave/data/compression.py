@@ -27,7 +27,6 @@ __all__ = [
     "iter_blocks",
     "iter_lines",
     "open_binary",
-    "open_text",
     "read_whole",
 ]
 
@@ -202,15 +201,6 @@ class _ZstdStream:
 
     def close(self) -> None:
         self._waiting = self._unused = b""
-
-
-def open_text(path: str | PathLike[str]) -> IO[str]:
-    """Open a file as UTF-8 text (a byte-order mark is skipped), unpacking it on the way.
-
-    Iterating or reading raises :class:`UnicodeDecodeError` on other bytes; use
-    :func:`iter_lines` where the error should name the line.
-    """
-    return io.TextIOWrapper(open_binary(path), encoding="utf-8-sig", newline="")
 
 
 def iter_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:

@@ -21,7 +21,7 @@ _HEAD_BYTES = 2**16
 
 
 def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -> Dataset:
-    """Read a data file, compressed or not, in any supported format.
+    r"""Read a data file, compressed or not, in any supported format.
 
     Parameters
     ----------
@@ -35,6 +35,16 @@ def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -
     Returns
     -------
     Dataset
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "days.csv"
+    ...     _ = path.write_text("degrees,sunny,windy\n21.5,1,0\n14,,1\n")
+    ...     read_dataset(path, labels=2)
+    <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels a row>
     """
     reader = _reader(path, format)
     _check_options(reader.name, reader.read, options)
@@ -50,7 +60,7 @@ def iter_batches(
     format: str | None = None,
     **options: Any,
 ) -> Iterator[Dataset]:
-    """Read the features of a file some rows at a time, for prediction on large inputs.
+    r"""Read the features of a file some rows at a time, for prediction on large inputs.
 
     Labels are not needed, and not read where they are there: Y has no columns.
 
@@ -72,6 +82,16 @@ def iter_batches(
     Yields
     ------
     Dataset
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "days.csv"
+    ...     _ = path.write_text("degrees,wind\n21.5,3\n14,5\n9,1\n")
+    ...     [b.X.tolist() for b in iter_batches(path, batch_rows=2, feature_names=["wind"])]
+    [[[3.0], [5.0]], [[1.0]]]
     """
     if batch_rows < 1:
         raise InputError(f"batch_rows must be at least 1, not {batch_rows}")

@@ -7,6 +7,7 @@ Stratified splits use iterative stratification (Sechidis et al. 2011), done in b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -284,18 +285,22 @@ def split_dataset(
         raise InputError(f"data set {data.name} has no official test part: use 'stratified'")
     rng = as_generator(random_state)
     if method == "official" or (method == "auto" and has_official and test_size is None):
-        return _official_parts(data, validation, rng)
-    test_size = DEFAULT_TEST_SIZE if test_size is None else test_size
-    rest, test = _holdout(data, test_size, method, rng)
-    if validation is None:
-        return data[rest], data[test]
-    train, held = _holdout(data[rest], validation, method, rng)
-    return data[rest[train]], data[rest[held]], data[test]
+        parts = _official_parts(data, validation, rng)
+    else:
+        test_size = DEFAULT_TEST_SIZE if test_size is None else test_size
+        rest, test = _holdout(data, test_size, method, rng)
+        parts = (rest, test)
+        if validation is not None:
+            train, held = _holdout(data[rest], validation, method, rng)
+            parts = (rest[train], rest[held], test)
+    # The official parts are used up: a part that is split again must not meet them again.
+    return tuple(replace(data[rows], part=None) for rows in parts)
 
 
 def _official_parts(
     data: Dataset, validation: float | None, rng: np.random.Generator
-) -> tuple[Dataset, ...]:
+) -> tuple[np.ndarray, ...]:
+    """Row numbers of the official parts."""
     part = np.asarray(data.part)
     unknown = sorted({str(name) for name in part} - {"train", "validation", "test"})
     if unknown:
@@ -308,12 +313,12 @@ def _official_parts(
     if len(rest) == 0:
         raise InputError(f"data set {data.name} has an official test part but no training rows")
     if validation is None:
-        return data[rest], data[test]
+        return rest, test
     held = np.flatnonzero(part == "validation")
     if len(held):
-        return data[np.flatnonzero(part == "train")], data[held], data[test]
+        return np.flatnonzero(part == "train"), held, test
     train, chosen = _holdout(data[rest], validation, "stratified", rng)
-    return data[rest[train]], data[rest[chosen]], data[test]
+    return rest[train], rest[chosen], test
 
 
 def _holdout(data: Dataset, fraction: float, method: str, rng: np.random.Generator) -> Split:
@@ -342,7 +347,10 @@ def _group_numbers(
     """Groups numbered from 0, and the size of each."""
     if len(groups) != n_rows:
         raise InputError(f"groups has {len(groups)} entries for {n_rows} rows")
-    _, group = np.unique(np.asarray(groups), return_inverse=True)
+    try:
+        _, group = np.unique(np.asarray(groups), return_inverse=True)
+    except TypeError:
+        raise InputError("groups must be all numbers or all names, not a mixture") from None
     sizes = np.bincount(group)
     if len(sizes) < n_parts:
         raise InputError(f"{n_parts} parts cannot be made of {len(sizes)} groups")

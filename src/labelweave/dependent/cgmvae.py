@@ -20,7 +20,7 @@ from labelweave.nn.distributed import find_device
 from labelweave.nn.encoders import ACTIVATIONS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.latent import latent_diagnostics
-from labelweave.nn.session import SCORING_ROWS
+from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.task import Task
 from labelweave.registry import register
 
@@ -99,8 +99,11 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     predict_samples : int, default=0
         How many latent points to decode at prediction, averaging their probabilities; 0
         decodes the posterior mean.
+    batch_size : int, default=128
+    weight_decay : float, default=1e-5
+    monitor : str, default="map"
     **training
-        The parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
+        The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Attributes
     ----------
@@ -191,9 +194,12 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         predict_samples: int = 0,
         batch_size: int = 128,
         weight_decay: float = 1e-5,
+        monitor: str = "map",
         **training: Any,
     ) -> None:
-        super().__init__(batch_size=batch_size, weight_decay=weight_decay, **training)
+        super().__init__(
+            batch_size=batch_size, weight_decay=weight_decay, monitor=monitor, **training
+        )
         self.embedding_size = embedding_size
         self.latent_size = latent_size
         self.encoder = encoder
@@ -284,7 +290,8 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         check_is_fitted(self)
         X, Y = self._checked_features(X, reset=False), self._known_labels(y)
         device = find_device(self.device)
-        batches = Batches(X, Y, batch_size=SCORING_ROWS, scaling=self.scaling_, device=device)
+        rows = scoring_rows(X.shape[1])
+        batches = Batches(X, Y, batch_size=rows, scaling=self.scaling_, device=device)
         return latent_diagnostics(self.network_.to(device).eval(), batches, Y)
 
     def __sklearn_tags__(self) -> Any:

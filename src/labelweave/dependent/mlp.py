@@ -23,21 +23,24 @@ class MLP(NeuralClassifier):
 
     Parameters
     ----------
-    hidden : sequence of int, default=(256, 512, 256)
+    hidden : sequence of int, default=(512, 512)
         Widths of the hidden layers; without any it is logistic regression.
-    dropout : float, default=0.2
+    dropout : float, default=0.5
         After each hidden layer.
     activation : str, default="relu"
         A key of :data:`labelweave.nn.encoders.ACTIVATIONS`.
-    norm : {"batch", "layer"} or None, default=None
-        Normalisation in each hidden layer.
+    norm : {"batch", "layer"} or None, default="batch"
+        Normalisation in each hidden layer. Batch norm helps most where features are many and
+        sparse.
     loss : str or callable, default="bce"
         A key of :data:`labelweave.nn.losses.LOSSES` ("bce", "asl", "focal", ...) or a
         function of (logits, targets) in which NaN targets take no part.
     loss_params : dict, optional
         Parameters of the loss, such as ``{"gamma_neg": 2}``.
+    lr : float, default=5e-4
+    epochs : int, default=200
     **training
-        The parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
+        The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Examples
     --------
@@ -47,7 +50,7 @@ class MLP(NeuralClassifier):
     >>> model.predict_proba(X[:3]).shape
     (3, 5)
     >>> list(model.history_.columns)
-    ['epoch', 'loss', 'asl', 'val_map', 'lr', 'seconds']
+    ['epoch', 'loss', 'asl', 'val_loss', 'lr', 'seconds']
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -70,16 +73,18 @@ class MLP(NeuralClassifier):
 
     def __init__(
         self,
-        hidden: Sequence[int] = (256, 512, 256),
+        hidden: Sequence[int] = (512, 512),
         *,
-        dropout: float = 0.2,
+        dropout: float = 0.5,
         activation: str = "relu",
-        norm: str | None = None,
+        norm: str | None = "batch",
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
+        lr: float = 5e-4,
+        epochs: int = 200,
         **training: Any,
     ) -> None:
-        super().__init__(**training)
+        super().__init__(lr=lr, epochs=epochs, **training)
         self.hidden = hidden
         self.dropout = dropout
         self.activation = activation

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
-__all__ = ["Counts", "count", "overlap_score"]
+__all__ = ["Counts", "count", "count_known", "overlap_score"]
 
 
 class Counts(NamedTuple):
@@ -43,21 +43,26 @@ def count(
         predicted = sp.csr_array(predicted)
     elif sp.issparse(predicted):
         predicted = predicted.toarray()
-    size = Y_true.shape[axis]
-    total = weight.sum() if weight is not None and axis == 0 else float(size)
-    known = np.full(Y_true.shape[1 - axis], total)
+    hits = _sum(_both(positive, predicted), axis, weight)
     predictions = _sum(predicted, axis, weight)
     if Y_true.has_unknown:
-        if Y_true.is_sparse and np.isnan(Y_true.absent):
-            mask = Y_true.known()
-            known = _sum(mask, axis, weight)
-            predictions = _sum(_both(mask, predicted), axis, weight)
+        if _unstored_is_unknown(Y_true):
+            predictions = _sum(_both(Y_true.known(), predicted), axis, weight)
         else:
-            mask = Y_true.unknown()
-            known = known - _sum(mask, axis, weight)
-            predictions = predictions - _sum(_both(mask, predicted), axis, weight)
-    hits = _sum(_both(positive, predicted), axis, weight)
+            predictions = predictions - _sum(_both(Y_true.unknown(), predicted), axis, weight)
+    known = count_known(Y_true, axis, weight)
     return Counts(hits, predictions, _sum(positive, axis, weight), known)
+
+
+def count_known(Y_true: LabelMatrix, axis: int, weight: np.ndarray | None = None) -> np.ndarray:
+    """Known entries per label (`axis=0`, rows weighted) or per row (`axis=1`)."""
+    total = weight.sum() if weight is not None and axis == 0 else Y_true.shape[axis]
+    known = np.full(Y_true.shape[1 - axis], float(total))
+    if not Y_true.has_unknown:
+        return known
+    if _unstored_is_unknown(Y_true):
+        return _sum(Y_true.known(), axis, weight)
+    return known - _sum(Y_true.unknown(), axis, weight)
 
 
 def overlap_score(kind: str, counts: Counts, zero_division: float) -> np.ndarray:
@@ -74,6 +79,11 @@ def overlap_score(kind: str, counts: Counts, zero_division: float) -> np.ndarray
     }[kind]
     undefined = np.full(np.shape(below), float(zero_division))
     return np.divide(above, below, out=undefined, where=below > 0)
+
+
+def _unstored_is_unknown(Y: LabelMatrix) -> bool:
+    """Whether the known entries, rather than the unknown ones, are the sparse matrix."""
+    return Y.is_sparse and bool(np.isnan(Y.absent))
 
 
 def _both(a: Any, b: Any) -> Any:

@@ -7,7 +7,7 @@ each group, so ties are never broken by position.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._inputs import blocks
 
-__all__ = ["Ranked", "by_label", "by_row", "pooled"]
+__all__ = ["Ranked", "by_label", "by_row", "pooled", "row_blocks"]
 
 
 @dataclass
@@ -68,20 +68,20 @@ class Ranked:
         wrong = self.total(self.new_hits * (self.known - self.hits))
         return _ratio(wrong, self.positive * self.negative)
 
-    def depth(self) -> np.ndarray:
-        """Known entries that score at least as high as the lowest positive; 0 without one."""
-        return np.maximum.reduceat(np.where(self.new_hits > 0, self.known, 0), self.first)
-
 
 def by_row(
     Y_true: LabelMatrix, scores: np.ndarray, measure: Callable[[Ranked], np.ndarray]
 ) -> np.ndarray:
     """A measure of each row's ranking of its known labels."""
-    parts = []
+    return np.concatenate([measure(_rank(*block)) for block in row_blocks(Y_true, scores)])
+
+
+def row_blocks(
+    Y_true: LabelMatrix, scores: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """Scores, positive and known entries of some rows after the other; None if all are known."""
     for rows in blocks(*Y_true.shape):
-        positive, known = _dense_states(Y_true[rows])
-        parts.append(measure(_rank(scores[rows], positive, known)))
-    return np.concatenate(parts)
+        yield scores[rows], *_dense_states(Y_true[rows])
 
 
 def by_label(

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.labels import LabelMatrix
+from labelweave.metrics._counts import count_known
 from labelweave.metrics._inputs import blocks
 
 __all__ = ["Top", "top_labels", "top_of_sparse"]
@@ -52,7 +53,7 @@ def top_labels(Y_true: LabelMatrix, scores: np.ndarray | sp.csr_array, k: int) -
     rows_of = np.repeat(np.arange(Y_true.n_rows), k)
     hits = _look_up(positive, rows_of, labels.ravel()).reshape(labels.shape) & (labels >= 0)
     n_positive = np.asarray(positive.sum(axis=1)).ravel()
-    return Top(labels, hits, n_positive, _known_of_rows(Y_true))
+    return Top(labels, hits, n_positive, count_known(Y_true, axis=1))
 
 
 def _top_of_dense(scores: np.ndarray, k: int) -> np.ndarray:
@@ -103,12 +104,3 @@ def _look_up(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     if len(rows) == 0:  # SciPy would answer with a sparse matrix
         return np.zeros(0, dtype=bool)
     return np.asarray(matrix[rows, columns], dtype=bool).ravel()
-
-
-def _known_of_rows(Y_true: LabelMatrix) -> np.ndarray:
-    if not Y_true.has_unknown:
-        return np.full(Y_true.n_rows, Y_true.n_labels)
-    if Y_true.is_sparse and np.isnan(Y_true.absent):
-        known: Any = Y_true.known()
-        return np.asarray(known.sum(axis=1)).ravel()
-    return Y_true.n_labels - np.asarray(Y_true.unknown().sum(axis=1)).ravel()

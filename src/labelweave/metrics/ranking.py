@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from labelweave.exceptions import InputError
-from labelweave.metrics._curves import Ranked, by_row
+from labelweave.labels import LabelMatrix
+from labelweave.metrics._counts import count_known
+from labelweave.metrics._curves import Ranked, by_row, row_blocks
 from labelweave.metrics._inputs import check_score, check_weight, mean_of_defined
 
 __all__ = ["coverage", "lrap", "one_error", "ranking_loss"]
@@ -49,22 +51,27 @@ def ranking_loss(
     >>> ranking_loss([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
     0.25
     """
-    return _row_mean(Y_true, Y_score, sample_weight, empty, Ranked.wrong_pairs, perfect=0.0)
+    truth, scores = check_score(Y_true, Y_score)
+    losses = by_row(truth, scores, Ranked.wrong_pairs)
+    return _mean_of_rows(truth, losses, sample_weight, empty, perfect=0.0)
 
 
 def lrap(Y_true: Any, Y_score: Any, *, sample_weight: Any = None, empty: str = "count") -> float:
-    """Label-ranking average precision: for each positive label of a row, the share of positives
-    among the labels that score at least as high, averaged over its positives and over the rows.
+    """Label-ranking average precision.
 
-    scikit-learn's `label_ranking_average_precision_score`. Parameters as in
-    :func:`ranking_loss`.
+    For each positive label of a row, the share of positives among the labels that score at least
+    as high, averaged over its positives and then over the rows: scikit-learn's
+    `label_ranking_average_precision_score`. With ``empty="skip"`` only rows without a positive
+    label are left out. Parameters as in :func:`ranking_loss`.
 
     Examples
     --------
     >>> lrap([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
     0.75
     """
-    return _row_mean(Y_true, Y_score, sample_weight, empty, Ranked.average_precision, perfect=1.0)
+    truth, scores = check_score(Y_true, Y_score)
+    precisions = by_row(truth, scores, Ranked.average_precision)
+    return _mean_of_rows(truth, precisions, sample_weight, empty, perfect=1.0)
 
 
 def coverage(
@@ -82,11 +89,13 @@ def coverage(
     >>> coverage([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
     2.0
     """
-
-    def depth(ranked: Ranked) -> np.ndarray:
-        return np.where(ranked.positive > 0, ranked.depth(), np.nan)
-
-    return _row_mean(Y_true, Y_score, sample_weight, empty, depth, perfect=0.0)
+    truth, scores = check_score(Y_true, Y_score)
+    depths = []
+    for block, positive, known in row_blocks(truth, scores):
+        lowest = np.where(positive, block, np.inf).min(axis=1, keepdims=True)
+        covered = block >= lowest if known is None else (block >= lowest) & known
+        depths.append(np.where(positive.any(axis=1), covered.sum(axis=1), np.nan))
+    return _mean_of_rows(truth, np.concatenate(depths), sample_weight, empty, perfect=0.0)
 
 
 def one_error(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
@@ -101,31 +110,27 @@ def one_error(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     >>> one_error([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
     0.5
     """
-
-    def missed_at_top(ranked: Ranked) -> np.ndarray:
-        # Unknown labels may lead a row: its top is the first point with a known label.
-        rows = np.repeat(np.arange(len(ranked.first)), np.diff([*ranked.first, len(ranked.hits)]))
-        top = np.flatnonzero((ranked.new_known > 0) & (ranked.known == ranked.new_known))
-        missed = np.full(len(ranked.first), np.nan)
-        missed[rows[top]] = 1.0 - ranked.hits[top] / ranked.known[top]
-        return np.where(ranked.positive > 0, missed, np.nan)
-
-    return _row_mean(Y_true, Y_score, sample_weight, "skip", missed_at_top, perfect=np.nan)
+    truth, scores = check_score(Y_true, Y_score)
+    missed = []
+    for block, positive, known in row_blocks(truth, scores):
+        ranked = block if known is None else np.where(known, block, -np.inf)
+        at_top = ranked == ranked.max(axis=1, keepdims=True)
+        right = (at_top & positive).sum(axis=1) / at_top.sum(axis=1)
+        missed.append(np.where(positive.any(axis=1), 1.0 - right, np.nan))
+    return _mean_of_rows(truth, np.concatenate(missed), sample_weight, "skip")
 
 
-def _row_mean(
-    Y_true: Any, Y_score: Any, sample_weight: Any, empty: str, measure: Any, perfect: float
+def _mean_of_rows(
+    truth: LabelMatrix,
+    values: np.ndarray,
+    sample_weight: Any,
+    empty: str,
+    perfect: float = float("nan"),
 ) -> float:
-    """Mean of a measure over the rows; rows where it is nan count as perfect or are skipped."""
+    """Mean over the rows with a known label; nan values count as perfect or are skipped."""
     if empty not in ("count", "skip"):
         raise InputError(f"empty must be 'count' or 'skip', not {empty!r}")
-    truth, scores = check_score(Y_true, Y_score)
     weight = check_weight(sample_weight, truth.n_rows)
-
-    def with_known(ranked: Ranked) -> np.ndarray:
-        return np.stack([measure(ranked), ranked.positive, ranked.negative], axis=1)
-
-    values, positive, negative = by_row(truth, scores, with_known).T
     if empty == "count":
         values = np.where(np.isnan(values), perfect, values)
-    return mean_of_defined(values, positive + negative > 0, weight)
+    return mean_of_defined(values, count_known(truth, axis=1) > 0, weight)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveError
 from labelweave.files import atomic_path
 from labelweave.labels import LabelMatrix
 
-__all__ = ["fingerprint", "read_checkpoint", "write_checkpoint"]
+__all__ = ["CheckpointError", "fingerprint", "read_checkpoint", "write_checkpoint"]
 
 _FORMAT = "labelweave checkpoint 1"
+
+
+class CheckpointError(LabelweaveError, OSError):
+    """A checkpoint cannot be written; the one before it is whole."""
 
 
 def fingerprint(*parts: Any) -> str:
@@ -56,13 +61,21 @@ def _feed(digest: Any, part: Any) -> None:
         for item in part:
             _feed(digest, item)
     else:
-        digest.update(json.dumps(part, default=repr).encode() + b"\0")
+        digest.update(json.dumps(part, default=_description).encode() + b"\0")
+
+
+def _description(value: Any) -> str:
+    """How a value describes itself, without the address that differs between processes."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def write_checkpoint(path: Path, run: str, state: dict[str, Any]) -> None:
     """Replace the checkpoint in one step; a reader sees the old one or the new one."""
-    with atomic_path(path) as temporary:
-        torch.save({"format": _FORMAT, "run": run, **state}, temporary)
+    try:
+        with atomic_path(path) as temporary:
+            torch.save({"format": _FORMAT, "run": run, **state}, temporary)
+    except (OSError, RuntimeError) as error:  # torch wraps some errors of the system
+        raise CheckpointError(f"the checkpoint {path} cannot be written: {error}") from error
 
 
 def read_checkpoint(path: Path, run: str) -> dict[str, Any] | None:

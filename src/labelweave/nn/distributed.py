@@ -2,11 +2,17 @@
 
 Fabric is imported only for more than one process (under `torchrun` or `fabric run`), another
 precision, or an accelerator. Each process takes its share of every global batch, and the
-gradients are averaged so that the result is that of one process.
+gradients are averaged so that the result is that of one process, up to the rounding of sums.
+
+That holds for a task whose loss terms are means over rows, which draws by
+:func:`~labelweave.nn.shares.draw_rows` (or the layers of :mod:`labelweave.nn.encoders`) and
+calls :func:`~labelweave.nn.shares.gather_rows` before it compares rows. A plain
+``torch.nn.Dropout`` would give the rows of all processes the same mask.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -85,7 +91,8 @@ class FabricEngine(Engine):
         if self.world > 1:
             # Buffers run in step on all processes, as their random numbers do; a method may
             # leave some parameters out of a step.
-            strategy = strategies.DDPStrategy(find_unused_parameters=True, broadcast_buffers=False)
+            buffers = {_buffer_option(): False}
+            strategy = strategies.DDPStrategy(find_unused_parameters=True, **buffers)
         one_of_many = device.type != "cpu" and device.index is not None and self.world == 1
         self.fabric = fabric.Fabric(
             accelerator=device.type,
@@ -178,6 +185,12 @@ def find_device(device: str) -> torch.device:
     if found.type != "cpu" and (accelerator is None or accelerator.type != found.type):
         raise InputError(f"this machine has no {found.type} device: say device='cpu' or 'auto'")
     return found
+
+
+def _buffer_option() -> str:
+    """How this version of torch calls the wish to copy the buffers before each step."""
+    options = inspect.signature(torch.nn.parallel.DistributedDataParallel).parameters
+    return "forward_sync_buffers" if "forward_sync_buffers" in options else "broadcast_buffers"
 
 
 def _world_size() -> int:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
-from labelweave.nn.shares import current_share, draw_rows
+from labelweave.nn.shares import current_share, draw_rows, sum_over_processes
 
 __all__ = ["ACTIVATIONS", "NORMS", "BatchNorm", "Dropout", "MLPEncoder"]
 
@@ -54,10 +54,8 @@ class BatchNorm(nn.BatchNorm1d):
             )
         if share is None:
             return super().forward(x)
-        from torch.distributed.nn.functional import all_reduce
-
-        mean = all_reduce(x.sum(dim=0)) / rows
-        variance = all_reduce(((x - mean) ** 2).sum(dim=0)) / rows
+        mean = sum_over_processes(x.sum(dim=0)) / rows
+        variance = sum_over_processes(((x - mean) ** 2).sum(dim=0)) / rows
         with torch.no_grad():
             assert self.running_mean is not None
             assert self.running_var is not None

@@ -27,9 +27,9 @@ from labelweave.nn.distributed import find_device, make_engine
 from labelweave.nn.losses import get_loss
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
-from labelweave.nn.session import SCORING_ROWS, TrainingSession
+from labelweave.nn.scoring import predict_scores, scoring_rows
+from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SCHEDULE_PARAMETERS, SCHEDULES, SupervisedTask, Task
-from labelweave.nn.training import predict_scores
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
@@ -51,9 +51,10 @@ class NeuralClassifier(MultiLabelClassifier):
         Parameters of the schedule, such as ``{"warmup": 0.1}``; see the same function.
     clip_norm : float, optional
         Largest norm of the gradients.
-    monitor : str, default="map"
-        Which weights are best: a metric of :mod:`labelweave.metrics` on the validation rows,
-        "val_loss", or "loss" (of the training rows). Metrics of label sets use `threshold`.
+    monitor : str, default="val_loss"
+        Which weights are best: by the loss of the validation rows, any metric of
+        :mod:`labelweave.metrics` on them ("map", "f1_example"), or "loss" (of the training
+        rows). Metrics of label sets use `threshold`.
     patience : int or None, default=10
         Stop after so many epochs without a better value and keep the best weights; None
         trains all epochs, keeps the last weights and holds no rows out.
@@ -126,7 +127,7 @@ class NeuralClassifier(MultiLabelClassifier):
         schedule: str = "constant",
         schedule_params: Mapping[str, Any] | None = None,
         clip_norm: float | None = None,
-        monitor: str = "map",
+        monitor: str = "val_loss",
         patience: int | None = 10,
         scale: str = "auto",
         device: str = "cpu",
@@ -227,7 +228,8 @@ class NeuralClassifier(MultiLabelClassifier):
     def _in_batches(self, function: Callable[[Tensor], Tensor], X: Any) -> np.ndarray:
         """A function of the (scaled) features, on the network's device, for all rows of X."""
         device = find_device(self.device)
-        batches = Batches(X, batch_size=SCORING_ROWS, scaling=self.scaling_, device=device)
+        rows = scoring_rows(X.shape[1])
+        batches = Batches(X, batch_size=rows, scaling=self.scaling_, device=device)
         self.network_.to(device).eval()
         return predict_scores(function, batches)
 

@@ -15,7 +15,9 @@ __all__ = ["forked_rng", "get_rng_state", "set_rng_state"]
 def forked_rng(seed: int, device: str | torch.device = "cpu") -> Iterator[None]:
     """Torch's generators seeded within the block and restored after it.
 
-    NumPy's and Python's own global generators are not used at all.
+    NumPy's and Python's own global generators are not used at all. Threads of one process
+    share torch's generators: let one of them train at a time (joblib's default, processes, is
+    fine).
 
     >>> before = torch.get_rng_state()
     >>> with forked_rng(0):

@@ -14,14 +14,13 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import ProgressCallback
 from labelweave.nn.distributed import Engine
+from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.task import Task
 from labelweave.nn.training import LoopSettings, TrainingResult, Validation, train
 from labelweave.thresholds import make_threshold
 
-__all__ = ["SCORING_ROWS", "TrainingSession"]
+__all__ = ["TrainingSession"]
 
-# Rows scored at a time; enough to keep the processor busy, little enough for any memory.
-SCORING_ROWS = 1024
 _OPTIONS = ("epochs", "batch_size", "monitor", "patience", "clip_norm", "steps_per_epoch")
 
 
@@ -75,7 +74,7 @@ class TrainingSession:
             batches,
             settings,
             engine=self.engine,
-            validation=self._validation(metric),
+            validation=self._validation(column, metric),
             callbacks=[*(model.callbacks or ()), *([ProgressCallback()] if model.verbose else ())],
             stage=stage,
             identity=None if folder is None else self._identity(options),
@@ -118,14 +117,12 @@ class TrainingSession:
         metric = get_metric(monitor)
         return f"val_{metric.name}", metric.greater_is_better, metric
 
-    def _validation(self, metric: Any) -> Validation | None:
-        if self.validation is None:
+    def _validation(self, column: str | None, metric: Any) -> Validation | None:
+        if self.validation is None or column in (None, "loss"):
             return None
         X, Y = self.validation
 
         def score(scores: np.ndarray) -> dict[str, float]:
-            if metric is None:
-                return {}
             if metric.needs == "score":
                 return {metric.name: metric(Y, Y_score=scores)}
             rule = make_threshold(self.estimator.threshold)
@@ -133,7 +130,8 @@ class TrainingSession:
                 rule.fit(Y, scores)
             return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
 
-        return Validation(self._batches(X, Y, batch_size=SCORING_ROWS), score)
+        batches = self._batches(X, Y, batch_size=scoring_rows(X.shape[1]))
+        return Validation(batches, None if metric is None else score)
 
     def _identity(self, options: Mapping[str, Any]) -> list[Any]:
         model = self.estimator

@@ -13,12 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["RowShare", "current_share", "draw_rows", "gather_rows", "held_share", "share_of"]
+__all__ = [
+    "RowShare",
+    "current_share",
+    "draw_rows",
+    "gather_rows",
+    "held_share",
+    "share_of",
+    "sum_over_processes",
+]
 
 
 class RowShare(NamedTuple):
@@ -87,13 +95,32 @@ def gather_rows(rows: Tensor) -> Tensor:
     share = _current.get()
     if share is None:
         return rows
-    from torch.distributed import get_world_size
-    from torch.distributed.nn.functional import all_gather
+    whole = rows.new_zeros((share.total, *rows.shape[1:]))
+    return sum_over_processes(whole.index_copy(0, _positions(share, rows.device), rows))
 
-    world = get_world_size()
-    sizes = [share_of(share.total, rank, world) for rank in range(world)]
-    longest = max(stop - start for start, stop, _ in sizes)
-    padding = rows.new_zeros((longest - rows.shape[0], *rows.shape[1:]))
-    parts = all_gather(torch.cat([rows, padding]))
-    held = zip(parts, sizes, strict=True)
-    return torch.cat([part[: stop - start] for part, (start, stop, _) in held])
+
+def _positions(share: RowShare, device: torch.device) -> Tensor:
+    return torch.arange(share.start, share.stop, device=device)
+
+
+def sum_over_processes(values: Tensor) -> Tensor:
+    """The sum of what the processes hold, the same on each; differentiable."""
+    return _Sum.apply(values)
+
+
+class _Sum(torch.autograd.Function):
+    """Each process's value enters every process's sum, so gradients are summed as well."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        return _summed(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        return _summed(gradients[0])
+
+
+def _summed(values: Tensor) -> Tensor:
+    total = values.clone(memory_format=torch.contiguous_format)
+    torch.distributed.all_reduce(total)
+    return total

@@ -31,6 +31,8 @@ from labelweave.nn.callbacks import Callback, RunView
 from labelweave.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
 from labelweave.nn.distributed import Engine
 from labelweave.nn.randomness import get_rng_state, set_rng_state
+from labelweave.nn.scoring import predict_scores
+from labelweave.nn.shares import held_share
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task
 
 __all__ = [
@@ -38,13 +40,8 @@ __all__ = [
     "LoopSettings",
     "TrainingResult",
     "Validation",
-    "predict_scores",
     "train",
 ]
-
-# Matrix products treat the rows of a full block alike; those left over may be rounded
-# otherwise. Scoring full blocks makes a row's scores independent of its neighbours.
-_ROW_BLOCK = 32
 
 
 class DivergedError(LabelweaveError, ArithmeticError):
@@ -84,10 +81,13 @@ class LoopSettings:
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows the run is judged on: their batches, and scores to numbers for the history."""
+    """Rows the run is judged on: their batches, and scores to numbers for the history.
+
+    Without `score` only their loss is computed, where it is monitored.
+    """
 
     batches: Batches
-    score: Callable[[np.ndarray], Mapping[str, float]]
+    score: Callable[[np.ndarray], Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,8 @@ class _Run:
             self.engine.step(plan, self.settings.clip_norm)
             if plan.scheduler is not None and plan.every == "step":
                 plan.scheduler.step()
-        self.task.after_step(batch, info)
+        with held_share(batch.share):
+            self.task.after_step(batch, info)
         return loss
 
     def _note(self, terms: dict[str, Tensor], total: Tensor, rows: int) -> float:
@@ -278,8 +279,9 @@ class _Run:
         row: dict[str, float] = {}
         if self.settings.monitor == "val_loss":
             row["val_loss"] = self._validation_loss()
-        scores = predict_scores(self.engine.scores, self.validation.batches, self.engine)
-        row |= {f"val_{name}": value for name, value in self.validation.score(scores).items()}
+        if self.validation.score is not None:
+            scores = predict_scores(self.engine.scores, self.validation.batches, self.engine)
+            row |= {f"val_{name}": value for name, value in self.validation.score(scores).items()}
         return row
 
     @torch.no_grad()
@@ -379,18 +381,3 @@ def _total(terms: Mapping[str, Tensor]) -> Tensor:
     for term in rest:
         first = first + term
     return first
-
-
-def predict_scores(
-    scores: Callable[[Tensor], Tensor], batches: Batches, engine: Engine | None = None
-) -> np.ndarray:
-    """The scores of all rows, in their order, as one float32 array."""
-    engine = engine or Engine()
-    parts = []
-    with torch.inference_mode():
-        for batch in batches.in_order():
-            n_rows = len(batch.x)
-            padding = batch.x.new_zeros((-n_rows % _ROW_BLOCK, *batch.x.shape[1:]))
-            own = scores(torch.cat([batch.x, padding]))[:n_rows]
-            parts.append(engine.gather(batch, own.float()).cpu())
-        return torch.cat(parts).numpy()

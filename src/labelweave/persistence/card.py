@@ -11,6 +11,7 @@ from labelweave.registry import Method
 __all__ = ["model_card"]
 
 _MOST_LABELS = 200
+_LONGEST_CELL = 200
 
 
 def model_card(
@@ -77,8 +78,10 @@ def _cell(value: Any) -> str:
         return f"{value:.6g}"
     if isinstance(value, dict) and "$" in value:
         shown = value.get("file") or value.get("folder") or value.get("id") or value.get("value")
-        return _one_line(f"{value['$']} {json.dumps(shown, ensure_ascii=False)}")
-    return _one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        text = f"{value['$']} {json.dumps(shown, ensure_ascii=False)}"
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _one_line(text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL] + " ...")
 
 
 def _one_line(text: Any) -> str:

@@ -28,6 +28,7 @@ _SPARSE_FORMS = {
     "csc_array": sp.csc_array,
     "csc_matrix": sp.csc_matrix,
 }
+_LONGEST_TEXT = 1 << 20  # bytes that each item of a text array may reserve
 
 
 class ValueReader:
@@ -72,7 +73,10 @@ class ValueReader:
         return array.T if value.get("order") == "F" else array
 
     def _read_object_array(self, value: dict[str, Any]) -> np.ndarray:
-        flat = np.empty(len(value["items"]), dtype=np.dtype(value["dtype"]))
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "OU" or dtype.itemsize > _LONGEST_TEXT:
+            raise ModelFolderError(f"{self.folder} holds an array of the strange type {dtype}")
+        flat = np.empty(len(value["items"]), dtype=dtype)
         for k, item in enumerate(value["items"]):
             flat[k] = self.decode(item)
         return flat.reshape(value["shape"])

@@ -59,6 +59,13 @@ class ValueWriter:
 
     def encode(self, value: Any, place: Place) -> Any:
         """The value as JSON; whatever JSON cannot hold goes to a file."""
+        try:
+            return self._encode(value, place)
+        except RecursionError:
+            whole = Place(place.kind, place.path.partition(".")[0])
+            raise InputError(f"{whole} cannot be saved: it contains itself") from None
+
+    def _encode(self, value: Any, place: Place) -> Any:
         if value is None or isinstance(value, bool | str) or type(value) is int:
             return value
         if type(value) is float:
@@ -107,7 +114,7 @@ class ValueWriter:
         }
 
     def _array(self, value: np.ndarray, place: Place) -> Any:
-        if type(value) is not np.ndarray:
+        if type(value) not in (np.ndarray, np.memmap):
             raise InputError(f"{place} cannot be saved: {type(value).__name__} is no plain array")
         if value.dtype.kind in "OU":
             items = [self.encode(item, place.at(k)) for k, item in enumerate(value.ravel())]
@@ -257,7 +264,8 @@ def _write_tensors(save_file: Callable[..., None], tensors: Mapping[str, Any], p
     try:
         save_file(tensors, path)
     except SafetensorError as error:  # it wraps a full disk in a class and words of its own
-        raise OSError(str(error).rpartition("I/O error: ")[2]) from error
+        reason = str(error).rpartition("I/O error: ")[2].partition(" (os error")[0]
+        raise OSError(reason) from error
 
 
 def _advice(value: Any) -> str:

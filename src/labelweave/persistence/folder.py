@@ -91,6 +91,7 @@ def replaced_folder(path: str | PathLike[str]) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _mend(target)
+        check_save_path(target)  # what was put back may hold files of somebody else
         temporary, lock = _locked_sibling(target)
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -228,9 +229,9 @@ def _sync(folder: Path) -> None:
 def _sync_folder(folder: Path) -> None:
     if os.name == "nt":
         return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems cannot sync a folder
+    with suppress(OSError):  # not every file system can sync a folder, or lets one open it
+        handle = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(handle)
-    finally:
-        os.close(handle)
+        finally:
+            os.close(handle)

@@ -178,8 +178,9 @@ def _read_model(folder: Path, config: dict[str, Any]) -> Any:
 
 
 def _read_inner_model(folder: Path) -> Any:
-    # The hashes of the outer folder cover all files of the inner one.
-    return _read_model(folder, read_config(folder))
+    config = read_config(folder)
+    verify_files(folder, config)  # it may name files that the outer folder does not
+    return _read_model(folder, config)
 
 
 @contextmanager

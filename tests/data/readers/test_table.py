@@ -120,6 +120,13 @@ def test_labels_are_required_unless_told(write):
     assert read_table(write("a,b\n1,2\n"), require_labels=False).Y.shape == (1, 0)
 
 
+def test_rows_of_empty_cells_are_rows(write):
+    data = read_table(write("a,y\n1,1\n,\n"), labels=1)
+    assert np.isnan(data.X[1, 0])
+    assert data.Y.n_unknown == 1
+    assert len(read_table(write(","), labels=1)) == 1
+
+
 def test_header_or_not(write):
     assert read_table(write("1,2,1\n3,4,0\n"), labels=1).feature_names == ["column_1", "column_2"]
     assert len(read_table(write("1,2,1\n3,4,0\n"), labels=1, header=True)) == 1

@@ -53,7 +53,7 @@ class Reader:
         bytes, unpacked: 0 for "not mine", higher for surer.
     read : callable
         `read(path, **options)` gives a :class:`~labelweave.data.Dataset`.
-    pieces : callable or None
+    pieces : callable
         `pieces(path, features, **options)` yields :class:`Piece` objects of features only, in
         the columns that `features` asks for.
     """

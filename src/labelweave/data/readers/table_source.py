@@ -83,7 +83,9 @@ class CsvTable:
         if len(self.separator) != 1:
             raise DataFileError(f"the separator {separator!r} is not one character", path=path)
         self.quotes = (self.separator != "\t") if quotes is None else quotes
-        cells, _ = next(self._rows())
+        cells = next((cells for cells, _ in self._rows()), None)
+        if cells is None:
+            raise DataFileError("the file has no rows", path=path)
         self.has_header = _looks_like_header(cells) if header is None else header
         self.names = (
             [cell.strip() for cell in cells]
@@ -135,7 +137,7 @@ class CsvTable:
                 ) from None
             if cells is None:
                 return
-            if cells and any(cells):
+            if cells:
                 yield cells, reader.line_num
 
 

@@ -64,13 +64,13 @@ def read_xc(
         n_rows, n_features, n_labels = _header(file, path)
         if n_labels == 0 and require_labels:
             raise DataFileError("the header announces no labels", path=path, line=1)
-        names = _label_names(labels, n_labels, path)
         pieces = [
             _piece(rows, n_features, n_labels, path)
             for rows in _blocks(file, path, n_rows, n_features)
         ]
     whole = join_pieces(pieces)
-    return make_dataset(path, whole.X, whole.Y, names)
+    # Only now: a header that lies must not cost millions of names.
+    return make_dataset(path, whole.X, whole.Y, _label_names(labels, n_labels, path))
 
 
 def _piece(rows: PairRows, n_features: int, n_labels: int, path: FilePath) -> Piece:

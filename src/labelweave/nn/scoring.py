@@ -1,0 +1,45 @@
+"""Scores of many rows, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from labelweave.nn.batches import Batches
+from labelweave.nn.distributed import Engine
+
+__all__ = ["predict_scores", "scoring_rows"]
+
+# Matrix products treat the rows of a full block alike; those left over may be rounded
+# otherwise. Scoring full blocks makes a row's scores independent of its neighbours.
+_ROW_BLOCK = 32
+_MOST_ROWS = 1024
+_MOST_ENTRIES = 2**24  # 64 MB of float32
+
+
+def scoring_rows(n_columns: int) -> int:
+    """Rows to score at a time: enough to keep the processor busy, few enough for the memory.
+
+    >>> scoring_rows(300), scoring_rows(100_000)
+    (1024, 160)
+    """
+    rows = min(_MOST_ROWS, _MOST_ENTRIES // max(n_columns, 1))
+    return max(rows // _ROW_BLOCK * _ROW_BLOCK, _ROW_BLOCK)
+
+
+def predict_scores(
+    scores: Callable[[Tensor], Tensor], batches: Batches, engine: Engine | None = None
+) -> np.ndarray:
+    """The scores of all rows, in their order, as one float32 array."""
+    engine = engine or Engine()
+    parts = []
+    with torch.inference_mode():
+        for batch in batches.in_order():
+            n_rows = len(batch.x)
+            padding = batch.x.new_zeros((-n_rows % _ROW_BLOCK, *batch.x.shape[1:]))
+            own = scores(torch.cat([batch.x, padding]))[:n_rows]
+            parts.append(engine.gather(batch, own.float()).cpu())
+        return torch.cat(parts).numpy()
