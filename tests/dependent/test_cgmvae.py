@@ -162,6 +162,17 @@ def test_reconstruction_samples_and_label_branch():
     assert torch.isclose(terms_of(plain, batch)["cross_entropy"], once + 2 * branch, rtol=1e-3)
 
 
+def test_validation_looks_at_the_predictions_alone():
+    task, batch = make_task(dropout=0.5, n_samples=2, label_branch=1.0), make_batch(unknown=0.3)
+    task.eval()
+    (name, found), *rest = terms_of(task, batch).items()
+    assert (name, rest) == ("cross_entropy", [])
+    scores = torch.sigmoid(task.network(batch.x))
+    known = ~torch.isnan(batch.y)
+    entropy = -torch.log(torch.where(batch.y == 1, scores, 1 - scores))[known].sum()
+    assert torch.isclose(found, entropy / len(batch.y))
+
+
 def test_kl_weight_rises_and_free_nats_stop_it():
     batch = make_batch()
     full = terms_of(make_task(), batch)["kl"]

@@ -107,7 +107,6 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         decodes the posterior mean.
     batch_size : int, default=128
     weight_decay : float, default=1e-5
-    monitor : str, default="map"
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
@@ -120,6 +119,8 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     A row known to have no label has a prior of its own, one more learnt Gaussian, and no
     contrastive term. A row with unknown entries and no known positive has no KL term. Unknown
     entries are neither positives nor negatives in any term.
+
+    The loss of the validation rows is the cross-entropy of the predictions alone.
 
     References
     ----------
@@ -202,12 +203,9 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         predict_samples: int = 0,
         batch_size: int = 128,
         weight_decay: float = 1e-5,
-        monitor: str = "map",
         **training: Any,
     ) -> None:
-        super().__init__(
-            batch_size=batch_size, weight_decay=weight_decay, monitor=monitor, **training
-        )
+        super().__init__(batch_size=batch_size, weight_decay=weight_decay, **training)
         self.embedding_size = embedding_size
         self.latent_size = latent_size
         self.encoder = encoder
