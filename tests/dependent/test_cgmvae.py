@@ -15,6 +15,7 @@ from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
 from labelweave.nn.cgmvae import CGMVAETask, Objective
 from labelweave.nn.mixture import sample_gaussian
+from labelweave.nn.shares import held_share, share_of
 from labelweave.nn.task import StepInfo
 
 SMALL = {
@@ -132,6 +133,23 @@ def test_rows_of_which_nothing_is_known_add_nothing():
     total.backward()
     assert not x.grad[3].any()
     assert x.grad[2].any()
+
+
+@pytest.mark.parametrize("prior", ["mixture", "uni-gaussian"])
+def test_shares_of_a_batch_add_up_to_it(prior):
+    """Two processes with half the rows each see the noise and the dropout of one with all."""
+    changes = {"dropout": 0.3, "n_samples": 2, "label_branch": 0.5, "reconstruction": 0.1}
+    task, batch = make_task(prior=prior, **changes), make_batch(8, unknown=0.2)
+    whole = terms_of(task, batch)
+    halves = []
+    for rank in range(2):
+        share = share_of(8, rank, 2)
+        rows = slice(share.start, share.stop)
+        with held_share(share):
+            part = Batch(batch.x[rows], batch.y[rows], batch.rows[rows], share)
+            halves.append(terms_of(task, part))
+    for name, value in whole.items():
+        assert torch.isclose((halves[0][name] + halves[1][name]) / 2, value, rtol=1e-4), name
 
 
 def test_reconstruction_samples_and_label_branch():
