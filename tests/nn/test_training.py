@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import Callback
@@ -166,6 +167,21 @@ def test_the_rate_falls_on_a_plateau_of_a_score(data):
     rates = [row["lr"] for row in result.history]
     assert rates[:6] == [0.1] * 6
     assert rates[6:] == pytest.approx([0.01] * 3)
+
+
+def test_the_rate_starts_again_in_growing_cycles(data):
+    plan = {"lr": 0.1, "schedule": "cosine-restarts", "cycle": 2, "cycle_growth": 3, "min_lr": 0.02}
+    task = SupervisedTask(nn.Linear(6, 3), bce, plan)
+    result = train(task, batches_of(data), LoopSettings(epochs=10))
+    rates = [row["lr"] for row in result.history]
+    shares = [0, 1 / 2, *(k / 6 for k in range(6)), 0, 1 / 18]
+    expected = [0.02 + 0.08 * (1 + math.cos(math.pi * share)) / 2 for share in shares]
+    assert rates == pytest.approx(expected)
+    low = make_plan([nn.Parameter(torch.zeros(1))], n_steps=9, lr=1e-5, schedule="cosine-restarts")
+    low.scheduler.step(40)
+    assert low.optimizer.param_groups[0]["lr"] == pytest.approx(1e-5)
+    with pytest.raises(InputError, match="no schedule 'cosin'"):
+        make_plan([nn.Parameter(torch.zeros(1))], n_steps=9, schedule="cosin")
 
 
 def test_gradients_are_clipped(data):

@@ -47,7 +47,7 @@ class BatchNorm(nn.BatchNorm1d):
 
     def forward(self, x: Tensor) -> Tensor:
         share = current_share()
-        rows = len(x) if share is None else share.total
+        rows = x.shape[0] if share is None else share.total
         if not self.training or rows == 1:
             return nn.functional.batch_norm(
                 x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import nn
+from torch import Tensor, nn
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
@@ -29,7 +29,7 @@ from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
 from labelweave.nn.scoring import predict_scores, scoring_rows
 from labelweave.nn.session import TrainingSession
-from labelweave.nn.task import SupervisedTask, Task
+from labelweave.nn.task import SCHEDULE_PARAMETERS, SCHEDULES, SupervisedTask, Task
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
@@ -45,8 +45,10 @@ class NeuralClassifier(MultiLabelClassifier):
     lr : float, default=1e-3
         Learning rate of AdamW.
     weight_decay : float, default=1e-4
-    schedule : {"constant", "cosine", "linear", "plateau"}, default="constant"
+    schedule : {"constant", "cosine", "linear", "plateau", "cosine-restarts"}, default="constant"
         How the learning rate moves; see :func:`labelweave.nn.task.make_plan`.
+    schedule_params : dict, optional
+        Parameters of the schedule, such as ``{"warmup": 0.1}``; see the same function.
     clip_norm : float, optional
         Largest norm of the gradients.
     monitor : str, default="val_loss"
@@ -92,7 +94,8 @@ class NeuralClassifier(MultiLabelClassifier):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "schedule": [StrOptions({"constant", "cosine", "linear", "plateau"})],
+        "schedule": [StrOptions(set(SCHEDULES))],
+        "schedule_params": [dict, None],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
         "monitor": [str],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
@@ -122,6 +125,7 @@ class NeuralClassifier(MultiLabelClassifier):
         lr: float = 1e-3,
         weight_decay: float = 1e-4,
         schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
         clip_norm: float | None = None,
         monitor: str = "val_loss",
         patience: int | None = 10,
@@ -141,6 +145,7 @@ class NeuralClassifier(MultiLabelClassifier):
         self.lr = lr
         self.weight_decay = weight_decay
         self.schedule = schedule
+        self.schedule_params = schedule_params
         self.clip_norm = clip_norm
         self.monitor = monitor
         self.patience = patience
@@ -190,7 +195,12 @@ class NeuralClassifier(MultiLabelClassifier):
         session.train(self._build_task(network, session), monitor=monitor)
 
     def _plan_options(self) -> dict[str, Any]:
-        return {"lr": self.lr, "weight_decay": self.weight_decay, "schedule": self.schedule}
+        chosen = {"lr": self.lr, "weight_decay": self.weight_decay, "schedule": self.schedule}
+        own = dict(self.schedule_params or {})
+        if wrong := sorted(set(own) - set(SCHEDULE_PARAMETERS)):
+            known = ", ".join(SCHEDULE_PARAMETERS)
+            raise InputError(f"a schedule has no parameter {wrong[0]!r}: choose among {known}")
+        return chosen | own
 
     # -- fitting -----------------------------------------------------------------------
 
@@ -213,11 +223,15 @@ class NeuralClassifier(MultiLabelClassifier):
         self.best_epoch_ = session.results[-1][1].best_epoch
 
     def _predict_proba(self, X: Any) -> np.ndarray:
+        return self._in_batches(lambda x: torch.sigmoid(self.network_(x)), X)
+
+    def _in_batches(self, function: Callable[[Tensor], Tensor], X: Any) -> np.ndarray:
+        """A function of the (scaled) features, on the network's device, for all rows of X."""
         device = find_device(self.device)
         rows = scoring_rows(X.shape[1])
         batches = Batches(X, batch_size=rows, scaling=self.scaling_, device=device)
-        network = self.network_.to(device).eval()
-        return predict_scores(lambda x: torch.sigmoid(network(x)), batches)
+        self.network_.to(device).eval()
+        return predict_scores(function, batches)
 
     # -- persistence -------------------------------------------------------------------
 

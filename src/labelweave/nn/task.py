@@ -14,7 +14,18 @@ from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import Loss, mean_loss
 
-__all__ = ["OptimizerPlan", "StepInfo", "SupervisedTask", "Task", "make_plan"]
+__all__ = [
+    "SCHEDULES",
+    "SCHEDULE_PARAMETERS",
+    "OptimizerPlan",
+    "StepInfo",
+    "SupervisedTask",
+    "Task",
+    "make_plan",
+]
+
+SCHEDULES = ("constant", "cosine", "linear", "plateau", "cosine-restarts")
+SCHEDULE_PARAMETERS = ("warmup", "cycle", "cycle_growth", "min_lr")
 
 
 class StepInfo(NamedTuple):
@@ -120,6 +131,9 @@ def make_plan(
     weight_decay: float = 0.0,
     schedule: str = "constant",
     warmup: float = 0.05,
+    cycle: int = 50,
+    cycle_growth: int = 2,
+    min_lr: float = 1e-4,
 ) -> OptimizerPlan:
     """AdamW with a learning-rate schedule.
 
@@ -129,12 +143,22 @@ def make_plan(
     n_steps : int
         Length of the whole run.
     lr, weight_decay : float
-    schedule : {"constant", "cosine", "linear", "plateau"}, default="constant"
-        "cosine" and "linear" fall to zero at the end of the run, after a warm-up; "plateau"
-        divides the rate by ten when the monitored value has not improved for three epochs.
+    schedule : str, default="constant"
+        One of :data:`SCHEDULES`. "cosine" and "linear" fall to zero at the end of the run,
+        after a warm-up; "plateau" divides the rate by ten when the monitored value has not
+        improved for three epochs; "cosine-restarts" falls along half a cosine and starts
+        again at `lr`, in cycles of epochs that grow longer.
     warmup : float, default=0.05
         Share of the run over which the rate of "cosine" and "linear" rises.
+    cycle : int, default=50
+        Epochs in the first cycle of "cosine-restarts".
+    cycle_growth : int, default=2
+        How many times as long each cycle is as the one before it.
+    min_lr : float, default=1e-4
+        The rate at the end of a cycle; a rate that starts below it stays as it is.
     """
+    if schedule not in SCHEDULES:
+        raise InputError(f"there is no schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}")
     optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=weight_decay, fused=True)
     if schedule == "constant":
         return OptimizerPlan(optimizer)
@@ -143,10 +167,11 @@ def make_plan(
             optimizer, factor=0.1, patience=3, threshold_mode="abs"
         )
         return OptimizerPlan(optimizer, scheduler, "plateau")
-    if schedule not in ("cosine", "linear"):
-        raise InputError(
-            f"there is no schedule {schedule!r}: choose constant, cosine, linear or plateau"
+    if schedule == "cosine-restarts":
+        restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(
+            optimizer, cycle, cycle_growth, eta_min=min(min_lr, lr)
         )
+        return OptimizerPlan(optimizer, restarts, "epoch")
     rise = max(int(warmup * n_steps), 1)
 
     def factor(step: int) -> float:

@@ -1,0 +1,130 @@
+"""Writing a fitted network to a file that serves without this library.
+
+The file holds one graph: scaling of the features, the network, and the probabilities, as
+`predict_proba` gives them. Its input is ``features``, a float32 matrix with any number of rows,
+its output ``probabilities``. What it does not hold is the threshold; the names of the labels
+are in the file's metadata.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from os import PathLike, fspath
+from typing import Any
+
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from labelweave.exceptions import InputError, require
+
+__all__ = ["ServingModule", "export_onnx", "export_torch", "serving_module"]
+
+
+class ServingModule(nn.Module):
+    """Raw features to probabilities: scaling, network, sigmoid."""
+
+    shift: Tensor
+    factor: Tensor
+
+    def __init__(self, network: nn.Module, scaling: Any, *, one_class_a_row: bool) -> None:
+        super().__init__()
+        self.network = network
+        self.is_scaled = scaling is not None
+        if scaling is not None:
+            self.register_buffer("shift", scaling.shift.cpu().clone())
+            self.register_buffer("factor", scaling.factor.cpu().clone())
+        self.one_class_a_row = one_class_a_row
+
+    def forward(self, features: Tensor) -> Tensor:
+        if self.is_scaled:
+            features = (features - self.shift) * self.factor
+        probabilities = torch.sigmoid(self.network(features))
+        if self.one_class_a_row:
+            probabilities = probabilities / probabilities.sum(dim=1, keepdim=True)
+        return probabilities
+
+
+def serving_module(model: Any) -> ServingModule:
+    """The module that both forms of export write, on the CPU and ready to predict.
+
+    Parameters
+    ----------
+    model : a fitted neural estimator
+    """
+    from labelweave.nn.estimator import NeuralClassifier
+
+    if not isinstance(model, NeuralClassifier):
+        raise InputError(
+            f"{type(model).__name__} has no network to export: only neural methods can be exported"
+        )
+    check_is_fitted(model)
+    network = copy.deepcopy(model.network_).cpu()
+    return ServingModule(network, model.scaling_, one_class_a_row=model._single_label).eval()
+
+
+def export_onnx(model: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted neural estimator as an ONNX file.
+
+    Parameters
+    ----------
+    model : a fitted neural estimator
+    path : where to write; weights of more than 2 GB go to a second file beside it
+
+    Notes
+    -----
+    Needs the extra ``export``. In ONNX Runtime::
+
+        session = onnxruntime.InferenceSession("model.onnx")
+        probabilities = session.run(None, {"features": X.astype(np.float32)})[0]
+        labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+    """
+    require("onnxscript", "export")
+    module = serving_module(model)
+    program = torch.onnx.export(
+        module,
+        (_example(model),),
+        dynamo=True,
+        input_names=["features"],
+        output_names=["probabilities"],
+        dynamic_shapes={"features": {0: _rows()}},
+        verbose=False,
+    )
+    assert program is not None
+    program.model.metadata_props["labels"] = _labels(model)
+    program.save(fspath(path))
+
+
+def export_torch(model: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted neural estimator as a program of `torch.export` (a ``.pt2`` file).
+
+    It takes the place of TorchScript, which torch has deprecated. To serve it, torch alone is
+    needed::
+
+        files = {"labels": ""}
+        predict = torch.export.load("model.pt2", extra_files=files).module()
+        probabilities = predict(torch.as_tensor(X, dtype=torch.float32))
+        labels = json.loads(files["labels"])
+
+    Parameters
+    ----------
+    model : a fitted neural estimator
+    path : where to write, ending in ``.pt2``
+    """
+    program = torch.export.export(
+        serving_module(model), (_example(model),), dynamic_shapes={"features": {0: _rows()}}
+    )
+    torch.export.save(program, fspath(path), extra_files={"labels": _labels(model)})
+
+
+def _example(model: Any) -> Tensor:
+    return torch.zeros(2, model.n_features_in_)  # one row would be taken for a constant
+
+
+def _rows() -> Any:
+    return torch.export.Dim("rows", min=1)
+
+
+def _labels(model: Any) -> str:
+    return json.dumps([str(name) for name in model.label_names_])

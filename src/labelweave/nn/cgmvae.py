@@ -1,0 +1,272 @@
+"""Network and objective of C-GMVAE; :class:`labelweave.dependent.cgmvae.CGMVAE` trains them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 (torch's own way)
+
+from labelweave.exceptions import InputError
+from labelweave.nn.batches import Batch
+from labelweave.nn.encoders import ACTIVATIONS, Dropout, MLPEncoder
+from labelweave.nn.label_contrast import cosines, label_contrast, label_triplets
+from labelweave.nn.losses import bce
+from labelweave.nn.mixture import log_gaussian, log_mixture, sample_gaussian
+from labelweave.nn.shares import draw_rows, gather_rows
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+
+__all__ = [
+    "CGMVAENetwork",
+    "CGMVAETask",
+    "Decoder",
+    "GaussianEncoder",
+    "Objective",
+    "RowPrior",
+    "has_prior",
+]
+
+# Variances from 3e-7 to 3e6: far beyond what is learnt, and their inverses stay finite.
+_LOG_VARIANCE = 15.0
+
+
+class GaussianEncoder(nn.Module):
+    """Hidden layers, then the mean and the log variance of a diagonal Gaussian."""
+
+    def __init__(self, n_in: int, sizes: Sequence[int], n_out: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden = MLPEncoder(n_in, sizes, dropout=dropout)
+        self.gaussian = nn.Linear(self.hidden.n_out, 2 * n_out)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_variance = self.gaussian(self.hidden(x)).chunk(2, dim=-1)
+        return mean, log_variance.clamp(-_LOG_VARIANCE, _LOG_VARIANCE)
+
+
+class Decoder(nn.Module):
+    """Latent points (n, S, d), and the features (n, D) if asked for, to embeddings (n, S, E).
+
+    The features' part of the first layer is computed once for all points of a row.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_latent: int,
+        sizes: Sequence[int],
+        n_out: int,
+        *,
+        dropout: float,
+        skip: bool,
+        activation: str | None,
+        unit_length: bool,
+    ) -> None:
+        super().__init__()
+        if not sizes:
+            raise InputError("the decoder needs at least one hidden layer")
+        first, *rest = sizes
+        self.from_latent = nn.Linear(n_latent, first)
+        self.from_features = nn.Linear(n_features, first, bias=False) if skip else None
+        hidden = MLPEncoder(first, rest, dropout=dropout)
+        self.layers = nn.Sequential(
+            nn.ReLU(), Dropout(dropout), *hidden, nn.Linear(hidden.n_out, n_out)
+        )
+        if activation is not None:
+            self.layers.append(ACTIVATIONS[activation]())
+        self.unit_length = unit_length
+
+    def forward(self, x: Tensor, z: Tensor) -> Tensor:
+        hidden = self.from_latent(z)
+        if self.from_features is not None:
+            hidden = hidden + self.from_features(x).unsqueeze(1)
+        embedding = self.layers(hidden)
+        return F.normalize(embedding, dim=-1) if self.unit_length else embedding
+
+
+class RowPrior(NamedTuple):
+    """p(z | y) of some rows: mixtures of the active components (Eq. 1), or one Gaussian each."""
+
+    means: Tensor
+    log_variances: Tensor
+    active: Tensor | None
+
+    def log_density(self, z: Tensor) -> Tensor:
+        """log p(z | y), one value a row."""
+        if self.active is None:
+            return log_gaussian(z, self.means, self.log_variances)
+        return log_mixture(z, self.means, self.log_variances, self.active)
+
+    def centre(self) -> Tensor:
+        """The mean of each row's prior."""
+        if self.active is None:
+            return self.means
+        weights = self.active.to(self.means.dtype)
+        return weights @ self.means / weights.sum(dim=1, keepdim=True)
+
+
+class CGMVAENetwork(nn.Module):
+    """Features to one logit a label: inner products of feature and label embeddings.
+
+    Parameters
+    ----------
+    n_features, n_labels : int
+    options : dict
+        Constructor parameters of the estimator.
+    """
+
+    draws: Tensor
+
+    def __init__(self, n_features: int, n_labels: int, options: dict[str, Any]) -> None:
+        super().__init__()
+        size, latent = options["embedding_size"], options["latent_size"]
+        dropout = options["dropout"]
+        self.label_embeddings = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
+        self.feature_encoder = GaussianEncoder(n_features, options["encoder"], latent, dropout)
+        self.decoder = Decoder(
+            n_features,
+            latent,
+            options["decoder"],
+            size,
+            dropout=dropout,
+            skip=options["skip"],
+            activation=options["output_activation"],
+            unit_length=options["normalize"] == "features",
+        )
+        self.prior = options["prior"]
+        needs_labels = self.prior is not None or options["label_branch"] > 0
+        if needs_labels:
+            self.label_encoder = GaussianEncoder(size, options["label_encoder"], latent, dropout)
+            # Labels are not rows of the batch: all processes must drop the same.
+            for module in self.label_encoder.modules():
+                if isinstance(module, Dropout):
+                    module.by_row = self.prior == "uni-gaussian"
+            # Mean and log variance of the component of rows without labels.
+            self.background = nn.Parameter(torch.zeros(2, latent))
+        if options["reconstruction"] > 0:
+            self.reconstruct = nn.Linear(size, n_features)
+        # The same for all rows, so that the answer for a row never depends on the others.
+        self.register_buffer("draws", torch.randn(options["predict_samples"], latent))
+
+    def embed(self, x: Tensor) -> Tensor:
+        """The feature embedding decoded from the posterior mean, shape (n, E)."""
+        mean, _ = self.feature_encoder(x)
+        return self.decoder(x, mean.unsqueeze(1)).squeeze(1)
+
+    def products(self, embeddings: Tensor) -> Tensor:
+        """Inner products with all label embeddings."""
+        return embeddings @ self.label_embeddings.T
+
+    def forward(self, x: Tensor) -> Tensor:
+        if len(self.draws) == 0:
+            return self.products(self.embed(x))
+        mean, log_variance = self.feature_encoder(x)
+        z = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), self.draws)
+        mean_probability = torch.sigmoid(self.products(self.decoder(x, z))).mean(dim=1)
+        return torch.logit(mean_probability, eps=1e-7)
+
+    def label_gaussians(self) -> tuple[Tensor, Tensor]:
+        """Means and log variances, one row a label, and a last one for rows without labels."""
+        means, log_variances = self.label_encoder(self.label_embeddings)
+        background = self.background.unsqueeze(1)
+        return torch.cat([means, background[0]]), torch.cat([log_variances, background[1]])
+
+    def row_prior(self, positive: Tensor) -> RowPrior:
+        """p(z | y) of rows with these positive labels."""
+        if self.prior == "uni-gaussian":
+            summed = positive.to(self.label_embeddings.dtype) @ self.label_embeddings
+            means, log_variances = self.label_encoder(summed)
+            return RowPrior(means, log_variances, None)
+        empty = ~positive.any(dim=1, keepdim=True)
+        means, log_variances = self.label_gaussians()
+        return RowPrior(means, log_variances, torch.cat([positive, empty], dim=1))
+
+
+def has_prior(targets: Tensor) -> Tensor:
+    """Which rows have one: not those that may have labels of which none is known."""
+    return (targets == 1).any(dim=1) | ~torch.isnan(targets).any(dim=1)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Weights and forms of the terms; see the estimator for what they mean."""
+
+    kl_weight: float
+    kl_anneal: float
+    free_nats: float
+    contrast: str
+    alpha: float
+    temperature: float
+    gap: float
+    beta: float
+    reconstruction: float
+    n_samples: int
+    label_branch: float
+    normalize: str | None
+
+
+class CGMVAETask(Task):
+    """Eq. 7: the KL term, the contrast, the cross-entropy and, if asked for, Eq. 4."""
+
+    network: CGMVAENetwork
+
+    def __init__(self, network: CGMVAENetwork, objective: Objective, plan: dict[str, Any]) -> None:
+        super().__init__(network)
+        self.objective = objective
+        self.plan = plan
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        given, network = self.objective, self.network
+        wants_kl = network.prior is not None and given.kl_weight > 0
+        prior = network.row_prior(batch.y == 1) if wants_kl or given.label_branch else None
+        mean, log_variance = network.feature_encoder(batch.x)
+        shape = mean.unsqueeze(1).expand(-1, given.n_samples, -1)
+        noise = draw_rows(shape, Tensor.normal_)
+        z = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), noise)
+        weights = z.new_full((given.n_samples,), 1 / given.n_samples)
+        points = z
+        if prior is not None and given.label_branch:
+            points = torch.cat([z, prior.centre().unsqueeze(1)], dim=1)
+            weights = torch.cat([weights, weights.new_tensor([given.label_branch])])
+        embeddings = network.decoder(batch.x, points).transpose(0, 1)  # (S, n, E)
+        products = network.products(embeddings)
+        terms = {}
+        if prior is not None and wants_kl:
+            # Eq. 3, at the first of the points that are decoded.
+            values = log_gaussian(z[:, 0], mean, log_variance) - prior.log_density(z[:, 0])
+            terms["kl"] = self._kl_weight(info) * self._mean_kl(values, batch.y)
+        if given.alpha > 0:
+            contrast = weights @ self._contrast(products, embeddings, batch.y).mean(dim=1)
+            terms["contrast"] = given.alpha * contrast
+        entropy = bce(products, batch.y.expand_as(products)).sum(dim=-1)  # Eq. 6
+        terms["cross_entropy"] = given.beta * (weights @ entropy.mean(dim=1))
+        if given.reconstruction > 0:
+            # Eq. 4 with unit variance, up to a constant.
+            missed = network.reconstruct(embeddings[: given.n_samples]) - batch.x
+            error = 0.5 * missed.square().sum(dim=-1).mean()
+            terms["reconstruction"] = given.reconstruction * error
+        return terms
+
+    def _contrast(self, products: Tensor, embeddings: Tensor, targets: Tensor) -> Tensor:
+        given = self.objective
+        if given.normalize == "contrast" or given.contrast == "triplet":
+            products = cosines(products, embeddings, self.network.label_embeddings)
+        if given.contrast == "triplet":
+            return label_triplets(products, targets, gap=given.gap)
+        return label_contrast(products, targets, temperature=given.temperature)
+
+    def _kl_weight(self, info: StepInfo) -> float:
+        given = self.objective
+        risen = info.progress / given.kl_anneal if given.kl_anneal > 0 else 1.0
+        return given.kl_weight * min(risen, 1.0)
+
+    def _mean_kl(self, values: Tensor, targets: Tensor) -> Tensor:
+        values = torch.where(has_prior(targets), values, 0.0)
+        if self.objective.free_nats > 0:
+            return gather_rows(values).mean().clamp(min=self.objective.free_nats)
+        return values.mean()

@@ -1,0 +1,96 @@
+"""Exported graphs give the probabilities of the model, without this library."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.datasets import make_multilabel_classification
+
+import labelweave as lw
+from labelweave.exceptions import InputError
+from labelweave.export import export_onnx, export_torch, serving_module
+from labelweave.nn.estimator import NeuralClassifier
+from labelweave.registry import get_class, list_methods
+
+NEURAL = [m.id for m in list_methods() if issubclass(get_class(m.id), NeuralClassifier)]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(120, 12, n_classes=4, random_state=0)
+    return X.astype(np.float64) * 7 + 3, Y
+
+
+def fitted(id, data, **changes):
+    cls = get_class(id)
+    return cls(**cls._test_params()).set_params(epochs=3, random_state=0, **changes).fit(*data)
+
+
+def run_torch(path, X):
+    files = {"labels": ""}
+    module = torch.export.load(path, extra_files=files).module()
+    with torch.inference_mode():
+        found = module(torch.as_tensor(X, dtype=torch.float32)).numpy()
+    return found, json.loads(files["labels"])
+
+
+def run_onnx(path, X):
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(path)
+    (found,) = session.run(["probabilities"], {"features": X.astype(np.float32)})
+    return found, json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+
+
+FORMS = {"torch": (export_torch, run_torch, "model.pt2"), "onnx": (export_onnx, run_onnx, "m.onnx")}
+VARIANTS = [
+    *((id, {}) for id in NEURAL),
+    ("mlp", {"scale": "none"}),
+    ("mlp", {"norm": "batch"}),
+    ("mlp", {"scale": "max-abs", "norm": "layer"}),
+    ("c-gmvae", {"predict_samples": 3}),
+    ("c-gmvae", {"skip": False}),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("id", "changes"), VARIANTS)
+def test_equal_probabilities_for_any_number_of_rows(data, tmp_path, form, id, changes):
+    export, run, name = FORMS[form]
+    if form == "onnx":
+        pytest.importorskip("onnxscript")
+    X, _ = data
+    model = fitted(id, data, **changes)
+    export(model, tmp_path / name)
+    for n_rows in (1, 2, 120):
+        found, labels = run(tmp_path / name, X[:n_rows])
+        np.testing.assert_allclose(found, model.predict_proba(X[:n_rows]), atol=1e-6)
+        assert labels == list(model.label_names_)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_class_a_row_and_sparse_training(data, tmp_path, form):
+    export, run, name = FORMS[form]
+    if form == "onnx":
+        pytest.importorskip("onnxscript")
+    X, Y = data
+    model = fitted("mlp", (sp.csr_array(X), Y.argmax(1)))
+    export(model, tmp_path / name)
+    found, _ = run(tmp_path / name, X)
+    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(found.sum(1), 1, atol=1e-5)
+
+
+def test_the_model_itself_stays_as_it_is(data):
+    model = fitted("mlp", data)
+    module = serving_module(model)
+    before = model.predict_proba(data[0])
+    for parameter in module.parameters():
+        parameter.data.zero_()
+    np.testing.assert_array_equal(model.predict_proba(data[0]), before)
+
+
+def test_a_method_without_network_is_refused(data, tmp_path):
+    with pytest.raises(InputError, match="MLkNN has no network"):
+        export_torch(lw.make("mlknn").fit(*data), tmp_path / "model.pt2")
