@@ -20,7 +20,7 @@ from labelweave.nn.distributed import find_device
 from labelweave.nn.encoders import ACTIVATIONS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.latent import latent_diagnostics
-from labelweave.nn.session import SCORING_ROWS
+from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.task import Task
 from labelweave.registry import register
 
@@ -284,7 +284,8 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         check_is_fitted(self)
         X, Y = self._checked_features(X, reset=False), self._known_labels(y)
         device = find_device(self.device)
-        batches = Batches(X, Y, batch_size=SCORING_ROWS, scaling=self.scaling_, device=device)
+        rows = scoring_rows(X.shape[1])
+        batches = Batches(X, Y, batch_size=rows, scaling=self.scaling_, device=device)
         return latent_diagnostics(self.network_.to(device).eval(), batches, Y)
 
     def __sklearn_tags__(self) -> Any:
