@@ -99,8 +99,11 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     predict_samples : int, default=0
         How many latent points to decode at prediction, averaging their probabilities; 0
         decodes the posterior mean.
+    batch_size : int, default=128
+    weight_decay : float, default=1e-5
+    monitor : str, default="map"
     **training
-        The parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
+        The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Attributes
     ----------
@@ -191,9 +194,12 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         predict_samples: int = 0,
         batch_size: int = 128,
         weight_decay: float = 1e-5,
+        monitor: str = "map",
         **training: Any,
     ) -> None:
-        super().__init__(batch_size=batch_size, weight_decay=weight_decay, **training)
+        super().__init__(
+            batch_size=batch_size, weight_decay=weight_decay, monitor=monitor, **training
+        )
         self.embedding_size = embedding_size
         self.latent_size = latent_size
         self.encoder = encoder
