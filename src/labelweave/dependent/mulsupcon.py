@@ -341,7 +341,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             "hidden": (32,),
             "projection": 16,
             "queue_size": 32,
-            "pretrain_epochs": 5,
+            "pretrain_epochs": 2,
             "pretrain_steps": None,
             "backbone_lr": 1e-2,
         }
