@@ -7,6 +7,7 @@ the multi-label loss of :mod:`labelweave.nn.contrastive`.
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from labelweave.nn.batches import Batch
 from labelweave.nn.contrastive import mulsupcon
 from labelweave.nn.encoders import MLPEncoder
-from labelweave.nn.shares import draw_rows, gather_rows
+from labelweave.nn.shares import bernoulli_, draw_rows, gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["ContrastiveTask", "KeyQueue", "masked_features", "projection_head"]
@@ -156,4 +157,4 @@ def masked_features(x: Tensor, p: float) -> Tensor:
     >>> masked_features(torch.ones(2, 3), 0.0).sum()
     tensor(6.)
     """
-    return x if p == 0 else x * draw_rows(x, lambda kept: kept.bernoulli_(1 - p))
+    return x if p == 0 else x * draw_rows(x, partial(bernoulli_, p=1 - p))
