@@ -118,7 +118,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     mode : {"finetune", "linear-probe"}, default="finetune"
         Whether the encoder is trained on with the linear layer.
     lr : float, default=4e-4
-        Learning rate of the linear layer.
+        Learning rate of the linear layer. A linear probe wants more; the paper takes 1e-2.
     backbone_lr : float, default=4e-5
         Learning rate of the encoder in fine-tuning.
     epochs, batch_size, weight_decay, schedule, monitor, patience
@@ -165,6 +165,15 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         "pretrained": [NeuralClassifier, str, PathLike, None],
         "mode": [StrOptions(set(MODES))],
         "backbone_lr": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    tuning_space: ClassVar = {
+        "temperature": ("log", 0.03, 0.5),
+        "mask": ("float", 0.0, 0.7),
+        "dropout": ("float", 0.0, 0.6),
+        "pretrain_lr": ("log", 1e-4, 2e-3),
+        "lr": ("log", 1e-4, 1e-2),
+        "backbone_lr": ("log", 1e-5, 1e-3),
     }
 
     def __init__(
