@@ -160,6 +160,8 @@ def test_an_encoder_of_ones_own(data):
 
     model = quick(encoder=make).fit(*data)
     assert model.transform(data[0]).shape == (300, 24)
+    with pytest.raises(InputError, match="n_out"):
+        quick(encoder=lambda n_features: torch.nn.Linear(n_features, 3)).fit(*data)
 
 
 def test_transform_names_its_columns(data):
