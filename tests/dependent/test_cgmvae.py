@@ -41,7 +41,7 @@ def quick(**changes):
 
 def make_task(n_features=4, n_labels=5, **changes):
     torch.manual_seed(0)
-    model = CGMVAE(**({**SMALL, "dropout": 0.0} | changes))
+    model = CGMVAE(**({**SMALL, "dropout": 0.0, "norm": None} | changes))
     network = model._build_network(n_features, n_labels)
     chosen = {field.name: getattr(model, field.name) for field in fields(Objective)}
     return CGMVAETask(network, Objective(**chosen), {})
@@ -101,8 +101,9 @@ def slow_terms(task, batch, seed=3):
 
 
 @pytest.mark.parametrize("unknown", [0.0, 0.4])
-def test_the_objective_is_that_of_the_loop(unknown):
-    task = make_task(kl_weight=2.0, alpha=3.0, beta=0.7)
+@pytest.mark.parametrize("norm", [None, "batch"])
+def test_the_objective_is_that_of_the_loop(unknown, norm):
+    task = make_task(kl_weight=2.0, alpha=3.0, beta=0.7, norm=norm)
     batch = make_batch(unknown=unknown)
     found, slow = terms_of(task, batch), slow_terms(task, batch)
     expected = {"kl": 2 * slow["kl"], "contrast": 3 * slow["contrast"]}
@@ -195,6 +196,8 @@ ABLATIONS = {
     "annealed": {"kl_anneal": 0.5},
     "reconstructing": {"reconstruction": 0.01},
     "plain contrast": {"normalize": None, "temperature": 0.5},
+    "layer norm": {"norm": "layer"},
+    "no norm": {"norm": None},
     "averaged": {"predict_samples": 4},
     "branch without prior": {"prior": None, "label_branch": 0.5},
     "restarts": {"schedule": "cosine-restarts", "schedule_params": {"cycle": 5, "min_lr": 1e-3}},

@@ -17,7 +17,7 @@ from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batches
 from labelweave.nn.cgmvae import CGMVAENetwork, CGMVAETask, Objective
 from labelweave.nn.distributed import find_device
-from labelweave.nn.encoders import ACTIVATIONS
+from labelweave.nn.encoders import ACTIVATIONS, NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.latent import latent_diagnostics
 from labelweave.nn.scoring import scoring_rows
@@ -28,6 +28,7 @@ __all__ = ["CGMVAE", "PUBLIC_CODE"]
 
 PUBLIC_CODE: dict[str, Any] = {
     "decoder": (512,),
+    "norm": None,
     "skip": True,
     "output_activation": "leaky-relu",
     "normalize": "features",
@@ -35,11 +36,14 @@ PUBLIC_CODE: dict[str, Any] = {
     "label_branch": 0.5,
     "beta": 1.0,
     "kl_weight": 6.0,
+    "schedule": "cosine-restarts",
+    "schedule_params": {"cycle": 50, "cycle_growth": 2, "min_lr": 2e-4},
 }
-"""Settings of the authors' program where they differ from the paper's text.
+"""The settings of the authors' program, as far as they are settings here.
 
-There the cross-entropies of two samples and of the label branch are summed and halved; here
-samples are averaged and the branch is weighted, which is the same with ``beta=1``.
+It also has ReLU and dropout between label embeddings and label encoder. Its cross-entropies of
+two samples and of the label branch are summed and halved; here samples are averaged and the
+branch is weighted, which is the same with ``beta=1``.
 """
 
 
@@ -62,6 +66,8 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         Hidden layers of the three networks.
     dropout : float, default=0.5
         After each hidden layer.
+    norm : {"batch", "layer"} or None, default="batch"
+        Normalisation in the hidden layers of encoder and decoder.
     skip : bool, default=False
         Whether the decoder sees the features beside the latent point.
     output_activation : str or None, default=None
@@ -138,6 +144,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         "label_encoder": [list, tuple],
         "decoder": [list, tuple],
         "dropout": [Interval(Real, 0, 1, closed="left")],
+        "norm": [StrOptions(set(NORMS)), None],
         "skip": ["boolean"],
         "output_activation": [StrOptions(set(ACTIVATIONS)), None],
         "normalize": [StrOptions({"contrast", "features"}), None],
@@ -176,6 +183,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         label_encoder: Sequence[int] = (512, 256),
         decoder: Sequence[int] = (512, 512),
         dropout: float = 0.5,
+        norm: str | None = "batch",
         skip: bool = True,
         output_activation: str | None = None,
         normalize: str | None = "contrast",
@@ -206,6 +214,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         self.label_encoder = label_encoder
         self.decoder = decoder
         self.dropout = dropout
+        self.norm = norm
         self.skip = skip
         self.output_activation = output_activation
         self.normalize = normalize

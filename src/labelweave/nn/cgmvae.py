@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
-from labelweave.nn.encoders import ACTIVATIONS, Dropout, MLPEncoder
+from labelweave.nn.encoders import ACTIVATIONS, NORMS, Dropout, MLPEncoder
 from labelweave.nn.label_contrast import cosines, label_contrast, label_triplets
 from labelweave.nn.losses import bce
 from labelweave.nn.mixture import log_gaussian, log_mixture, sample_gaussian
@@ -36,9 +36,17 @@ _LOG_VARIANCE = 15.0
 class GaussianEncoder(nn.Module):
     """Hidden layers, then the mean and the log variance of a diagonal Gaussian."""
 
-    def __init__(self, n_in: int, sizes: Sequence[int], n_out: int, dropout: float) -> None:
+    def __init__(
+        self,
+        n_in: int,
+        sizes: Sequence[int],
+        n_out: int,
+        *,
+        dropout: float,
+        norm: str | None = None,
+    ) -> None:
         super().__init__()
-        self.hidden = MLPEncoder(n_in, sizes, dropout=dropout)
+        self.hidden = MLPEncoder(n_in, sizes, dropout=dropout, norm=norm)
         self.gaussian = nn.Linear(self.hidden.n_out, 2 * n_out)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,6 +68,7 @@ class Decoder(nn.Module):
         n_out: int,
         *,
         dropout: float,
+        norm: str | None,
         skip: bool,
         activation: str | None,
         unit_length: bool,
@@ -70,19 +79,27 @@ class Decoder(nn.Module):
         first, *rest = sizes
         self.from_latent = nn.Linear(n_latent, first)
         self.from_features = nn.Linear(n_features, first, bias=False) if skip else None
-        hidden = MLPEncoder(first, rest, dropout=dropout)
+        hidden = MLPEncoder(first, rest, dropout=dropout, norm=norm)
         self.layers = nn.Sequential(
-            nn.ReLU(), Dropout(dropout), *hidden, nn.Linear(hidden.n_out, n_out)
+            *([] if norm is None else [NORMS[norm](first)]),
+            nn.ReLU(),
+            Dropout(dropout),
+            *hidden,
+            nn.Linear(hidden.n_out, n_out),
         )
         if activation is not None:
             self.layers.append(ACTIVATIONS[activation]())
+        self.by_point = norm == "batch"
         self.unit_length = unit_length
 
     def forward(self, x: Tensor, z: Tensor) -> Tensor:
         hidden = self.from_latent(z)
         if self.from_features is not None:
             hidden = hidden + self.from_features(x).unsqueeze(1)
-        embedding = self.layers(hidden)
+        if self.by_point:  # the statistics of a batch are those of one point a row
+            embedding = torch.stack([self.layers(point) for point in hidden.unbind(1)], dim=1)
+        else:
+            embedding = self.layers(hidden)
         return F.normalize(embedding, dim=-1) if self.unit_length else embedding
 
 
@@ -124,13 +141,16 @@ class CGMVAENetwork(nn.Module):
         size, latent = options["embedding_size"], options["latent_size"]
         dropout = options["dropout"]
         self.label_embeddings = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
-        self.feature_encoder = GaussianEncoder(n_features, options["encoder"], latent, dropout)
+        self.feature_encoder = GaussianEncoder(
+            n_features, options["encoder"], latent, dropout=dropout, norm=options["norm"]
+        )
         self.decoder = Decoder(
             n_features,
             latent,
             options["decoder"],
             size,
             dropout=dropout,
+            norm=options["norm"],
             skip=options["skip"],
             activation=options["output_activation"],
             unit_length=options["normalize"] == "features",
@@ -138,7 +158,9 @@ class CGMVAENetwork(nn.Module):
         self.prior = options["prior"]
         needs_labels = self.prior is not None or options["label_branch"] > 0
         if needs_labels:
-            self.label_encoder = GaussianEncoder(size, options["label_encoder"], latent, dropout)
+            self.label_encoder = GaussianEncoder(
+                size, options["label_encoder"], latent, dropout=dropout
+            )
             # Labels are not rows of the batch: all processes must drop the same.
             for module in self.label_encoder.modules():
                 if isinstance(module, Dropout):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -65,7 +63,7 @@ def _mean_kl(
     return total / n_rows if n_rows else float("nan")
 
 
-def _scores(network: CGMVAENetwork, batches: Batches, points: Tensor) -> Any:
+def _scores(network: CGMVAENetwork, batches: Batches, points: Tensor) -> Tensor:
     """Probabilities with these latent points in the place of the encoder's."""
     parts = []
     for batch in batches.in_order():
