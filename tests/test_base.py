@@ -118,6 +118,8 @@ def test_score_leaves_unknown_entries_out(rows):
         (lambda X, Y: (X, np.where(np.arange(4) == 1, np.nan, Y)), "'label_1' has no known entry"),
         (lambda X, Y: (X, Y[:, :0]), "at least one column"),
         (lambda X, Y: (X, None), "requires y"),
+        (lambda X, Y: (["a text"] * len(Y), Y), r"holds texts.*TextClassifier\(Nearest"),
+        (lambda X, Y: (pd.Series(["a text"] * len(Y)), Y), r"holds texts"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(rows, change, message):

@@ -1,3 +1,6 @@
+import errno
+import os
+
 import pytest
 
 from labelweave.files import atomic_path, atomic_write_text
@@ -19,3 +22,28 @@ def test_folders_are_made_and_permissions_are_the_usual_ones(tmp_path):
     plain = tmp_path / "plain"
     plain.write_text("x")
     assert target.stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, code):
+    target = tmp_path / "notes.txt"
+    with pytest.raises(OSError, match=os.strerror(code)) as caught, atomic_path(target):
+        raise OSError(code, os.strerror(code))  # a write names no file
+    assert caught.value.filename == str(target)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_permission_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def refuse(**_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / ".notes.tmp"))
+
+    monkeypatch.setattr("labelweave.files.tempfile.mkstemp", refuse)
+    with pytest.raises(PermissionError) as caught, atomic_path(tmp_path / "notes.txt"):
+        pass
+    assert caught.value.filename == str(tmp_path / "notes.txt")
+
+
+def test_errors_about_other_files_are_left_as_they_are(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught, atomic_path(tmp_path / "notes.txt"):
+        (tmp_path / "elsewhere").read_text()
+    assert caught.value.filename == str(tmp_path / "elsewhere")

@@ -7,6 +7,7 @@ import labelweave as lw
 from labelweave import registry
 from labelweave.base import MultiLabelClassifier
 from labelweave.exceptions import InputError
+from labelweave.persistence import classes as persistence_classes
 
 
 @pytest.mark.parametrize("method", registry.list_methods(), ids=lambda method: method.id)
@@ -37,12 +38,38 @@ def test_unknown_ids_are_answered_with_a_near_one():
         _ = lw.Nonsense
 
 
-def test_two_methods_of_one_id_are_refused(monkeypatch):
-    twin = registry.Method("mlknn", "plug-in", "elsewhere", "Twin", "")
-    monkeypatch.setattr(registry, "_methods_of_plugins", lambda: [twin])
-    registry._methods.cache_clear()
-    try:
-        with pytest.raises(InputError, match="two methods have the id 'mlknn'"):
-            registry.list_methods()
-    finally:
+@pytest.fixture
+def plug_in(monkeypatch):
+    """A function that lets the registry find one plug-in with this id and class name."""
+
+    def find(id, class_name):
+        method = registry.Method(id, "plug-in", "elsewhere", class_name, "")
+        monkeypatch.setattr(registry, "_methods_of_plugins", lambda: [method])
         registry._methods.cache_clear()
+
+    yield find
+    registry._methods.cache_clear()
+
+
+def test_two_methods_of_one_id_are_refused(plug_in):
+    plug_in("mlknn", "Twin")
+    with pytest.raises(InputError, match="two methods have the id 'mlknn'"):
+        registry.list_methods()
+
+
+@pytest.mark.parametrize("wrapper", persistence_classes.WRAPPERS, ids=lambda wrapper: wrapper.id)
+def test_ids_that_model_folders_use_for_wrappers_are_refused(plug_in, wrapper):
+    plug_in(wrapper.id, "Twin")
+    with pytest.raises(InputError, match=f"has the id '{wrapper.id}', which labelweave keeps"):
+        registry.list_methods()
+
+
+def test_a_plugin_does_not_hide_a_class_of_the_library(plug_in):
+    plug_in("other-knn", "MLkNN")
+    assert lw.MLkNN is registry.get_class("mlknn")
+
+
+@pytest.mark.parametrize("name", sorted(set(dir(lw)) - {"__version__"}))
+def test_every_public_name_can_be_had(name):
+    # Not getattr: a module that was imported before would be found without the lazy name.
+    assert lw.__getattr__(name) is getattr(lw, name)

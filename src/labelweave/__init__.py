@@ -12,6 +12,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _NAMES = {
+    "CalibratedMultiLabel": "labelweave.calibration",
     "Dataset": "labelweave.data",
     "LabelMatrix": "labelweave.labels",
     "TextClassifier": "labelweave.text",
@@ -25,7 +26,21 @@ _NAMES = {
     "read_dataset": "labelweave.data",
     "save": "labelweave.persistence",
 }
-_MODULES = ("data", "exceptions", "labels", "metrics", "model_selection", "nn", "thresholds")
+_MODULES = (
+    "base",
+    "calibration",
+    "data",
+    "exceptions",
+    "labels",
+    "metrics",
+    "model_selection",
+    "nn",
+    "persistence",
+    "registry",
+    "testing",
+    "text",
+    "thresholds",
+)
 
 
 def __getattr__(name: str) -> Any:

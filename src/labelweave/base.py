@@ -179,6 +179,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     # -- checking ----------------------------------------------------------------------
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        if _is_texts(X):
+            raise InputError(
+                f"X holds texts, but {type(self).__name__} takes features: wrap it, "
+                f"TextClassifier({type(self).__name__}(...)), or put a vectorizer before it"
+            )
         X = validate_data(
             self,
             X,
@@ -187,12 +192,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             dtype=[np.float64, np.float32],  # integers and lists become the first, exactly
             ensure_all_finite=False,  # said in our own words below
         )
-        values = X.data if sp.issparse(X) else X
-        # A finite sum proves every entry finite, without a mask the size of X.
-        with np.errstate(all="ignore"):
-            if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
-                return X
-        kind, row, column = _first_not_finite(X)
+        found = first_not_finite(X)
+        if found is None:
+            return X
+        kind, row, column = found
         advice = "fill it in (sklearn.impute) or drop it" if kind == "NaN" else "bound it"
         raise InputError(f"X contains {kind} at row {row}, column {column}: {advice} first")
 
@@ -300,7 +303,24 @@ def _as_single_target(Y: Any) -> np.ndarray | None:
     return None
 
 
-def _first_not_finite(X: Any) -> tuple[str, int, int]:
+def _is_texts(X: Any) -> bool:
+    """Whether X is a one-dimensional sequence of texts."""
+    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or len(X) == 0:
+        return False
+    return isinstance(next(iter(X)), str)
+
+
+def first_not_finite(X: Any) -> tuple[str, int, int] | None:
+    """Kind ("NaN" or "infinity"), row and column of the first such entry; None without one.
+
+    >>> first_not_finite(np.array([[0.0, 1.0], [np.nan, 2.0]]))
+    ('NaN', 1, 0)
+    """
+    values = X.data if sp.issparse(X) else X
+    # A finite sum proves every entry finite, without a mask the size of X.
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
+            return None
     if sp.issparse(X):
         k = int(np.flatnonzero(~np.isfinite(X.data))[0])
         row = int(np.searchsorted(X.indptr, k, side="right")) - 1

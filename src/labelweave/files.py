@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from os import PathLike
 from pathlib import Path
 
 __all__ = ["atomic_path", "atomic_write_text"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -25,9 +28,12 @@ def atomic_path(target: str | PathLike[str]) -> Iterator[Path]:
     """
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(
-        prefix=f".{target.name}.", suffix=f".tmp{target.suffix}", dir=target.parent
-    )
+    try:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=f".tmp{target.suffix}", dir=target.parent
+        )
+    except OSError as error:
+        raise _about(target, error) from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -39,9 +45,18 @@ def atomic_path(target: str | PathLike[str]) -> Iterator[Path]:
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
+    except OSError as error:
+        if error.errno in _FULL or error.filename == name:
+            raise _about(target, error) from error
+        raise
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _about(target: Path, error: OSError) -> OSError:
+    """The same error, about the file that was asked for and not its temporary sibling."""
+    return OSError(error.errno, error.strerror, str(target))
 
 
 def atomic_write_text(target: str | PathLike[str], text: str) -> None:

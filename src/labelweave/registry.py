@@ -27,6 +27,8 @@ __all__ = ["ROOMS", "Method", "get_class", "list_methods", "make", "register"]
 
 ROOMS = ("dependent", "partial", "scattered", "unseen")
 PLUGIN_GROUP = "labelweave.methods"
+# Model folders name the estimators that stand around a method by these ids.
+RESERVED_IDS = ("text", "calibrated")
 T = TypeVar("T", bound=type)
 
 
@@ -60,6 +62,11 @@ def register(id: str, *, summary: str) -> Callable[[T], T]:
 def _methods() -> dict[str, Method]:
     found: dict[str, Method] = {}
     for method in (*_methods_of_rooms(), *_methods_of_plugins()):
+        if method.id in RESERVED_IDS:
+            raise InputError(
+                f"{method.module}.{method.class_name} has the id {method.id!r}, which labelweave "
+                "keeps for itself: give it another"
+            )
         if method.id in found:
             other = found[method.id]
             raise InputError(
@@ -143,5 +150,9 @@ def make(id: str, **parameters: Any) -> Any:
 
 
 def public_classes() -> dict[str, Method]:
-    """Class name to method, for the lazy names of the package."""
-    return {method.class_name: method for method in _methods().values()}
+    """Class name to method, for the lazy names of the package.
+
+    A plug-in's class never hides one of the library that has the same name.
+    """
+    ours_last = sorted(_methods().values(), key=lambda method: method.room != "plug-in")
+    return {method.class_name: method for method in ours_last}

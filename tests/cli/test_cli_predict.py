@@ -163,7 +163,7 @@ def test_wrong_options(run, model, new_rows, options, message):
         ("f1,f2\n1,2\n", "'f3'"),
         ("f1,f2,f3\n1,2\n", "line 2"),
         ("f1,f2,f3\n1,2,x\n", "input.csv"),
-        ("f1,f2,f3\n1,2,\n", "NaN"),
+        ("f1,f2,f3\n1,2,\n", "is missing"),
     ],
 )
 def test_unusable_input(run, model, workdir, content, message):
@@ -194,3 +194,27 @@ def test_output_to_a_full_disk(run, model, new_rows):
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("source", ["gap.csv", "-"])
+def test_a_missing_feature_is_found_in_the_file_not_in_the_batch(run, model, workdir, source):
+    X = make_rows(25, seed=3)[0].astype(object)
+    X[17, 2] = ""
+    path = write_csv(workdir / "gap.csv", X, None)
+    result = run("predict", model, source, "--batch-rows", 5, input=path.read_bytes(), status=2)
+    shown = "stdin" if source == "-" else source
+    assert f"{shown}: feature 'f3' of row 17 (the first is 0) is missing" in result.stderr
+
+
+def test_a_row_with_a_name_is_called_by_it(run, model, workdir):
+    X = make_rows(4, seed=3)[0].astype(object)
+    X[2, 0] = "inf"
+    write_csv(workdir / "named.csv", X, None, ids=["a", "b", "c", "d"])
+    shown = run("predict", model, "named.csv", status=2).stderr
+    assert "feature 'f1' of row 'c' is infinite" in shown
+
+
+def test_what_comes_through_stdin_is_called_stdin(run, model):
+    shown = run("predict", model, "-", input="just some words\n", status=2).stderr
+    assert shown.startswith("labelweave: stdin: the file is of no known format")
+    assert "--format" in shown

@@ -152,7 +152,8 @@ def test_unknown_labels_and_missing_features(run, workdir):
     X = X.astype(object)
     X[5, 1] = ""
     shown = run("train", write_csv(workdir / "gap.csv", X, Y), *KNN, status=2).stderr
-    assert "X contains NaN" in shown
+    assert "gap.csv: feature 'f2' of row 5 (the first is 0) is missing" in shown
+    assert not Path("gap-mlknn").exists()
 
 
 def test_one_label(run, workdir):
@@ -326,3 +327,18 @@ def test_named_data_set(run, data_home):
     result = trained(run, "emotions", "-m", "mlknn")
     assert result["protocol"]["rows"] == {"train": 313, "validation": 78, "test": 202}
     assert result["scores"]["test"]["f1_example"] > 0.4
+
+
+def test_refusals_of_a_reader_speak_of_the_options_of_the_command(run, csv_file):
+    shown = run("train", csv_file, "-m", "mlknn", status=2).stderr
+    assert "give --labels (" in shown
+    assert "or --label-column (" in shown
+    shown = run("train", csv_file, "-m", "mlknn", "--labels", 99, status=2).stderr
+    assert "--labels 99 asks for 99 of the 6 columns" in shown
+
+
+def test_a_column_with_a_slip_in_its_name(run, csv_file):
+    shown = run("train", csv_file, "-m", "mlknn", "--labels", "red,bleu", status=2).stderr
+    assert "there is no column 'bleu'; did you mean 'blue'?" in shown
+    shown = run("train", csv_file, "-m", "mlknn", "--labels", "red,kind", status=2).stderr
+    assert "there is no column 'kind'; the columns are 'f1', 'f2'" in shown

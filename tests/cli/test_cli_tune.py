@@ -130,6 +130,8 @@ def test_two_processes_share_a_study(run, csv_file):
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said
     trials = tuned(run, csv_file, *KNN, "--trials", 6, "--search-only")["trials"]
+    # Both may have asked for the defaults first; the second asking can come too late to be run.
+    trials = [trial for trial in trials if trial["state"] != "waiting"]
     assert 6 <= len(trials) <= 7  # the last two may begin together
     assert {trial["state"] for trial in trials} == {"complete"}
     tried = {(trial["parameters"]["k"], trial["parameters"]["smoothing"]) for trial in trials}

@@ -147,6 +147,12 @@ def test_a_set_that_is_nowhere_says_what_to_do(tiny, tmp_path):
     assert tiny.where() is None
 
 
+def test_a_data_folder_that_does_not_exist_is_named(tiny, monkeypatch):
+    monkeypatch.setenv("LABELWEAVE_DATA", "no/such/place")
+    with pytest.raises(DatasetUnavailableError, match=r"tiny/ \(no/such/place is no folder\)"):
+        load_dataset("tiny")
+
+
 def test_a_missing_file_is_named(tiny, tmp_path):
     (write(tmp_path / "data" / "tiny") / "tiny-train.arff").unlink()
     with pytest.raises(DatasetUnavailableError, match=r"add tiny-train\.arff to .*/tiny"):

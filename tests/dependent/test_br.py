@@ -1,5 +1,7 @@
 """Binary relevance against scikit-learn's classifiers fitted one by one."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -111,6 +113,29 @@ def test_each_label_has_a_seed_of_its_own(data):
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
     assert (first[:, 0] != first[:, 1]).any()
+
+
+def test_without_a_seed_numpys_global_generator_is_left_alone(data):
+    before = np.random.get_state()[2]  # noqa: NPY002 - it is what this is about
+    forest = BinaryRelevance(RandomForestClassifier(3))
+    one, other = (forest.fit(*data).predict_proba(data[0]) for _ in range(2))
+    assert np.random.get_state()[2] == before  # noqa: NPY002
+    assert (one != other).any()
+
+
+def test_a_seed_of_the_classifier_is_kept_where_no_other_is_given(data):
+    forest = BinaryRelevance(RandomForestClassifier(3, random_state=4))
+    one, other = (forest.fit(*data).predict_proba(data[0]) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_features_of_very_different_sizes_are_learnt_to_the_end():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 20))
+    Y = (X[:, :1] + X[:, 1:2] + rng.normal(size=(100, 1)) > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a solver that gives up warns
+        BinaryRelevance().fit(X * np.logspace(-3, 3, 20), Y)
 
 
 def test_parallel_gives_the_same(data):

@@ -6,6 +6,7 @@ import json
 import shutil
 import zipfile
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,6 +43,14 @@ def edit_file(folder, name, content):
 
 def listed(folder):
     return json.loads((folder / "config.json").read_text())["files"]
+
+
+def test_a_folder_that_may_not_be_read_is_not_called_foreign(saved, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "lstat", refuse)
+    refusal(saved, "cannot be read: Permission denied")
 
 
 def test_every_changed_byte_is_noticed(saved):

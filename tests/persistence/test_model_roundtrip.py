@@ -268,7 +268,7 @@ def test_subclasses_unfitted_and_foreign_models_are_not_saved(frequency, rows, l
 
 def test_info_and_card_say_what_the_model_is(frequency, rows, labels, tmp_path):
     Y = as_labels(labels, names=["sea", "sun | moon", "rain"], descriptions={"sea": "salt water"})
-    model = frequency(random_state=1).fit(rows, Y)
+    model = frequency(extra=(512, 256), random_state=1).fit(rows, Y)
     save(model, tmp_path / "m", scores={"f1_micro": np.float64(0.5)}, data={"rows": 40})
     info = model_info(tmp_path / "m")
     assert info.method == "frequency"
@@ -283,6 +283,7 @@ def test_info_and_card_say_what_the_model_is(frequency, rows, labels, tmp_path):
     card = (tmp_path / "m" / "README.md").read_text()
     for words in ("`frequency`", "f1_micro | 0.5", "- sea", "sun \\| moon", "Licence", "lw.load"):
         assert words in card
+    assert "| extra | [512, 256] |" in card
     with pytest.raises(InputError, match=r"data\.source holds a object"):
         save(model, tmp_path / "m", data={"source": object()})
 

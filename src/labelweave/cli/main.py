@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -24,6 +25,11 @@ COMMANDS = {
 }
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+_READER_ARGUMENT = re.compile(
+    r"(?<![\w-])(?<!--data-option )"
+    r"(?P<name>labels|label_column|drop|format|text_column|id_column)=(?P<value>[-\w]*)"
+)
 
 
 class _Failure(click.ClickException):
@@ -96,7 +102,7 @@ def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:
 
 def _message_and_status(error: Exception) -> tuple[str, int]:
     if isinstance(error, InputError | ModelFolderError):
-        return str(error), WRONG_INPUT
+        return _with_options(str(error)), WRONG_INPUT
     if isinstance(error, LabelweaveError):
         return str(error), FAILED
     if isinstance(error, OSError):
@@ -108,6 +114,22 @@ def _message_and_status(error: Exception) -> tuple[str, int]:
         f"unexpected {type(error).__name__}: {error} (add --debug to see where it comes from)",
         FAILED,
     )
+
+
+def _with_options(message: str) -> str:
+    """Reader arguments that a message names, in the words of the command line.
+
+    >>> _with_options("days.csv: give labels= or drop=; labels=9 is too many (text_column=)")
+    'days.csv: give --labels or --drop; --labels 9 is too many (--data-option text_column=)'
+    """
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match["name"], match["value"]
+        if name in ("labels", "label_column", "drop", "format"):
+            return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
+        return f"--data-option {name}={value}"
+
+    return _READER_ARGUMENT.sub(option, message)
 
 
 def _make_warning_line() -> Callable[..., None]:

@@ -14,7 +14,7 @@ import click
 
 from labelweave.cli.options import output_options, pop_reader_options, reader_options
 from labelweave.cli.output import Output
-from labelweave.exceptions import InputError
+from labelweave.exceptions import DataFileError, InputError
 
 if TYPE_CHECKING:
     from labelweave.cli.model_folder import Origin
@@ -90,6 +90,7 @@ def command(
     reading = reading or origin.reading_of(input, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)
     names = [str(name) for name in fitted.label_names_]
+    shown = "stdin" if input == STANDARD else input
     n_rows = 0
     with (
         _readable(input) as path,
@@ -97,7 +98,7 @@ def command(
         ProgressBar("predicting", verbose=not quiet) as bar,
     ):
         writer = make_writer(kind, file, names, every_label=proba == "all", separator=separator)
-        for batch in _batches(fitted, origin, path, input, batch_rows, reading):
+        for batch in _batches(fitted, origin, path, shown, batch_rows, reading):
             probabilities = fitted.predict_proba(batch.X)
             ids = batch.row_ids
             ids = range(n_rows, n_rows + len(batch)) if ids is None else [_plain(id) for id in ids]
@@ -146,8 +147,10 @@ def _batches(
     batch_rows: int,
     reading: dict[str, Any],
 ) -> Iterator[Dataset]:
+    from labelweave.cli.protocol import check_finite
     from labelweave.data.reading import iter_batches
 
+    n_rows = 0
     width = getattr(model, "n_features_in_", None)
     batches = iter_batches(
         path,
@@ -161,6 +164,8 @@ def _batches(
             raise InputError(f"the model was trained on texts, but {shown} holds feature columns")
         if width is not None and batch.is_text:
             raise InputError(f"the model takes {width:,} features, but {shown} holds texts")
+        check_finite(batch, shown, first_row=n_rows, names=origin.feature_names)
+        n_rows += len(batch)
         yield batch
 
 
@@ -173,7 +178,10 @@ def _readable(input: str) -> Iterator[Path]:
     with tempfile.NamedTemporaryFile(prefix="stdin-") as spooled:
         shutil.copyfileobj(sys.stdin.buffer, spooled)
         spooled.flush()
-        yield Path(spooled.name)
+        try:
+            yield Path(spooled.name)
+        except DataFileError as error:  # the user knows no file of this name
+            raise InputError(str(error).replace(spooled.name, "stdin")) from None
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix
 
-__all__ = ["Parts", "Protocol", "Source", "check_width", "with_labels"]
+__all__ = ["Parts", "Protocol", "Source", "check_finite", "check_width", "with_labels"]
 
 
 class Source(NamedTuple):
@@ -33,6 +33,7 @@ class Source(NamedTuple):
                 f"{self.name} has no labels that could be recognised: name the label columns "
                 "with --labels, or the column that lists them with --label-column"
             )
+        check_finite(data, self.name)
         return data
 
 
@@ -98,6 +99,32 @@ class Protocol:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def check_finite(
+    data: Dataset, shown: str, *, first_row: int = 0, names: Sequence[str] | None = None
+) -> None:
+    """Refuse missing and infinite features while their row in the file is still known.
+
+    `first_row` is the place of the first row in the file, `names` those of the features where
+    the data do not have them.
+    """
+    from labelweave.base import first_not_finite
+
+    if data.is_text or data.X.ndim != 2:
+        return
+    found = first_not_finite(data.X)
+    if found is None:
+        return
+    kind, row, column = found
+    names, ids = names or data.feature_names, data.row_ids
+    feature = f"number {column}" if names is None else repr(str(names[column]))
+    which = f"{first_row + row} (the first is 0)" if ids is None else repr(str(ids[row]))
+    is_what = "missing" if kind == "NaN" else "infinite"
+    raise InputError(
+        f"{shown}: feature {feature} of row {which} is {is_what}: put a number there, or leave "
+        "that row or column out"
+    )
 
 
 def check_width(data: Dataset, n_features: int | None) -> None:

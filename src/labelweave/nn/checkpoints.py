@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import pickle
 import re
@@ -71,10 +72,13 @@ def _description(value: Any) -> str:
 
 def write_checkpoint(path: Path, run: str, state: dict[str, Any]) -> None:
     """Replace the checkpoint in one step; a reader sees the old one or the new one."""
+    # Through memory: torch hides why it cannot write to a file.
+    packed = io.BytesIO()
+    torch.save({"format": _FORMAT, "run": run, **state}, packed)
     try:
         with atomic_path(path) as temporary:
-            torch.save({"format": _FORMAT, "run": run, **state}, temporary)
-    except (OSError, RuntimeError) as error:  # torch wraps some errors of the system
+            temporary.write_bytes(packed.getbuffer())
+    except OSError as error:
         raise CheckpointError(f"the checkpoint {path} cannot be written: {error}") from error
 
 

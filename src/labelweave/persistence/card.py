@@ -76,7 +76,9 @@ def _table(left: str, right: str, rows: Mapping[str, Any] | None) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    if isinstance(value, dict) and "$" in value:
+    if isinstance(value, dict) and value.get("$") == "tuple":
+        text = json.dumps(value["items"], ensure_ascii=False)
+    elif isinstance(value, dict) and "$" in value:
         shown = value.get("file") or value.get("folder") or value.get("id") or value.get("value")
         text = f"{value['$']} {json.dumps(shown, ensure_ascii=False)}"
     else:

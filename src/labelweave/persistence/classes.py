@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.registry import Method, get_class, list_methods
 
-__all__ = ["build", "method_of", "saved_parameters"]
+__all__ = ["WRAPPERS", "build", "method_of", "saved_parameters"]
 
 # Estimators around a method: they are saved and loaded like one, but are none themselves.
-_WRAPPERS = (
+WRAPPERS = (
     Method(
         id="text",
         room="wrapper",
@@ -39,7 +39,7 @@ def method_of(model: Any) -> Method | None:
     if not isinstance(model, BaseEstimator):
         return None
     cls = type(model)
-    for method in (*list_methods(), *_WRAPPERS):
+    for method in (*list_methods(), *WRAPPERS):
         if method.class_name != cls.__name__:
             continue
         in_place = method.module == cls.__module__
@@ -62,7 +62,7 @@ def saved_parameters(model: Any) -> dict[str, Any]:
 def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:
     """An unfitted estimator of a method that a folder names."""
     try:
-        wrapper = next((wrapper for wrapper in _WRAPPERS if wrapper.id == id), None)
+        wrapper = next((wrapper for wrapper in WRAPPERS if wrapper.id == id), None)
         cls = get_class(id) if wrapper is None else wrapper.load()
     except InputError as error:
         raise ModelFolderError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import stat
 from collections.abc import Callable, Iterable
@@ -48,9 +47,14 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The config of a model folder, checked, and upgraded if an older version wrote it."""
-    path = folder / "config.json"
-    if not os.path.lexists(path):
-        raise ModelFolderError(f"{folder} is not a labelweave model: it has no config.json")
+    try:
+        (folder / "config.json").lstat()
+    except FileNotFoundError:
+        raise ModelFolderError(
+            f"{folder} is not a labelweave model: it has no config.json"
+        ) from None
+    except OSError as error:
+        raise ModelFolderError(f"{folder} cannot be read: {error.strerror}") from error
     config = read_json(folder, "config.json")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelFolderError(

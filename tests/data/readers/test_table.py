@@ -132,6 +132,25 @@ def test_header_or_not(write):
     assert len(read_table(write("1,2,1\n3,4,0\n"), labels=1, header=True)) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,a,y\n1,2,1\n", "line 1: the header has the name 'a' twice"),
+        (",a,y\n0,2,1\n", "line 1: the header has no name for column 1"),
+    ],
+)
+def test_a_spoilt_header_is_not_taken_for_a_row(write, text, message):
+    with pytest.raises(DataFileError, match=message):
+        read_table(write(text), labels=1)
+
+
+def test_repeated_words_above_words_are_a_row(write):
+    data = read_table(
+        write("sun\tsun\nsea\tsun\n", "t.tsv"), text_column="column_1", label_column="column_2"
+    )
+    assert list(data.X) == ["sun", "sea"]
+
+
 def test_batches(write):
     path = write(DAYS)
     whole = read_table(path, labels=2)

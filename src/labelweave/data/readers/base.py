@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -206,11 +207,11 @@ def find_columns(wanted: Sequence[str], names: Sequence[str], path: FilePath) ->
     position = {name: j for j, name in enumerate(names)}
     for name in wanted:
         if name not in position:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
             shown = ", ".join(repr(other) for other in names[:6])
             more = ", ..." if len(names) > 6 else ""
-            raise DataFileError(
-                f"there is no column {name!r}; the columns are {shown}{more}", path=path
-            )
+            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {shown}{more}"
+            raise DataFileError(f"there is no column {name!r}; {hint}", path=path)
     if len(position) < len(names):
         for name in wanted:
             if names.count(name) > 1:

@@ -67,7 +67,8 @@ class CsvTable:
 
     The separator is the one that the first line has most of. A first line with an empty,
     repeated or numeric cell (or a list of numbers) is no header; columns are then called
-    column_1, column_2, ... Tab-separated files have no quotes unless asked for, as their
+    column_1, column_2, ... (Words that are repeated or missing above numbers are a spoilt
+    header, which is refused.) Tab-separated files have no quotes unless asked for, as their
     standard says.
     """
 
@@ -83,10 +84,17 @@ class CsvTable:
         if len(self.separator) != 1:
             raise DataFileError(f"the separator {separator!r} is not one character", path=path)
         self.quotes = (self.separator != "\t") if quotes is None else quotes
-        cells = next((cells for cells, _ in self._rows()), None)
-        if cells is None:
+        head = list(islice(self._rows(), 2))
+        if not head:
             raise DataFileError("the file has no rows", path=path)
+        cells, line = head[0]
         self.has_header = _looks_like_header(cells) if header is None else header
+        if header is None and not self.has_header and _is_spoilt_header(*(row for row, _ in head)):
+            raise DataFileError(
+                f"the header {_fault(cells)}: mend it, or say that there is no header",
+                path=path,
+                line=line,
+            )
         self.names = (
             [cell.strip() for cell in cells]
             if self.has_header
@@ -200,6 +208,22 @@ def _looks_like_header(cells: list[str]) -> bool:
     names = [cell.strip() for cell in cells]
     distinct = all(names) and len(set(names)) == len(names)
     return distinct and not any(_is_number(name.replace(",", "")) for name in names)
+
+
+def _is_spoilt_header(first: list[str], second: Sequence[str] = ()) -> bool:
+    """Whether a row of words, some missing or repeated, stands above a row with numbers."""
+    names = [cell.strip() for cell in first]
+    if any(_is_number(name.replace(",", "")) for name in names):
+        return False
+    return any(bool(name) and _is_number(below) for name, below in zip(names, second, strict=False))
+
+
+def _fault(cells: list[str]) -> str:
+    names = [cell.strip() for cell in cells]
+    if "" in names:
+        return f"has no name for column {names.index('') + 1}"
+    twice = next(name for name in names if names.count(name) > 1)
+    return f"has the name {twice!r} twice"
 
 
 def _is_number(text: str) -> bool:

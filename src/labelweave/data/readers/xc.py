@@ -65,23 +65,15 @@ def read_xc(
         if n_labels == 0 and require_labels:
             raise DataFileError("the header announces no labels", path=path, line=1)
         pieces = [
-            _piece(rows, n_features, n_labels, path)
-            for rows in _blocks(file, path, n_rows, n_features)
+            _piece(rows, n_features, n_labels)
+            for rows in _blocks(file, path, n_rows, n_features, n_labels)
         ]
     whole = join_pieces(pieces)
     # Only now: a header that lies must not cost millions of names.
     return make_dataset(path, whole.X, whole.Y, _label_names(labels, n_labels, path))
 
 
-def _piece(rows: PairRows, n_features: int, n_labels: int, path: FilePath) -> Piece:
-    smallest, largest = int(rows.labels.min(initial=0)), int(rows.labels.max(initial=0))
-    if smallest < 0 or (largest >= n_labels and len(rows.labels)):
-        wrong = smallest if smallest < 0 else largest
-        raise DataFileError(
-            f"a row has the label {wrong}, but the header announces {n_labels} labels, 0 to "
-            f"{n_labels - 1}",
-            path=path,
-        )
+def _piece(rows: PairRows, n_features: int, n_labels: int) -> Piece:
     labels = rows.label_matrix(rows.labels, n_labels)
     return Piece(
         rows.features(n_features), labels if n_labels > MAX_DENSE_LABELS else labels.toarray()
@@ -125,7 +117,10 @@ def _header(file: BinaryIO, path: FilePath) -> tuple[int, int, int]:
     return n_rows, n_features, n_labels
 
 
-def _blocks(file: BinaryIO, path: FilePath, n_rows: int, n_features: int) -> Iterator[PairRows]:
+def _blocks(
+    file: BinaryIO, path: FilePath, n_rows: int, n_features: int, n_labels: int | None = None
+) -> Iterator[PairRows]:
+    """Blocks of rows whose features, and labels where their number is given, are announced."""
     n_read = 0
     for first_line, block in iter_blocks(file, path, first_line=2):
         rows = parse_pairs(block, first_line, path, keep_blank=True)
@@ -134,18 +129,29 @@ def _blocks(file: BinaryIO, path: FilePath, n_rows: int, n_features: int) -> Ite
         if n_read + len(rows.counts) > n_rows:
             rows = _without_blank_tail(rows, n_rows - n_read, first_line, path)
         n_read += len(rows.counts)
-        if rows.columns.max(initial=0) >= n_features and len(rows.columns):
-            raise DataFileError(
-                f"a row has the feature {rows.columns.max()}, but the header announces "
-                f"{n_features} features, 0 to {n_features - 1}",
-                path=path,
-            )
+        _check_announced("feature", rows.columns, rows.counts, n_features, path, first_line)
+        if n_labels is not None:
+            _check_announced("label", rows.labels, rows.label_counts, n_labels, path, first_line)
         yield rows
     if n_read != n_rows or n_rows == 0:
         raise DataFileError(
             f"the header announces {n_rows} rows, but the file has {n_read}: it is cut short or "
             "the header is wrong",
             path=path,
+        )
+
+
+def _check_announced(
+    what: str, found: np.ndarray, counts: np.ndarray, number: int, path: FilePath, first_line: int
+) -> None:
+    wrong = np.flatnonzero((found < 0) | (found >= number))
+    if len(wrong):
+        row = int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))
+        raise DataFileError(
+            f"the row has the {what} {found[wrong[0]]}, but the header announces {number} "
+            f"{what}s, 0 to {number - 1}",
+            path=path,
+            line=first_line + row,
         )
 
 
