@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import nn
 from labelweave.dependent.mlp import MLP
+from labelweave.dependent.mulsupcon import MulSupCon
 from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import make_engine
 from labelweave.nn.randomness import forked_rng
@@ -63,6 +64,10 @@ for norm in (None, "batch"):
     out[f"history {norm}"] = torch.tensor(
         model.history_.drop(columns="seconds").to_numpy(), dtype=torch.float32)
 
+model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=2, epochs=2,
+                  pretrain_steps=None, pretrain_batch_size=11, batch_size=11, random_state=3)
+out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
+
 engine = make_engine()
 with forked_rng(0):
     task = Contrast(nn.Linear(10, 3))
@@ -95,7 +100,7 @@ def runs(tmp_path_factory) -> dict[str, dict]:
     return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
 
 
-@pytest.mark.parametrize("what", ["mlp None", "mlp batch", "contrast"])
+@pytest.mark.parametrize("what", ["mlp None", "mlp batch", "mulsupcon", "contrast"])
 def test_two_processes_give_the_model_of_one(runs, what):
     assert runs["two.0"]["world"] == 2
     assert runs["one.alone"]["world"] == 1

@@ -6,7 +6,7 @@ from torch import nn
 
 from labelweave.exceptions import InputError
 from labelweave.nn.encoders import BatchNorm, Dropout, MLPEncoder
-from labelweave.nn.shares import held_share, share_of
+from labelweave.nn.shares import bernoulli_, held_share, share_of
 
 
 def test_layers_in_order():
@@ -37,6 +37,30 @@ def test_dropout_of_shares_is_dropout_of_the_batch():
             own = layer(x[share.start : share.stop])
         torch.testing.assert_close(own, whole[share.start : share.stop])
     assert (layer.eval()(x) == x).all()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.01, 0.3, 0.5, 0.8, 1.0])
+def test_fast_coins_are_fair_and_independent(p):
+    torch.manual_seed(0)
+    coins = bernoulli_(torch.empty(501, 401), p)
+    assert set(coins.unique().tolist()) <= {0.0, 1.0}
+    spread = (p * (1 - p)) ** 0.5
+    assert coins.mean().item() == pytest.approx(p, abs=5 * spread / coins.numel() ** 0.5)
+    for shift in (1, 2, 3, 4):  # four elements come from one random word
+        both = (coins[:, :-shift] * coins[:, shift:]).mean().item()
+        assert both == pytest.approx(p * p, abs=5 * spread / coins.numel() ** 0.5 + 1e-9)
+    other = bernoulli_(torch.empty(501, 401), p)
+    assert (coins == other).all() == (p in (0.0, 1.0))
+
+
+def test_dropout_keeps_the_mean_and_sends_its_gradient_where_it_kept():
+    torch.manual_seed(0)
+    for layer in (Dropout(0.25), Dropout(0.25, by_row=False)):
+        x = torch.ones(300, 200, requires_grad=True)
+        out = layer(x)
+        assert out.mean().item() == pytest.approx(1, abs=0.02)
+        out.sum().backward()
+        torch.testing.assert_close(x.grad, out.detach())
 
 
 def test_batch_norm_is_torchs_and_takes_a_lone_row():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
-from labelweave.nn.shares import current_share, draw_rows, sum_over_processes
+from labelweave.nn.shares import bernoulli_, current_share, draw_rows, sum_over_processes
 
 __all__ = ["ACTIVATIONS", "NORMS", "BatchNorm", "Dropout", "MLPEncoder"]
 
@@ -33,10 +34,10 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return x
-        if current_share() is None or not self.by_row:
-            return nn.functional.dropout(x, self.p)
         keep = 1 - self.p
-        return x * draw_rows(x, lambda mask: mask.bernoulli_(keep).div_(keep))
+        draw = partial(bernoulli_, p=keep)
+        kept = draw_rows(x, draw) if self.by_row else draw(torch.empty_like(x))
+        return x * kept.div_(keep)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

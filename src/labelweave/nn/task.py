@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 SCHEDULES = ("constant", "cosine", "linear", "plateau", "cosine-restarts")
-SCHEDULE_PARAMETERS = ("warmup", "cycle", "cycle_growth", "min_lr")
+SCHEDULE_PARAMETERS = ("warmup", "cycle", "cycle_growth", "min_lr", "plateau_patience")
 
 
 class StepInfo(NamedTuple):
@@ -134,6 +134,7 @@ def make_plan(
     cycle: int = 50,
     cycle_growth: int = 2,
     min_lr: float = 1e-4,
+    plateau_patience: int = 3,
 ) -> OptimizerPlan:
     """AdamW with a learning-rate schedule.
 
@@ -146,7 +147,7 @@ def make_plan(
     schedule : str, default="constant"
         One of :data:`SCHEDULES`. "cosine" and "linear" fall to zero at the end of the run,
         after a warm-up; "plateau" divides the rate by ten when the monitored value has not
-        improved for three epochs; "cosine-restarts" falls along half a cosine and starts
+        improved for some epochs; "cosine-restarts" falls along half a cosine and starts
         again at `lr`, in cycles of epochs that grow longer.
     warmup : float, default=0.05
         Share of the run over which the rate of "cosine" and "linear" rises.
@@ -156,6 +157,8 @@ def make_plan(
         How many times as long each cycle is as the one before it.
     min_lr : float, default=1e-4
         The rate at the end of a cycle; a rate that starts below it stays as it is.
+    plateau_patience : int, default=3
+        Epochs without improvement that "plateau" bears.
     """
     if schedule not in SCHEDULES:
         raise InputError(f"there is no schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}")
@@ -164,7 +167,7 @@ def make_plan(
         return OptimizerPlan(optimizer)
     if schedule == "plateau":
         scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            optimizer, factor=0.1, patience=3, threshold_mode="abs"
+            optimizer, factor=0.1, patience=plateau_patience, threshold_mode="abs"
         )
         return OptimizerPlan(optimizer, scheduler, "plateau")
     if schedule == "cosine-restarts":

@@ -1,0 +1,160 @@
+"""Contrastive pretraining with a momentum encoder and a queue of keys.
+
+He et al., "Momentum Contrast for Unsupervised Visual Representation Learning", CVPR 2020, with
+the multi-label loss of :mod:`labelweave.nn.contrastive`.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 (torch's own way)
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from labelweave.nn.batches import Batch
+from labelweave.nn.contrastive import mulsupcon
+from labelweave.nn.encoders import MLPEncoder
+from labelweave.nn.shares import bernoulli_, draw_rows, gather_rows
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+
+__all__ = ["ContrastiveTask", "KeyQueue", "masked_features", "projection_head"]
+
+
+class KeyQueue(nn.Module):
+    """The last keys and their labels, first in, first out.
+
+    Parameters
+    ----------
+    size : int
+        How many keys it holds; none with 0.
+    n_dims, n_labels : int
+
+    Examples
+    --------
+    >>> queue = KeyQueue(3, n_dims=1, n_labels=1)
+    >>> for k in range(4):
+    ...     queue.push(torch.full((1, 1), k), torch.ones(1, 1))
+    >>> queue.held()[0].ravel().tolist()
+    [3.0, 1.0, 2.0]
+    """
+
+    keys: Tensor
+    labels: Tensor
+    n_pushed: Tensor
+
+    def __init__(self, size: int, n_dims: int, n_labels: int) -> None:
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(size, n_dims))
+        self.register_buffer("labels", torch.zeros(size, n_labels))
+        self.register_buffer("n_pushed", torch.zeros((), dtype=torch.long))
+
+    def held(self) -> tuple[Tensor, Tensor]:
+        """The keys so far and their labels, in no particular order."""
+        filled = min(int(self.n_pushed), len(self.keys))
+        return self.keys[:filled], self.labels[:filled]
+
+    @torch.no_grad()
+    def push(self, keys: Tensor, labels: Tensor) -> None:
+        """Put keys in the place of the oldest."""
+        size = len(self.keys)
+        if size == 0:
+            return
+        self.n_pushed += len(keys)
+        keys, labels = keys[-size:], labels[-size:]
+        last = torch.arange(-len(keys), 0, device=self.keys.device)
+        places = (self.n_pushed + last) % size
+        self.keys[places] = keys.to(self.keys.dtype)
+        self.labels[places] = labels.to(self.labels.dtype)
+
+
+class ContrastiveTask(Task):
+    """Train an encoder so that rows which share labels lie close together.
+
+    The queries come from the encoder and a projection head, the keys from copies of both that
+    follow slowly. Either sees its own masked view of the features.
+
+    Parameters
+    ----------
+    encoder : nn.Module
+        With an attribute `n_out`, the width of the representation.
+    n_labels : int
+    n_dims : int
+        Width of the projection.
+    queue_size : int
+    momentum : float
+        Share that the copies keep of themselves at each step.
+    mask : float
+        Probability of setting a feature to zero.
+    loss : dict
+        Keywords of :func:`labelweave.nn.contrastive.mulsupcon`.
+    plan : dict
+        Arguments of :func:`labelweave.nn.task.make_plan`.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        n_labels: int,
+        *,
+        n_dims: int,
+        queue_size: int,
+        momentum: float,
+        mask: float,
+        loss: dict[str, Any],
+        plan: dict[str, Any],
+    ) -> None:
+        super().__init__(nn.Sequential(encoder, projection_head(encoder.n_out, n_dims)))  # type: ignore[arg-type]
+        self.key_network = copy.deepcopy(self.network).requires_grad_(False)
+        self.queue = KeyQueue(queue_size, n_dims, n_labels)
+        self.mask = mask
+        self.loss = loss
+        self.plan = plan
+        self._follow = get_ema_multi_avg_fn(momentum)
+        self._new_keys: tuple[Tensor, Tensor] | None = None
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        queries = self._embed(self.network, batch.x)
+        with torch.no_grad():
+            keys = self._embed(self.key_network, batch.x)
+        labels = gather_rows(batch.y)
+        self._new_keys = keys, labels
+        old_keys, old_labels = self.queue.held()
+        loss = mulsupcon(
+            queries,
+            torch.cat([keys, old_keys.to(keys.dtype)]),
+            labels,
+            torch.cat([labels, old_labels]),
+            **self.loss,
+        )
+        return {"contrast": loss}
+
+    def after_step(self, batch: Batch, info: StepInfo) -> None:
+        self._follow(list(self.key_network.parameters()), list(self.network.parameters()), None)
+        if self._new_keys is not None:
+            self.queue.push(*self._new_keys)
+            self._new_keys = None
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
+
+    def _embed(self, network: nn.Module, x: Tensor) -> Tensor:
+        return gather_rows(F.normalize(network(masked_features(x, self.mask)), dim=1))
+
+
+def projection_head(n_in: int, n_out: int) -> nn.Sequential:
+    """One hidden layer (batch norm, ReLU, dropout 0.1), as wide as the representation."""
+    hidden = MLPEncoder(n_in, (n_in,), norm="batch", dropout=0.1)
+    return nn.Sequential(hidden, nn.Linear(n_in, n_out))
+
+
+def masked_features(x: Tensor, p: float) -> Tensor:
+    """Each feature set to zero with probability `p`, the others as they are.
+
+    >>> masked_features(torch.ones(2, 3), 0.0).sum()
+    tensor(6.)
+    """
+    return x if p == 0 else x * draw_rows(x, partial(bernoulli_, p=1 - p))

@@ -1,0 +1,205 @@
+"""MulSupCon as an estimator: stages, resume, transfer, kinds of positives, many labels."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import labelweave as lw
+from labelweave.dependent.mulsupcon import MulSupCon
+from labelweave.exceptions import InputError
+from labelweave.metrics import f1_example, get_metric
+from labelweave.nn.callbacks import Callback
+from labelweave.nn.encoders import MLPEncoder
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
+    return X.astype(np.float64), Y
+
+
+def quick(**changes):
+    given = {"hidden": (32,), "projection": 16, "queue_size": 64, "pretrain_epochs": 5,
+             "pretrain_steps": 5, "epochs": 8, "lr": 1e-2, "backbone_lr": 1e-3,
+             "random_state": 0}  # fmt: skip
+    return MulSupCon(**(given | changes))
+
+
+def encoder_weights(model):
+    return [p.detach().clone() for p in model.network_.encoder.parameters()]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [{"positives": "all"}, {"positives": "any"}, {"weighted": True}, {"mode": "linear-probe"}],
+)
+def test_every_kind_learns(data, kind):
+    X, Y = data
+    model = quick(threshold="tuned", **kind).fit(X[:200], Y[:200])
+    assert f1_example(Y[200:], model.predict(X[200:])) > 0.6
+    assert list(model.history_["stage"].unique()) == ["pretraining", model.mode]
+
+
+def test_pretraining_brings_rows_with_common_labels_together():
+    """By the share of common labels among the nearest rows; most features say nothing."""
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (200, 4))
+    X = np.hstack([Y + 0.3 * rng.normal(size=Y.shape), rng.normal(size=(200, 20))])
+
+    def common(model):
+        z = model.transform(X)
+        z = z / np.linalg.norm(z, axis=1, keepdims=True)
+        nearest = np.argsort(-(z @ z.T), axis=1)[:, 1:6]
+        return (Y[:, None] * Y[nearest]).sum() / Y.sum() / 5
+
+    probe = {"mode": "linear-probe", "epochs": 1, "patience": None}
+    free = {"mask": 0.0, "dropout": 0.0, "momentum": 0.9}
+    trained = quick(pretrain_steps=100, pretrain_lr=4e-3, **free, **probe).fit(X, Y)
+    untrained = quick(pretrain_epochs=0, **probe).fit(X, Y)
+    assert common(trained) > common(untrained) + 0.1
+    assert "stage" not in untrained.history_
+
+
+def test_a_tiny_set_is_learnt_by_heart():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
+    model = quick(epochs=150, dropout=0.0, patience=None).fit(X, Y)
+    assert (model.predict(X) == Y).all()
+
+
+def test_a_linear_probe_leaves_the_encoder_alone(data):
+    first, second = (quick(mode="linear-probe", epochs=k, patience=None).fit(*data) for k in (1, 4))
+    tuned = quick(epochs=4, patience=None).fit(*data)
+    for one, other in zip(encoder_weights(first), encoder_weights(second), strict=True):
+        assert torch.equal(one, other)
+    moved = zip(encoder_weights(first), encoder_weights(tuned), strict=True)
+    assert not any(torch.equal(one, other) for one, other in moved)
+    assert not torch.equal(first.network_.head.weight, second.network_.head.weight)
+
+
+def test_the_two_learning_rates():
+    model = quick()
+    network = model._build_network(20, 5)
+    (plan,) = model._build_task(network, None).optimizers(10)
+    assert [group["lr"] for group in plan.optimizer.param_groups] == [1e-2, 1e-3]
+    assert plan.every == "plateau"
+
+
+class _Stop(Callback):
+    """Breaks off a run at a step, counted over all stages."""
+
+    def __init__(self, at):
+        self.left = at
+
+    def on_step(self, run, loss):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("at", [7, 25, 26, 31])  # within and on both sides of the boundary
+def test_a_broken_run_goes_on_exactly(data, tmp_path, at):
+    """25 steps of pretraining come first."""
+    X, Y = data
+    settings = {"checkpoint_every": 0, "batch_size": 64, "epochs": 3, "patience": None}
+    whole = quick(**settings).fit(X, Y)
+    with pytest.raises(KeyboardInterrupt):
+        quick(checkpoint=tmp_path, callbacks=[_Stop(at)], **settings).fit(X, Y)
+    again = quick(checkpoint=tmp_path, **settings).fit(X, Y)
+    np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
+    drop = ["seconds"]
+    assert again.history_.drop(columns=drop).equals(whole.history_.drop(columns=drop))
+
+
+def test_transfer_to_other_labels(data, tmp_path):
+    X, Y = data
+    source = quick().fit(X[:150], Y[:150, :3])
+    source.save(tmp_path / "source")
+    probe = {"mode": "linear-probe", "epochs": 2}
+    for pretrained in (source, tmp_path / "source", str(tmp_path / "source")):
+        model = quick(pretrained=pretrained, **probe).fit(X[150:] * 3, Y[150:, 2:])
+        for one, other in zip(encoder_weights(model), encoder_weights(source), strict=True):
+            assert torch.equal(one, other)
+        np.testing.assert_array_equal(model.transform(X), source.transform(X))
+        assert "stage" not in model.history_
+    assert model.predict_proba(X).shape == (300, 3)
+    tuned = quick(pretrained=source, threshold="tuned").fit(X[:200], Y[:200])
+    assert f1_example(Y[200:], tuned.predict(X[200:])) > 0.6
+    tuned.save(tmp_path / "tuned")
+    again = lw.load(tmp_path / "tuned")
+    np.testing.assert_array_equal(again.predict_proba(X), tuned.predict_proba(X))
+
+
+def test_a_clone_keeps_the_pretrained_encoder(data):
+    X, Y = data
+    source = quick().fit(X, Y)
+    copy = clone(quick(pretrained=source))
+    assert copy.pretrained is source
+    copy.fit(X, Y)
+
+
+def test_refused_transfers(data):
+    X, Y = data
+    source = quick().fit(X, Y)
+    with pytest.raises(InputError, match="X has 19 features, but the pretrained encoder knows 20"):
+        quick(pretrained=source).fit(X[:, 1:], Y)
+    with pytest.raises(InputError, match="other layers"):
+        quick(pretrained=source, hidden=(16,)).fit(X, Y)
+    with pytest.raises(InputError, match="must be a MulSupCon, not MLP"):
+        quick(pretrained=lw.make("mlp", hidden=(32,), epochs=1).fit(X, Y)).fit(X, Y)
+
+
+def test_an_encoder_of_ones_own(data):
+    def make(n_features):
+        return MLPEncoder(n_features, (24,), activation="gelu", norm="layer")
+
+    model = quick(encoder=make).fit(*data)
+    assert model.transform(data[0]).shape == (300, 24)
+    with pytest.raises(InputError, match="n_out"):
+        quick(encoder=lambda n_features: torch.nn.Linear(n_features, 3)).fit(*data)
+
+
+def test_transform_names_its_columns(data):
+    X, Y = data
+    model = quick().fit(X, Y)
+    assert model.transform(X).dtype == np.float32
+    assert list(model.get_feature_names_out()[:2]) == ["mulsupcon0", "mulsupcon1"]
+    framed = make_pipeline(StandardScaler(), quick()).set_output(transform="pandas").fit(X, Y)
+    assert framed.transform(X).shape == (300, 32)
+
+
+def test_sparse_features_and_a_thousand_sparse_labels_with_unknowns():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((200, 400), density=0.05, rng=rng, format="csr")
+    Y = (rng.random((200, 1000)) < 0.02).astype(float)
+    Y[:20, :30] = np.nan
+    Y[150] = 0  # a row without labels
+    model = quick(epochs=2, pretrain_epochs=1).fit(X, sp.csr_array(Y))
+    scores = model.predict_proba(X)
+    assert scores.shape == (200, 1000)
+    assert np.isfinite(scores).all()
+    assert np.isfinite(model.history_["contrast"].dropna()).all()
+
+
+def test_what_stands_behind_unknown_entries_makes_no_difference(data):
+    X, Y = data
+    unknown = np.random.default_rng(0).random(Y.shape) < 0.4
+    forms = (np.where(unknown, np.nan, Y), np.ma.array(np.where(unknown, 1 - Y, Y), mask=unknown))
+    one, other = (quick().fit(X, form).predict_proba(X) for form in forms)
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.data
+def test_scene_beats_a_network_without_pretraining(data_home):
+    train, test = lw.load_dataset("scene").split()
+    found = []
+    for steps in (0, 40):
+        model = MulSupCon(pretrain_epochs=steps, pretrain_steps=30, random_state=0)
+        model.fit(train.X, train.Y)
+        found.append(get_metric("map")(test.Y, Y_score=model.predict_proba(test.X)))
+    assert found[1] > found[0] + 0.02
