@@ -187,16 +187,14 @@ def compare_mixtures(batch: Batch, latent: int = 64) -> None:
     against("mixture term, memory", memory[0] / 2**20, memory[1] / 2**20, "MB", 10)
 
 
-def compare_losses(task: CGMVAETask, plain: PlainNetwork, batch: Batch) -> None:
-    task.eval()
-    plain.eval()
+def compare_losses(batch: Batch) -> None:
+    task = make_task(batch.x.shape[1], batch.y.shape[1], dropout=0.0)
+    plain = PlainNetwork(task.network)
     torch.manual_seed(1)
     ours = sum(task.losses(batch, START).values(), torch.tensor(0.0))
     torch.manual_seed(1)
     theirs = plain.loss(batch, task.objective, torch.randn(len(batch.x), 2, 64))
     print(f"loss: {ours.item():.5f} and {theirs.item():.5f} from the same weights and noise")
-    task.train()
-    plain.train()
 
 
 def compare_steps(task: CGMVAETask, plain: PlainNetwork, batch: Batch, repeats: int) -> None:
@@ -288,9 +286,9 @@ def main() -> None:
     batch = next(iter(batches.epoch(0)))
     print(f"{options.data}: {batch.x.shape[1]} features, {batch.y.shape[1]} labels, one thread")
     compare_mixtures(batch)
+    compare_losses(batch)
     task = make_task(batch.x.shape[1], batch.y.shape[1])
     plain = PlainNetwork(task.network)
-    compare_losses(task, plain, batch)
     compare_steps(task, plain, batch, options.repeats)
     compare_epochs(rows, held)
     if options.grow:

@@ -15,6 +15,7 @@ from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
 from labelweave.nn.cgmvae import CGMVAETask, Objective
 from labelweave.nn.mixture import sample_gaussian
+from labelweave.nn.shares import held_share, share_of
 from labelweave.nn.task import StepInfo
 
 SMALL = {
@@ -134,6 +135,23 @@ def test_rows_of_which_nothing_is_known_add_nothing():
     assert x.grad[2].any()
 
 
+@pytest.mark.parametrize("prior", ["mixture", "uni-gaussian"])
+def test_shares_of_a_batch_add_up_to_it(prior):
+    """Two processes with half the rows each see the noise and the dropout of one with all."""
+    changes = {"dropout": 0.3, "n_samples": 2, "label_branch": 0.5, "reconstruction": 0.1}
+    task, batch = make_task(prior=prior, **changes), make_batch(8, unknown=0.2)
+    whole = terms_of(task, batch)
+    halves = []
+    for rank in range(2):
+        share = share_of(8, rank, 2)
+        rows = slice(share.start, share.stop)
+        with held_share(share):
+            part = Batch(batch.x[rows], batch.y[rows], batch.rows[rows], share)
+            halves.append(terms_of(task, part))
+    for name, value in whole.items():
+        assert torch.isclose((halves[0][name] + halves[1][name]) / 2, value, rtol=1e-4), name
+
+
 def test_reconstruction_samples_and_label_branch():
     batch = make_batch()
     task = make_task(reconstruction=0.5)
@@ -160,6 +178,17 @@ def test_reconstruction_samples_and_label_branch():
     products = plain.network.products(plain.network.decoder(batch.x, centre[:, None])[:, 0])
     branch = torch.nn.functional.binary_cross_entropy_with_logits(products, batch.y) * 5 * 0.5
     assert torch.isclose(terms_of(plain, batch)["cross_entropy"], once + 2 * branch, rtol=1e-3)
+
+
+def test_validation_looks_at_the_predictions_alone():
+    task, batch = make_task(dropout=0.5, n_samples=2, label_branch=1.0), make_batch(unknown=0.3)
+    task.eval()
+    (name, found), *rest = terms_of(task, batch).items()
+    assert (name, rest) == ("cross_entropy", [])
+    scores = torch.sigmoid(task.network(batch.x))
+    known = ~torch.isnan(batch.y)
+    entropy = -torch.log(torch.where(batch.y == 1, scores, 1 - scores))[known].sum()
+    assert torch.isclose(found, entropy / len(batch.y))
 
 
 def test_kl_weight_rises_and_free_nats_stop_it():
