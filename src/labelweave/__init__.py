@@ -31,6 +31,7 @@ _MODULES = (
     "calibration",
     "data",
     "exceptions",
+    "known",
     "labels",
     "metrics",
     "model_selection",

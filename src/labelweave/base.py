@@ -29,7 +29,6 @@ from labelweave.thresholds import Threshold, make_threshold
 
 __all__ = ["MultiLabelClassifier"]
 
-# scikit-learn asks for probabilities strictly between 0 and 1.
 _TINY = np.finfo(np.float32).tiny
 _ALMOST_ONE = np.nextafter(np.float32(1), np.float32(0))
 
@@ -147,12 +146,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(X)
         if self._single_label:
             return self.classes_[probabilities.argmax(axis=1)]
-        return self.threshold_.apply(probabilities).astype(self._target_dtype)
+        return self._label_sets(probabilities)
 
     def predict_labels(self, X: Any) -> list[list[str]]:
         """The predicted label sets, as lists of label names."""
-        chosen = self.threshold_.apply(self.predict_proba(X))
-        return as_labels(chosen, names=self.label_names_.tolist()).to_lists()
+        return self._named(self._label_sets(self.predict_proba(X)))
 
     def tune_threshold(self, X: Any, y: Any, threshold: Any = "tuned") -> Self:
         """Choose the threshold of a fitted model anew, on rows it was not trained on."""
@@ -267,10 +265,16 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return X[rest], Y[rest], (X[held], Y[held])
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        probabilities = np.clip(self._predict_proba(X), _TINY, _ALMOST_ONE)
+        probabilities = inside(self._predict_proba(X))
         if self._single_label:
             probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
         return probabilities
+
+    def _label_sets(self, probabilities: np.ndarray) -> np.ndarray:
+        return self.threshold_.apply(probabilities).astype(self._target_dtype)
+
+    def _named(self, label_sets: np.ndarray) -> list[list[str]]:
+        return as_labels(label_sets, names=self.label_names_.tolist()).to_lists()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -279,6 +283,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
+
+
+def inside(probabilities: np.ndarray) -> np.ndarray:
+    """Probabilities strictly between 0 and 1, which scikit-learn asks for."""
+    return np.clip(probabilities, _TINY, _ALMOST_ONE)
 
 
 def _as_single_target(Y: Any) -> np.ndarray | None:

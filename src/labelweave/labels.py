@@ -277,7 +277,7 @@ def as_labels(
             return Y
         chosen = _checked_names(names if names is not None else Y.names, Y.n_labels)
         return LabelMatrix(Y.values, chosen, descriptions or Y.descriptions, absent=Y.absent)
-    if _is_lists_of_names(Y, names):
+    if is_lists_of_names(Y, names):
         return _from_lists(Y, names, descriptions, absent)
     if hasattr(Y, "iloc") and hasattr(Y, "columns"):
         names = [str(column) for column in Y.columns] if names is None else names
@@ -344,7 +344,7 @@ def _checked_names(names: Sequence[str] | None, n_labels: int) -> tuple[str, ...
     return chosen
 
 
-def _is_lists_of_names(Y: Any, names: Sequence[str] | None) -> bool:
+def is_lists_of_names(Y: Any, names: Sequence[str] | None = None) -> bool:
     """Whether Y holds, for each row, a collection of names rather than numbers."""
     if getattr(Y, "ndim", None) == 1 and str(getattr(Y, "dtype", "")) == "object":
         Y = Y.tolist()  # an object array or a pandas Series of lists

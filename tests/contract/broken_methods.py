@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.base import MultiLabelClassifier
+from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix, as_labels
 
 
@@ -256,3 +257,50 @@ class IgnoresValidationNames(Sound):
         if hasattr(validation, "Y"):
             validation = (validation.X, validation.Y.to_numpy())
         return super()._checked_validation(validation)
+
+
+class SoundWithKnown(KnowsSomeLabels, Sound):
+    """Known labels pull the others by their correlation.
+
+    Parameters
+    ----------
+    threshold, validation_fraction, random_state
+
+    Examples
+    --------
+    None is needed in a test.
+    """
+
+    def _fit(self, X, Y, validation):
+        Sound._fit(self, X, Y, validation)
+        signs = np.nan_to_num(2 * Y.to_numpy(np.float64) - 1)
+        self.together_ = signs.T @ signs / len(signs)
+
+    def _predict_proba(self, X, known=None):
+        found = Sound._predict_proba(self, X)
+        if known is None:
+            return found
+        pull = np.nan_to_num(2 * known - 1) @ self.together_
+        return 1 / (1 + np.exp(-4 * pull) * (1 - found) / found)
+
+
+class IgnoresKnown(SoundWithKnown):
+    def _predict_proba(self, X, known=None):
+        return super()._predict_proba(X)
+
+
+class ForgetsKnown(SoundWithKnown):
+    def predict(self, X, known=None):
+        return self._label_sets(self._predict_proba(X, known))
+
+
+class TakesKnownByPosition(SoundWithKnown):
+    def _checked_known(self, known):
+        turned = hasattr(known, "columns") and known.shape[1] == 3
+        return super()._checked_known(known.to_numpy() if turned else known)
+
+
+class AcceptsAnyKnown(SoundWithKnown):
+    def _checked_known(self, known):
+        known = np.clip(np.nan_to_num(np.asarray(known, dtype=float), nan=0.5), 0, 1)
+        return np.resize(np.where(known == 0.5, np.nan, known), (60, 3))

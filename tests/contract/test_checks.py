@@ -48,6 +48,10 @@ BROKEN = {
     "thresholds": ["IgnoresTheThreshold"],
     "validation_rows": ["IgnoresValidationNames"],
     "pipeline_and_search": ["LearnsNothing"],
+    "known_labels_stay": ["ForgetsKnown"],
+    "forms_of_known": ["TakesKnownByPosition"],
+    "wrong_known_is_refused": ["AcceptsAnyKnown"],
+    "known_labels_help": ["IgnoresKnown"],
 }
 # Where the method itself raises, before the check can say what is wrong.
 OWN_ERRORS = {
@@ -73,7 +77,12 @@ def _registered(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "check"), [pytest.param(*c, id=c[0]) for c in estimator_checks(broken_methods.Sound())]
+    ("name", "check"),
+    [
+        pytest.param(*check, id=f"{type(sound).__name__}-{check[0]}")
+        for sound in (broken_methods.Sound(), broken_methods.SoundWithKnown())
+        for check in estimator_checks(sound)
+    ],
 )
 def test_a_sound_method_passes(name, check):
     check()

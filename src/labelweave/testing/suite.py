@@ -8,11 +8,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from labelweave.testing import inputs, labels, learning, lifecycle, randomness, selection
+from labelweave.testing import inputs, known, labels, learning, lifecycle, randomness, selection
 
 __all__ = ["check_estimator", "estimator_checks", "test_instance"]
 
-_MODULES = (learning, labels, inputs, randomness, lifecycle, selection)
+_MODULES = (learning, labels, known, inputs, randomness, lifecycle, selection)
 
 
 def test_instance(cls: type) -> Any:
@@ -32,7 +32,9 @@ def estimator_checks(estimator: Any) -> list[tuple[str, Callable[[], None]]]:
         It is cloned by each check and never fitted itself.
     """
     found: list[tuple[str, Callable[[], None]]] = []
-    for module in _MODULES:
+    # A module of checks for some methods only says for which.
+    modules = [m for m in _MODULES if not hasattr(m, "applies_to") or m.applies_to(estimator)]
+    for module in modules:
         for name, check in vars(module).items():
             if name.startswith("check_"):
                 found.append((name.removeprefix("check_"), partial(_run, check, estimator)))

@@ -1,0 +1,98 @@
+"""Labels that are known when a row is predicted: ``predict_proba(X, known=...)``.
+
+Some labels of a new row are often known already: a person has set them, or another system has.
+Methods that predict a label from the others can use that; they mix in
+:class:`KnowsSomeLabels` and all take `known` in the same way.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from labelweave.base import MultiLabelClassifier, inside
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix, as_labels, is_lists_of_names
+
+__all__ = ["KnowsSomeLabels"]
+
+
+class KnowsSomeLabels(MultiLabelClassifier):
+    """Mixin of methods that can be told some labels of the rows that they predict.
+
+    It stands before the base of the method, ``class Chain(KnowsSomeLabels, NeuralClassifier)``.
+    The method writes ``_predict_proba(X, known=None)``, where `known` is None or a float32 array
+    of shape (n, L) with 1, 0 and NaN (not known), in the model's order of labels. It must use
+    what is known for the *other* labels; the known entries of the answer are filled in here.
+    """
+
+    @abstractmethod
+    def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
+        """P(label | x, known labels) as an (n, L) array, for checked features."""
+
+    def predict_proba(self, X: Any, known: Any = None) -> np.ndarray:
+        """P(label | x, known labels), one row a sample and one column a label.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse or DataFrame of shape (n, d)
+        known : labels of the n rows, as far as they are known, optional
+            1 / 0 / NaN (not known) as array, sparse matrix, DataFrame or LabelMatrix; a DataFrame
+            or a LabelMatrix is matched by label name and may leave labels out. Or for each row
+            the names of labels that it is known to have: nothing is said about the others then.
+
+        Returns
+        -------
+        ndarray of shape (n, L)
+            Exactly 1 and 0 where the label is known.
+        """
+        if known is None:
+            return super().predict_proba(X)
+        return self._probabilities_given(X, known)[0]
+
+    def predict(self, X: Any, known: Any = None) -> np.ndarray:
+        """The predicted label sets, as a matrix of 0 and 1; known labels are as they are given.
+
+        After a one-dimensional target the most probable class of each row.
+        """
+        if known is None:
+            return super().predict(X)
+        probabilities, given = self._probabilities_given(X, known)
+        return _filled_in(self._label_sets(probabilities), given)
+
+    def predict_labels(self, X: Any, known: Any = None) -> list[list[str]]:
+        """The predicted label sets, as lists of label names."""
+        if known is None:
+            return super().predict_labels(X)
+        return self._named(self.predict(X, known))
+
+    def _probabilities_given(self, X: Any, known: Any) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        X = self._checked_features(X, reset=False)
+        given = self._checked_known(known)
+        check_consistent_length(X, given)
+        found = inside(self._predict_proba(X, given))
+        return _filled_in(found, given), given
+
+    def _checked_known(self, known: Any) -> np.ndarray:
+        if self._single_label:
+            raise InputError("known= is for labels, but the model was fitted to one class a row")
+        if is_lists_of_names(known):
+            return as_labels(known, names=tuple(self.label_names_), absent="unknown").to_numpy()
+        if not isinstance(known, LabelMatrix) and not hasattr(known, "columns"):
+            return self._known_labels(known).to_numpy()
+        labels = as_labels(known)
+        position = {name: j for j, name in enumerate(self.label_names_)}
+        if strange := [name for name in labels.names if name not in position]:
+            raise InputError(f"known= has a label {strange[0]!r}, which the model does not know")
+        given = np.full((len(labels), self.n_labels_), np.nan, dtype=np.float32)
+        given[:, [position[name] for name in labels.names]] = labels.to_numpy()
+        return given
+
+
+def _filled_in(found: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """The answer with the known entries in their places."""
+    return np.where(np.isnan(given), found, np.nan_to_num(given)).astype(found.dtype, copy=False)
