@@ -6,24 +6,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
-from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
+from labelweave.importance import HasFeatureImportance
 from labelweave.labels import LabelMatrix
+from labelweave.per_label import OnePerLabel
 from labelweave.registry import register
 
 __all__ = ["BinaryRelevance"]
 
 
 @register("br", summary="binary relevance: one scikit-learn classifier a label")
-class BinaryRelevance(MultiLabelClassifier):
+class BinaryRelevance(HasFeatureImportance, OnePerLabel):
     """One classifier of scikit-learn for each label [1]_.
 
     Parameters
@@ -50,6 +49,10 @@ class BinaryRelevance(MultiLabelClassifier):
         labels are predicted by one matrix product.
     estimators_ : list of classifiers
         The classifiers otherwise (None in the place of a constant label), else empty.
+    feature_scale_ : ndarray of shape (n_features,), or None
+        Standard deviation of each feature in training, kept beside linear weights: the
+        importance of a feature is its scale times the size of its weight. Trees and forests
+        bring their own `feature_importances_`; :meth:`feature_importance` gives either.
     rates_ : ndarray of shape (n_labels,)
         The probability of a label that was constant in training, NaN for all others.
 
@@ -102,70 +105,24 @@ class BinaryRelevance(MultiLabelClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    @staticmethod
-    def _default_estimator() -> LogisticRegression:
-        return LogisticRegression(max_iter=10_000)
+    def _template(self) -> Any:
+        return LogisticRegression(max_iter=10_000) if self.estimator is None else self.estimator
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
-        template = self._default_estimator() if self.estimator is None else self.estimator
-        _check_estimator(template)
-        positives, known = y.counts()
-        constant = (positives == 0) | (positives == known)
-        self.rates_ = np.where(constant, (positives + 1) / (known + 2), np.nan)
-        X = _with_short_indices(X)
-        # Columns one after the other: a sparse matrix is never made dense as a whole.
-        columns = sp.csc_array(y.values) if y.is_sparse else y.values
-        learnt = np.flatnonzero(~constant).tolist()
-        fitted = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_fit_label)(estimator, X, *_known_rows(columns, j, y.absent))
-            for j, estimator in zip(learnt, self._seeded(template, len(learnt)), strict=True)
-        )
-        self._keep(learnt, fitted, X)
+        super()._fit(X, y, validation)
+        self.feature_scale_ = None if self.coef_ is None else column_scales(X)
 
-    def _seeded(self, template: Any, number: int) -> list[Any]:
-        """Clones of the classifier, each with its own seed where it takes one."""
-        names = [
-            name
-            for name, value in template.get_params().items()
-            if (name == "random_state" or name.endswith("__random_state"))
-            and (value is None or self.random_state is not None)
-        ]
-        clones = [clone(template) for _ in range(number)]
-        if names:  # one left at None would draw from NumPy's global generator
-            random = self._generator()
-            seeds = random.randint(np.iinfo(np.int32).max, size=(number, len(names)))
-            for estimator, row in zip(clones, seeds.tolist(), strict=True):
-                estimator.set_params(**dict(zip(names, row, strict=True)))
-        return clones
-
-    def _keep(self, learnt: list[int], fitted: list[Any], X: Any) -> None:
-        self.coef_: np.ndarray | None = None
-        self.intercept_: np.ndarray | None = None
-        self.estimators_: list[Any] = []
-        if all(_is_linear(estimator) for estimator in fitted):
-            dtype = fitted[0].coef_.dtype if fitted else X.dtype
-            self.coef_ = np.zeros((self.n_labels_, X.shape[1]), dtype=dtype)
-            self.intercept_ = logit(self.rates_).astype(dtype)
-            for j, estimator in zip(learnt, fitted, strict=True):
-                self.coef_[j] = estimator.coef_.ravel()
-                self.intercept_[j] = np.ravel(estimator.intercept_)[0]
-        else:
-            self.estimators_ = [None] * self.n_labels_
-            for j, estimator in zip(learnt, fitted, strict=True):
-                self.estimators_[j] = estimator
-
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        if self.coef_ is not None:
-            return expit(X @ self.coef_.T + self.intercept_)
-        X = _with_short_indices(X)
-        result = np.tile(self.rates_, (X.shape[0], 1))
-        learnt = [j for j, estimator in enumerate(self.estimators_) if estimator is not None]
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_probability)(self.estimators_[j], X) for j in learnt
-        )
-        for j, probability in zip(learnt, found, strict=True):
-            result[:, j] = probability
-        return result
+    def _feature_importance(self) -> np.ndarray:
+        if self.coef_ is None or self.feature_scale_ is None:
+            found = [getattr(one, "feature_importances_", None) for one in self.estimators_]
+            blank = np.zeros(self.n_features_in_)
+            if any(f is None for f, one in zip(found, self.estimators_, strict=True) if one):
+                raise InputError(
+                    f"{type(self._template()).__name__} has neither linear weights nor "
+                    "feature_importances_"
+                )
+            return np.array([blank if f is None else f for f in found], dtype=float)
+        return np.abs(self.coef_) * self.feature_scale_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -174,51 +131,12 @@ class BinaryRelevance(MultiLabelClassifier):
         return tags
 
 
-def _check_estimator(estimator: Any) -> None:
-    if isinstance(estimator, type) or not is_classifier(estimator):
-        raise InputError(f"estimator must be a classifier object, not {estimator!r}")
-    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
-        raise InputError(
-            f"{type(estimator).__name__} has neither predict_proba nor decision_function, so it "
-            "gives no probabilities"
-        )
+def column_scales(X: Any) -> np.ndarray:
+    """Standard deviation of each column, dense or sparse.
 
-
-def _with_short_indices(X: Any) -> Any:
-    """Sparse features with 32-bit indices where they fit: many classifiers take no others."""
-    if not sp.issparse(X) or X.indices.dtype == np.int32:
-        return X
-    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
-        return X
-    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return type(X)((X.data, indices, indptr), shape=X.shape)
-
-
-def _known_rows(columns: Any, j: int, absent: float) -> tuple[np.ndarray, np.ndarray | None]:
-    """The known entries of a label and the rows that they stand in (None: all rows)."""
-    if sp.issparse(columns):
-        stored = slice(columns.indptr[j], columns.indptr[j + 1])
-        values = np.full(columns.shape[0], absent, dtype=np.float32)
-        values[columns.indices[stored]] = columns.data[stored]
-    else:
-        values = columns[:, j]
-    known = ~np.isnan(values)
-    rows = None if known.all() else np.flatnonzero(known)
-    return values[known].astype(np.int8), rows
-
-
-def _fit_label(estimator: Any, X: Any, target: np.ndarray, rows: np.ndarray | None) -> Any:
-    return estimator.fit(X if rows is None else X[rows], target)
-
-
-def _is_linear(estimator: Any) -> bool:
-    """Whether the sigmoid of the linear decision value is what the classifier would give."""
-    if type(estimator) is LogisticRegression:
-        return True
-    return isinstance(estimator, LinearClassifierMixin) and not hasattr(estimator, "predict_proba")
-
-
-def _probability(estimator: Any, X: Any) -> np.ndarray:
-    if hasattr(estimator, "predict_proba"):
-        return estimator.predict_proba(X)[:, 1]
-    return expit(estimator.decision_function(X))
+    >>> column_scales(np.array([[1.0, 2.0], [3.0, 2.0]]))
+    array([1., 0.])
+    """
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    square = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(square - mean**2, 0))

@@ -8,11 +8,20 @@ from typing import Any
 
 from sklearn.base import clone
 
-from labelweave.testing import inputs, known, labels, learning, lifecycle, randomness, selection
+from labelweave.testing import (
+    importance,
+    inputs,
+    known,
+    labels,
+    learning,
+    lifecycle,
+    randomness,
+    selection,
+)
 
 __all__ = ["check_estimator", "estimator_checks", "test_instance"]
 
-_MODULES = (learning, labels, known, inputs, randomness, lifecycle, selection)
+_MODULES = (learning, labels, known, importance, inputs, randomness, lifecycle, selection)
 
 
 def test_instance(cls: type) -> Any:

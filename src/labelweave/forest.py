@@ -1,0 +1,155 @@
+"""Decision trees kept small: their nodes, and which training rows stand in which leaf.
+
+scikit-learn's trees hold a number for every class of every label in every node, gigabytes for
+some hundred labels. What a forest predicts is a weighted mean of training labels, though: a row x
+weighs training row r by how often, and in how small a leaf, the two meet (Y. Lin and Y. Jeon,
+Random forests and adaptive nearest neighbors, JASA 101(474), 2006). So the labels are stored once,
+and of each tree its splits and the leaf of every training row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "Splits",
+    "as_single",
+    "dense_rows",
+    "join_trees",
+    "members_of",
+    "row_blocks",
+    "row_weights",
+]
+
+_BLOCK_ENTRIES = 4_000_000  # entries that a block of rows may hold at a time
+
+
+@dataclass
+class Splits:
+    """The nodes of all trees of a forest, one after the other.
+
+    Attributes
+    ----------
+    children : int32 ndarray of shape (n_nodes, 2)
+        Where a row goes whose feature is at most the threshold, and where if above; a leaf's
+        children are the leaf itself.
+    feature : int32 ndarray of shape (n_nodes,)
+        The feature that is asked; 0 in leaves.
+    threshold : ndarray of shape (n_nodes,)
+        In the precision of the features that it is compared with.
+    roots : int32 ndarray of shape (n_trees,)
+    """
+
+    children: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    roots: np.ndarray
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        return self.children[:, 0] == np.arange(len(self.children))
+
+    def leaves_of(self, X: Any) -> np.ndarray:
+        """The node of its leaf for each row of a dense array and each tree."""
+        node = np.tile(self.roots, (len(X), 1))
+        pending = np.arange(node.size)  # pairs of row and tree that have not reached a leaf
+        flat, n_trees = node.reshape(-1), len(self.roots)
+        while len(pending):
+            at = flat[pending]
+            above = X[pending // n_trees, self.feature[at]] > self.threshold[at]
+            following = self.children[at, above.astype(np.intp)]
+            flat[pending] = following
+            pending = pending[following != at]
+        return node
+
+    def parents(self) -> np.ndarray:
+        """The node above each node, -1 above a root."""
+        above = np.full(len(self.children), -1, dtype=np.int32)
+        inner = np.flatnonzero(~self.is_leaf)
+        above[self.children[inner].ravel()] = np.repeat(inner, 2)
+        return above
+
+
+def join_trees(trees: list[Any], dtype: Any = np.float32) -> Splits:
+    """The splits of fitted trees of scikit-learn (their `tree_`).
+
+    With single precision the thresholds are rounded so that float32 features fall on the same
+    side.
+    """
+    sizes = np.array([tree.node_count for tree in trees], dtype=np.int64)
+    roots = (sizes.cumsum() - sizes).astype(np.int32)
+    children, feature = [np.empty((0, 2), np.int32)], [np.empty(0, np.int32)]
+    threshold = [np.empty(0, dtype)]
+    for tree, root in zip(trees, roots, strict=True):
+        both = np.column_stack([tree.children_left, tree.children_right])
+        leaf = both[:, 0] <= 0  # no child is the root
+        both[leaf] = np.flatnonzero(leaf)[:, None]
+        children.append((both + root).astype(np.int32))
+        feature.append(np.where(leaf, 0, tree.feature).astype(np.int32))
+        cut = np.where(leaf, np.inf, tree.threshold)
+        threshold.append(_rounded_down(cut) if dtype == np.float32 else cut)
+    return Splits(np.vstack(children), np.concatenate(feature), np.concatenate(threshold), roots)
+
+
+def _rounded_down(threshold: np.ndarray) -> np.ndarray:
+    """The largest float32 that is not above: float32 features compare the same with it."""
+    rounded = threshold.astype(np.float32)
+    return np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+
+
+def members_of(leaves: np.ndarray, counts: np.ndarray | None, n_nodes: int) -> sp.csr_array:
+    """How often each training row stands in each leaf, (n_nodes, n_rows).
+
+    Parameters
+    ----------
+    leaves : ndarray of shape (n_rows, n_trees)
+        The leaf of each training row in each tree.
+    counts : ndarray of shape (n_rows, n_trees), optional
+        How often a row was drawn for a tree; without it once.
+    n_nodes : int
+    """
+    n_rows, n_trees = leaves.shape
+    drawn = np.ones(leaves.size, np.float32) if counts is None else counts.ravel().astype("f4")
+    rows = np.repeat(np.arange(n_rows, dtype=np.int32), n_trees)
+    members = sp.coo_array((drawn, (leaves.ravel(), rows)), shape=(n_nodes, n_rows)).tocsr()
+    members.eliminate_zeros()
+    return members
+
+
+def row_weights(leaves: np.ndarray, members: sp.csr_array, sizes: np.ndarray) -> sp.csr_array:
+    """What each training row weighs for each row that stands in `leaves`; a row sums to one.
+
+    >>> two_leaves = sp.csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    >>> row_weights(np.array([[0], [1]]), two_leaves, two_leaves.sum(axis=1)).toarray()
+    array([[0.5, 0.5, 0. ],
+           [0. , 0. , 1. ]])
+    """
+    n_rows, n_trees = leaves.shape
+    share = (1 / (n_trees * sizes[leaves.ravel()])).astype(members.dtype)
+    indptr = np.arange(0, leaves.size + 1, n_trees)
+    meets = sp.csr_array((share, leaves.ravel(), indptr), shape=(n_rows, members.shape[0]))
+    return meets @ members
+
+
+def row_blocks(n_rows: int, entries_each: int) -> list[slice]:
+    """Slices of rows that hold a few million entries each."""
+    step = max(1, _BLOCK_ENTRIES // max(entries_each, 1))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def dense_rows(X: Any, rows: slice) -> np.ndarray:
+    """Some rows as a dense float32 array, as trees see them."""
+    some = X[rows]
+    return as_single(some.toarray() if sp.issparse(some) else some)
+
+
+def as_single(values: np.ndarray) -> np.ndarray:
+    """Numbers in single precision; those beyond it become the largest there are."""
+    if values.dtype == np.float32:
+        return values
+    largest = np.finfo(np.float32).max
+    return np.clip(values, -largest, largest).astype(np.float32)

@@ -1,0 +1,57 @@
+"""Which features a label depends on, for methods that can tell."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from labelweave.base import MultiLabelClassifier
+from labelweave.exceptions import InputError
+
+__all__ = ["HasFeatureImportance"]
+
+
+class HasFeatureImportance(MultiLabelClassifier):
+    """Mixin of methods that know how much each feature weighs for each label.
+
+    A method writes ``_feature_importance()``, an (n_labels, n_features) array of numbers of 0 and
+    above; here every row is brought to the sum 1 (a label that depends on no feature stays 0).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelweave.dependent.br import BinaryRelevance
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]] * 5)
+    >>> model = BinaryRelevance().fit(X, X.astype(int))
+    >>> model.feature_importance().round(2)
+    array([[1., 0.],
+           [0., 1.]])
+    >>> model.top_features(1)
+    {'label_0': [('x0', 1.0)], 'label_1': [('x1', 1.0)]}
+    """
+
+    @abstractmethod
+    def _feature_importance(self) -> np.ndarray:
+        """Importance of each feature for each label, not yet scaled."""
+
+    def feature_importance(self) -> np.ndarray:
+        """Share of each feature in what is known about each label, (n_labels, n_features)."""
+        check_is_fitted(self)
+        if self._single_label:
+            raise InputError("feature importance is told by label, but the model has classes")
+        found = self._feature_importance()
+        total = found.sum(axis=1, keepdims=True)
+        return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+
+    def top_features(self, k: int = 10) -> dict[str, list[tuple[str, float]]]:
+        """For each label the `k` features of largest importance, with their shares."""
+        shares = self.feature_importance()
+        unnamed = [f"x{j}" for j in range(self.n_features_in_)]
+        names = [str(name) for name in getattr(self, "feature_names_in_", unnamed)]
+        order = np.argsort(-shares, axis=1, kind="stable")[:, :k]
+        return {
+            str(label): [(names[j], round(float(row[j]), 6)) for j in best if row[j] > 0]
+            for label, row, best in zip(self.label_names_, shares, order, strict=True)
+        }
