@@ -91,6 +91,16 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             return np.random.RandomState()
         return check_random_state(self.random_state)
 
+    # Whether `_fit` leaves probabilities of rows by models that have not seen them, on which a
+    # threshold can be tuned: then none are held out for it.
+    _tunes_out_of_fold: ClassVar[bool] = False
+
+    def _rows_to_tune_on(self, validation: Pair | None) -> tuple[LabelMatrix, np.ndarray] | None:
+        """Labels and probabilities of rows to tune a threshold on; None if there are none."""
+        if validation is None:
+            return None
+        return validation[1], self._probabilities(validation[0])
+
     def _wants_validation(self) -> bool:
         """Whether `_fit` chooses anything on validation rows (early stopping, say)."""
         return False
@@ -120,16 +130,17 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, Y)
         rule = make_threshold(self.threshold)
         pair = self._checked_validation(validation)
-        if pair is None and (rule.needs_validation or self._wants_validation()):
+        must_tune = rule.needs_validation and not self._tunes_out_of_fold
+        if pair is None and (must_tune or self._wants_validation()):
             X, Y, pair = self._hold_out(X, Y)
-        if pair is None and rule.needs_validation:
-            raise InputError(
-                f"{len(Y)} rows are too few to tune a threshold on: pass validation= or a "
-                "fixed threshold"
-            )
+        if pair is None and must_tune:
+            raise _too_few(Y)
         self._fit(X, Y, pair)
-        if rule.needs_validation and pair is not None:
-            rule.fit(pair[1], self._probabilities(pair[0]))
+        judged = self._rows_to_tune_on(pair)
+        if rule.needs_validation:
+            if judged is None:
+                raise _too_few(Y)
+            rule.fit(*judged)
         self.threshold_ = rule
         return self
 
@@ -283,6 +294,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
+
+
+def _too_few(Y: LabelMatrix) -> InputError:
+    return InputError(
+        f"{len(Y)} rows are too few to tune a threshold on: pass validation= or a fixed threshold"
+    )
 
 
 def inside(probabilities: np.ndarray) -> np.ndarray:

@@ -16,7 +16,14 @@ from labelweave.exceptions import require
 from labelweave.nn.task import Task
 from labelweave.progress import ProgressBar
 
-__all__ = ["Callback", "MLflowLogger", "ProgressCallback", "RunView", "TensorBoardLogger"]
+__all__ = [
+    "Callback",
+    "MLflowLogger",
+    "ProgressCallback",
+    "RunView",
+    "TensorBoardLogger",
+    "TimeLimit",
+]
 
 
 @dataclass
@@ -55,6 +62,25 @@ class Callback:
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take back what :meth:`state` gave, before `on_start`."""
+
+
+class TimeLimit(Callback):
+    """Stops after so many seconds, at the end of an epoch; of all runs of a `fit` together.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.started: float | None = None
+
+    def on_start(self, run: RunView) -> None:
+        self.started = time.monotonic() if self.started is None else self.started
+
+    def on_epoch(self, run: RunView, row: dict[str, float]) -> bool:
+        return self.started is not None and time.monotonic() - self.started > self.seconds
 
 
 class ProgressCallback(Callback):

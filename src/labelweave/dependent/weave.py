@@ -1,0 +1,221 @@
+"""Weave, the default classifier: the best of the room, stacked within a time budget."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.data.splits import stratified_folds
+from labelweave.dependent.weave_members import Member, plan_members
+from labelweave.dependent.weave_trials import Clock, Trial, fitted
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.progress import ProgressBar
+from labelweave.registry import register
+from labelweave.stacking import (
+    SecondLayer,
+    best_layer,
+    choose_members,
+    log_odds,
+    weighted_mean,
+)
+
+__all__ = ["Weave"]
+
+LEAST_ROWS = 10  # fewer are not cut into folds
+_UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
+
+
+@register("weave", summary="the default: trees, networks and neighbours, stacked in a time budget")
+class Weave(MultiLabelClassifier):
+    """A stack of diverse methods, within a time budget.
+
+    Members are tried one after the other. Each is fitted to all folds but one and asked for the
+    rows of that one, so that every row has probabilities from models that never saw it. On these
+    the members are chosen and weighted [1]_, and a small second layer is learnt, in which a label
+    sees the log-odds of all labels [2]_, if it is better there than the weighted mean. Networks
+    keep the models of all folds and average them; other members are fitted once more to all rows.
+
+    Parameters
+    ----------
+    members : "auto" or list of method ids and estimators, default="auto"
+        What to try, in this order. "auto" goes by the shape of the data: extra trees, networks,
+        neighbours, boosted trees, and a linear model first where features are many or sparse.
+    budget : str, float or None, default="1min"
+        Time to spend, such as "30s", "10min", "1h", or seconds. A member that would not be done
+        in time is left out (the first never is); a network may be stopped early. None: no limit.
+        Results are the same again only where the time sufficed for all members.
+    n_folds : int, default=5
+    n_jobs : int, optional
+        Folds at a time, by joblib; None means one.
+    verbose : int, default=0
+        1 shows a progress bar where there is a terminal.
+    threshold, validation_fraction, random_state
+        As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. A threshold
+        to be tuned is tuned on the rows' out-of-fold probabilities: no rows are held out.
+
+    Attributes
+    ----------
+    members_ : DataFrame
+        What was tried: seconds, mean average precision out of fold, weight, and why a member
+        was left out.
+    models_ : list of lists of fitted estimators
+        Those of the members that were chosen.
+    second_layer_ : dict of ndarray
+        See :class:`labelweave.stacking.SecondLayer`.
+    penalty_ : float or None
+        The penalty of the second layer that was best; None for the weighted mean.
+
+    Notes
+    -----
+    Fewer than ten rows are not cut into folds: all members count the same. `validation` serves
+    the threshold only.
+
+    References
+    ----------
+    .. [1] R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes. Ensemble selection from
+       libraries of models. ICML 2004.
+    .. [2] S. Godbole and S. Sarawagi. Discriminative methods for multi-labeled classification.
+       PAKDD 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=150, random_state=0)
+    >>> model = Weave(members=["br", "mlknn"], random_state=0).fit(X, Y)
+    >>> model.members_["method"].tolist()
+    ['br', 'mlknn']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "members": [str, list, tuple],
+        "budget": [str, Interval(Real, 0, None, closed="neither"), None],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("n_jobs", "verbose")
+    _tunes_out_of_fold: ClassVar[bool] = True
+
+    tuning_space: ClassVar = {"n_folds": ("choice", [3, 5, 8])}
+
+    def __init__(
+        self,
+        members: Any = "auto",
+        *,
+        budget: str | float | None = "1min",
+        n_folds: int = 5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.members = members
+        self.budget = budget
+        self.n_folds = n_folds
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        import pandas as pd
+
+        clock = Clock(_seconds(self.budget))
+        rng = self._generator()
+        plan = plan_members(self.members, X, Y.n_labels)
+        if len(Y) < LEAST_ROWS:
+            self._take_all([[fitted(m.estimator, X, Y, _draw(rng))] for m in plan], Y.n_labels)
+            notes = [{"method": m.name, "weight": 1 / len(plan)} for m in plan]
+            self.members_ = pd.DataFrame(notes)
+            return
+        fold = stratified_folds(Y, min(self.n_folds, len(Y)), random_state=_draw(rng))
+        trials = self._try_all(plan, X, Y, fold, clock, rng)
+        done = [trial for trial in trials if trial.odds is not None]
+        targets = Y.to_numpy()
+        odds = np.stack([trial.odds for trial in done if trial.odds is not None])
+        weights = choose_members(odds, targets)
+        for trial, weight in zip(done, weights, strict=True):
+            trial.facts["weight"] = weight
+        chosen = np.flatnonzero(weights)
+        kept = [done[k] for k in chosen]
+        stack = best_layer(odds[chosen], targets, weights[chosen], _draw(rng))
+        self.models_ = [trial.final_models(X, Y, _draw(rng)) for trial in kept]
+        self.second_layer_ = asdict(stack.layer)
+        self.penalty_ = stack.penalty
+        self.members_ = pd.DataFrame([trial.facts for trial in trials])
+        self._out_of_fold = (Y, stack.held_out)
+
+    def _take_all(self, models: list[list[Any]], n_labels: int) -> None:
+        common = np.full(len(models), 1 / len(models))
+        self.models_ = models
+        self.second_layer_ = asdict(weighted_mean(common, n_labels))
+        self.penalty_ = None
+
+    def _try_all(
+        self,
+        plan: list[Member],
+        X: Any,
+        Y: LabelMatrix,
+        fold: np.ndarray,
+        clock: Clock,
+        rng: np.random.RandomState,
+    ) -> list[Trial]:
+        n_folds = int(fold.max()) + 1
+        trials: list[Trial] = []
+        with ProgressBar("weaving", len(plan) * n_folds, verbose=self.verbose) as bar:
+            for member in plan:
+                left = len(plan) - len(trials)
+                first = not any(trial.odds is not None for trial in trials)
+                # Half of what is left, so that one slow member does not keep out the others.
+                share = clock.left() if left == 1 else clock.left() / 2
+                trial = Trial(member, n_folds, bar)
+                trial.run(X, Y, fold, share, must=first, n_jobs=self.n_jobs, seed=_draw(rng))
+                trials.append(trial)
+        return trials
+
+    def _rows_to_tune_on(self, validation: Pair | None) -> tuple[LabelMatrix, np.ndarray] | None:
+        judged = self.__dict__.pop("_out_of_fold", None)
+        return judged if validation is None else super()._rows_to_tune_on(validation)
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        odds = np.stack([log_odds(_mean_probability(models, X)) for models in self.models_])
+        return SecondLayer(**self.second_layer_)(odds)
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        return {"members": ["br", "mlknn"], "n_folds": 3}
+
+
+def _mean_probability(models: list[Any], X: Any) -> np.ndarray:
+    total = models[0].predict_proba(X)
+    for model in models[1:]:
+        total = total + model.predict_proba(X)
+    return total / len(models)
+
+
+def _draw(rng: np.random.RandomState) -> int:
+    return int(rng.randint(np.iinfo(np.int32).max - 1000))
+
+
+def _seconds(budget: str | float | None) -> float | None:
+    """Seconds of a budget such as "10min".
+
+    >>> _seconds("10min"), _seconds(90)
+    (600.0, 90.0)
+    """
+    if budget is None or not isinstance(budget, str):
+        return None if budget is None else float(budget)
+    found = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", budget.lower())
+    if found is None or found[2] not in _UNITS or not float(found[1]) > 0:
+        raise InputError(f"budget must be seconds, or a text like '30s', '10min', '1h': {budget!r}")
+    return float(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,77 @@
+"""Which members :class:`~labelweave.dependent.weave.Weave` tries, by the shape of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from labelweave.exceptions import InputError
+from labelweave.registry import list_methods, make
+
+__all__ = ["Member", "plan_members"]
+
+WIDE = 1000  # features; above, a linear model has enough of them
+MANY_LABELS = 100  # above, what fits one model a label takes too long to be tried early
+# A network is different at each seed, so the models of the folds are worth keeping; the others
+# gain more from a last fit to all rows.
+BAGGED = {"mlp", "tabm", "c-gmvae", "mulsupcon"}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A method with its settings; `bagged`: the models of all folds are kept and averaged."""
+
+    name: str
+    estimator: Any
+    bagged: bool
+
+
+def plan_members(members: Any, X: Any, n_labels: int) -> list[Member]:
+    """The members to try, in the order in which they are tried.
+
+    Parameters
+    ----------
+    members : "auto", or sequence of method ids and estimators
+    X : features
+    n_labels : int
+    """
+    if isinstance(members, str) and members != "auto":
+        raise InputError(f"members must be 'auto' or a list of methods, not {members!r}")
+    wanted = _by_shape(X, n_labels) if isinstance(members, str) else list(members)
+    if not wanted:
+        raise InputError("members is empty: name at least one method")
+    plan = [_member(one, X) for one in wanted]
+    names = [member.name for member in plan]
+    return [
+        Member(f"{m.name}-{names[:k].count(m.name) + 1}", m.estimator, m.bagged)
+        if names.count(m.name) > 1
+        else m
+        for k, m in enumerate(plan)
+    ]
+
+
+def _by_shape(X: Any, n_labels: int) -> Sequence[str]:
+    n_features = X.shape[1]
+    wide = sp.issparse(X) or n_features > WIDE
+    order = ["extra-trees", "tabm", "mlp", "mlknn", "mulsupcon", "c-gmvae"]
+    if wide:
+        order = ["br", "tabm", "mlp", "extra-trees", "mlknn", "mulsupcon", "c-gmvae"]
+    if n_labels <= MANY_LABELS and not wide:
+        order += ["boosted-trees", "br"]
+    here = {method.id for method in list_methods()}
+    return [id for id in order if id in here]
+
+
+def _member(wanted: Any, X: Any) -> Member:
+    if not isinstance(wanted, str):
+        name = getattr(wanted, "method_id", type(wanted).__name__.lower())
+        return Member(name, clone(wanted), name in BAGGED)
+    settings: dict[str, Any] = {}
+    if wanted == "mlknn":
+        settings["k"] = int(np.clip(X.shape[0] // 4, 1, 10))
+    return Member(wanted, make(wanted, **settings), wanted in BAGGED)

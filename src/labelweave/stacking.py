@@ -1,0 +1,262 @@
+"""Several models' probabilities for the same rows, woven into one.
+
+The members' log-odds are joined by a weighted sum (:func:`choose_members`), and a small second
+layer (:func:`fit_second_layer`) may move the weights of each label a little and let it see the
+log-odds of the other labels. What is learnt here must come from rows that the members were not
+trained on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from labelweave.metrics import get_metric, sweep_f1
+
+__all__ = ["SecondLayer", "Stack", "best_layer", "choose_members", "fit_second_layer", "log_odds"]
+
+N_ROUNDS = 24  # how often a member is added, so a weight is a multiple of 1/24
+_LEAST = 1e-4  # log-odds are cut at +-9.2: what lies beyond is no evidence of that size
+_BIAS_PENALTY = 0.1
+_MAX_ITERATIONS = 100
+PENALTIES = (None, 100.0, 10.0, 1.0)  # None: the common weights as they are
+N_DIRECTIONS = 32
+_MOST_ENTRIES = 4_000_000  # of rows x labels, when the form of the second layer is chosen
+_CUTS = np.linspace(0.05, 0.95, 19)
+
+
+def log_odds(probabilities: np.ndarray) -> np.ndarray:
+    """Log-odds of probabilities, bounded.
+
+    >>> log_odds(np.array([0.5, 0.0])).round(2)
+    array([ 0.  , -9.21], dtype=float32)
+    """
+    return logit(np.clip(probabilities, _LEAST, 1 - _LEAST)).astype(np.float32)
+
+
+def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:
+    """Mean cross-entropy of log-odds over the known entries."""
+    entries = np.logaddexp(0, odds) - odds * np.nan_to_num(targets)
+    return float(entries[~np.isnan(targets)].mean())
+
+
+def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Weights of members, by forward selection with replacement [1]_.
+
+    Each round adds the member with which the mean of the log-odds has the least cross-entropy;
+    the weight of a member is how often it was added. A member that never helps has weight 0.
+
+    Parameters
+    ----------
+    odds : ndarray of shape (members, n, L)
+    targets : ndarray of shape (n, L)
+        1, 0 or NaN for unknown.
+
+    Returns
+    -------
+    ndarray of shape (members,)
+        They sum to 1.
+
+    References
+    ----------
+    .. [1] R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes. Ensemble selection from
+       libraries of models. ICML 2004.
+
+    Examples
+    --------
+    >>> targets = np.array([[1.0], [0.0]])
+    >>> good, bad = np.array([[2.0], [-2.0]]), np.array([[-2.0], [2.0]])
+    >>> choose_members(np.stack([good, bad]), targets)
+    array([1., 0.])
+    """
+    counts = np.zeros(len(odds))
+    total = np.zeros(odds.shape[1:], dtype=np.float64)
+    for number in range(1, N_ROUNDS + 1):
+        entropies = [mean_entropy((total + member) / number, targets) for member in odds]
+        best = int(np.argmin(entropies))
+        counts[best] += 1
+        total += odds[best]
+    return counts / counts.sum()
+
+
+@dataclass(frozen=True)
+class SecondLayer:
+    """Log-odds of the members to probabilities.
+
+    ``s[n, l] = sum_m weights[m, l] odds[m, n, l] + bias[l] + sum_r cross[l, r] u[n, r]``, where
+    ``u = (mean odds - centre) basis`` are the directions in which the labels' log-odds, joined
+    with the members' common weights, vary most.
+    """
+
+    weights: np.ndarray
+    bias: np.ndarray
+    cross: np.ndarray
+    common: np.ndarray
+    centre: np.ndarray
+    basis: np.ndarray
+
+    def __call__(self, odds: np.ndarray) -> np.ndarray:
+        """Probabilities of shape (n, L), from log-odds of shape (members, n, L)."""
+        return expit(_score(self.weights, self.bias, self.cross, odds, self._directions(odds)))
+
+    def _directions(self, odds: np.ndarray) -> np.ndarray:
+        return (np.tensordot(self.common, odds, 1) - self.centre) @ self.basis
+
+
+def weighted_mean(common: np.ndarray, n_labels: int) -> SecondLayer:
+    """The layer that does nothing but join the members with their common weights."""
+    return SecondLayer(
+        np.repeat(common[:, None], n_labels, axis=1),
+        np.zeros(n_labels),
+        np.zeros((n_labels, 0)),
+        common,
+        np.zeros(n_labels),
+        np.zeros((n_labels, 0)),
+    )
+
+
+def fit_second_layer(
+    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, *, penalty: float, n_directions: int
+) -> SecondLayer:
+    """Learn the layer: cross-entropy plus ``penalty / 2`` times the squared changes.
+
+    Changes are those of a label's weights from the common ones, and its weights of the
+    directions from zero; so a label with few rows stays with the common weights.
+
+    Parameters
+    ----------
+    odds : ndarray of shape (members, n, L)
+    targets : ndarray of shape (n, L)
+        1, 0 or NaN for unknown.
+    common : ndarray of shape (members,)
+        From :func:`choose_members`.
+    penalty : float
+    n_directions : int
+        How many directions to use; at most the number of labels.
+
+    Examples
+    --------
+    >>> targets = np.tile([[1.0, 1.0], [0.0, 0.0]], (50, 1))
+    >>> odds = np.zeros((1, 100, 2))  # the second label says nothing,
+    >>> odds[0, :, 0] = 4 * targets[:, 0] - 2  # but goes with the first
+    >>> layer = fit_second_layer(odds, targets, np.ones(1), penalty=1.0, n_directions=2)
+    >>> bool(layer(odds)[0, 1] > 0.9)
+    True
+    """
+    n_members, _, n_labels = odds.shape
+    joined = np.tensordot(common, odds, 1)
+    centre = joined.mean(axis=0)
+    basis = _main_directions(joined - centre, n_directions)
+    directions = (joined - centre) @ basis
+    known = ~np.isnan(targets)
+    positive = np.nan_to_num(targets)
+    shapes = [(n_members, n_labels), (n_labels,), (n_labels, basis.shape[1])]
+    ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
+
+    def unpacked(flat: np.ndarray) -> list[np.ndarray]:
+        parts = np.split(flat, ends)
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        change, bias, cross = unpacked(flat)
+        score = _score(common[:, None] + change, bias, cross, odds, directions)
+        entropy = ((np.logaddexp(0, score) - score * positive) * known).sum()
+        slope = (expit(score) - positive) * known
+        gradient = [
+            np.einsum("mnl,nl->ml", odds, slope) + penalty * change,
+            slope.sum(axis=0) + _BIAS_PENALTY * bias,
+            slope.T @ directions + penalty * cross,
+        ]
+        cost = 0.5 * penalty * ((change**2).sum() + (cross**2).sum())
+        cost += 0.5 * _BIAS_PENALTY * (bias**2).sum()
+        return float(entropy + cost), np.concatenate([part.ravel() for part in gradient])
+
+    start = np.zeros(int(sum(np.prod(shape) for shape in shapes)))
+    found = minimize(
+        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_ITERATIONS}
+    )
+    change, bias, cross = unpacked(found.x)
+    return SecondLayer(common[:, None] + change, bias, cross, common, centre, basis)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A layer, its penalty (None: the weighted mean), and its probabilities of left-out rows."""
+
+    layer: SecondLayer
+    penalty: float | None
+    held_out: np.ndarray
+
+
+def best_layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, seed: int) -> Stack:
+    """The form of the layer that is best on rows left out of its fit, fitted to all of them.
+
+    Parameters
+    ----------
+    odds, targets, common
+        As in :func:`fit_second_layer`.
+    seed : int
+        Of the rows that are left out.
+    """
+    common = common / common.sum()
+    rng = np.random.RandomState(seed)
+    n_rows, n_labels = targets.shape
+    some = rng.permutation(n_rows)[: max(_MOST_ENTRIES // n_labels, 1)]
+    found = [_held_out(odds[:, some], targets[some], common, p, seed) for p in PENALTIES]
+    quality = [_quality(targets[some], probabilities) for probabilities in found]
+    penalty = PENALTIES[int(np.argmax(quality))]
+    layer = _layer(odds, targets, common, penalty)
+    return Stack(layer, penalty, _held_out(odds, targets, common, penalty, seed))
+
+
+def _layer(
+    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, penalty: float | None
+) -> SecondLayer:
+    if penalty is None:
+        return weighted_mean(common, targets.shape[1])
+    return fit_second_layer(odds, targets, common, penalty=penalty, n_directions=N_DIRECTIONS)
+
+
+def _held_out(
+    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, penalty: float | None, seed: int
+) -> np.ndarray:
+    """Probabilities of the rows, each third by a layer fitted to the others."""
+    if penalty is None:
+        return weighted_mean(common, targets.shape[1])(odds)
+    third = np.random.RandomState(seed).permutation(len(targets)) % 3
+    probabilities = np.empty(targets.shape)
+    for number in range(3):
+        here = third == number
+        layer = _layer(odds[:, ~here], targets[~here], common, penalty)
+        probabilities[here] = layer(odds[:, here])
+    return probabilities
+
+
+def _quality(targets: np.ndarray, probabilities: np.ndarray) -> float:
+    """Mean of example, micro and macro F1, each at its best cut, and mean average precision."""
+    f1 = [
+        np.nanmax(sweep_f1(targets, probabilities, _CUTS, average=average))
+        for average in ("example", "micro", "macro")
+    ]
+    return float(np.nanmean([*f1, get_metric("map")(targets, Y_score=probabilities)]))
+
+
+def _score(
+    weights: np.ndarray,
+    bias: np.ndarray,
+    cross: np.ndarray,
+    odds: np.ndarray,
+    directions: np.ndarray,
+) -> np.ndarray:
+    return np.einsum("ml,mnl->nl", weights, odds) + bias + directions @ cross.T
+
+
+def _main_directions(centred: np.ndarray, number: int) -> np.ndarray:
+    """Directions of largest variance, scaled so that the rows vary by 1 along each."""
+    variances, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+    order = np.argsort(variances)[::-1][:number]
+    kept = order[variances[order] > 1e-6 * max(variances[order[0]], 1e-12)]
+    return vectors[:, kept] / np.sqrt(variances[kept])
