@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit
 
 from labelweave.metrics import get_metric, sweep_f1
 
 __all__ = ["SecondLayer", "Stack", "best_layer", "choose_members", "fit_second_layer", "log_odds"]
 
-N_ROUNDS = 24  # how often a member is added, so a weight is a multiple of 1/24
+N_ROUNDS = 24  # how often a member is added, so that shares are multiples of 1/24
 _LEAST = 1e-4  # log-odds are cut at +-9.2: what lies beyond is no evidence of that size
 _BIAS_PENALTY = 0.1
 _MAX_ITERATIONS = 100
@@ -46,8 +46,10 @@ def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:
 def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Weights of members, by forward selection with replacement [1]_.
 
-    Each round adds the member with which the mean of the log-odds has the least cross-entropy;
-    the weight of a member is how often it was added. A member that never helps has weight 0.
+    Each member's log-odds are first multiplied by the number that makes their cross-entropy
+    least, or a member that knows nothing could win by damping one that is too certain. Then each
+    round adds the member with which the mean has the least cross-entropy. The weight of a member
+    is its factor times how often it was added; 0 if it never helps.
 
     Parameters
     ----------
@@ -58,7 +60,6 @@ def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (members,)
-        They sum to 1.
 
     References
     ----------
@@ -69,17 +70,29 @@ def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
     --------
     >>> targets = np.array([[1.0], [0.0]])
     >>> good, bad = np.array([[2.0], [-2.0]]), np.array([[-2.0], [2.0]])
-    >>> choose_members(np.stack([good, bad]), targets)
-    array([1., 0.])
+    >>> good[0] = -1.0  # wrong once
+    >>> choose_members(np.stack([good, bad]), targets).round(2)
+    array([0.42, 0.  ])
     """
+    factors = np.array([_best_factor(member, targets) for member in odds])
     counts = np.zeros(len(odds))
     total = np.zeros(odds.shape[1:], dtype=np.float64)
     for number in range(1, N_ROUNDS + 1):
-        entropies = [mean_entropy((total + member) / number, targets) for member in odds]
+        entropies = [
+            mean_entropy((total + factor * member) / number, targets)
+            for factor, member in zip(factors, odds, strict=True)
+        ]
         best = int(np.argmin(entropies))
         counts[best] += 1
-        total += odds[best]
-    return counts / counts.sum()
+        total += factors[best] * odds[best]
+    return factors * counts / N_ROUNDS
+
+
+def _best_factor(odds: np.ndarray, targets: np.ndarray) -> float:
+    found = minimize_scalar(
+        lambda factor: mean_entropy(factor * odds, targets), bounds=(0, 4), method="bounded"
+    )
+    return float(found.x)
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,6 @@ def best_layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, seed: 
     seed : int
         Of the rows that are left out.
     """
-    common = common / common.sum()
     rng = np.random.RandomState(seed)
     n_rows, n_labels = targets.shape
     some = rng.permutation(n_rows)[: max(_MOST_ENTRIES // n_labels, 1)]

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
@@ -65,6 +66,8 @@ class Weave(MultiLabelClassifier):
     members_ : DataFrame
         What was tried: seconds, mean average precision out of fold, weight, and why a member
         was left out.
+    scaler_ : StandardScaler
+        Gives every feature the variance 1, for the members that compare distances.
     models_ : list of lists of fitted estimators
         Those of the members that were chosen.
     second_layer_ : dict of ndarray
@@ -130,6 +133,8 @@ class Weave(MultiLabelClassifier):
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         import pandas as pd
 
+        self.scaler_ = StandardScaler(with_mean=False).fit(X)
+        X = self.scaler_.transform(X)
         clock = Clock(_seconds(self.budget))
         rng = self._generator()
         plan = plan_members(self.members, X, Y.n_labels)
@@ -188,6 +193,7 @@ class Weave(MultiLabelClassifier):
         return judged if validation is None else super()._rows_to_tune_on(validation)
 
     def _predict_proba(self, X: Any) -> np.ndarray:
+        X = self.scaler_.transform(X)
         odds = np.stack([log_odds(_mean_probability(models, X)) for models in self.models_])
         return SecondLayer(**self.second_layer_)(odds)
 

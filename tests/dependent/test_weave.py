@@ -1,0 +1,133 @@
+"""Weave: what its members see, what the clock does, and that it is worth it."""
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_multilabel_classification
+
+import labelweave as lw
+from labelweave.base import MultiLabelClassifier
+from labelweave.dependent.br import BinaryRelevance
+from labelweave.dependent.mlknn import MLkNN
+from labelweave.dependent.weave import Weave, _seconds
+from labelweave.dependent.weave_members import plan_members
+from labelweave.exceptions import InputError
+from labelweave.metrics import get_metric
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(300, n_classes=4, random_state=0)
+    return X, Y.astype(float)
+
+
+class Rote(MultiLabelClassifier):
+    """Certain of what it has seen, and of nothing else; may be slow."""
+
+    def __init__(self, delay=0.0, *, threshold=0.5, validation_fraction=0.2, random_state=None):
+        self.delay = delay
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _fit(self, X, Y, validation):
+        time.sleep(self.delay)
+        self.seen_ = {row.tobytes(): y for row, y in zip(X, Y.to_numpy(), strict=True)}
+
+    def _predict_proba(self, X):
+        blank = np.full(self.n_labels_, 0.5)
+        return np.array([self.seen_.get(row.tobytes(), blank) for row in X])
+
+
+def test_a_member_that_learns_by_rote_is_given_no_weight(data):
+    """Its out-of-fold probabilities say nothing: no row was in the training of its own fold."""
+    model = Weave(members=[Rote(), BinaryRelevance()], random_state=0).fit(*data)
+    weights = model.members_.set_index("method")["weight"]
+    assert weights["rote"] < 0.02 < weights["br"]
+    blind = Weave(members=[Rote()], random_state=0).fit(*data)
+    assert blind.members_["map"][0] == pytest.approx(np.mean(data[1], axis=0).mean(), abs=0.02)
+
+
+def test_a_slow_member_is_left_out_and_said_so(data):
+    members = [BinaryRelevance(), Rote(delay=0.4), MLkNN()]
+    model = Weave(members=members, budget=1.5, n_folds=3, random_state=0).fit(*data)
+    notes = model.members_.set_index("method")["note"]
+    assert notes["rote"] == "too slow for the budget"
+    assert notes["br"] == ""
+    assert len(model.models_) <= 2
+
+
+def test_the_first_member_has_all_the_time_it_needs(data):
+    model = Weave(members=[Rote(delay=0.05), MLkNN()], budget=0.01, random_state=0).fit(*data)
+    assert model.members_["note"].tolist() == ["", "no time left"]
+
+
+def test_a_network_keeps_the_models_of_its_folds(data):
+    small = lw.MLP(hidden=(16,), epochs=5)
+    model = Weave(members=[small, MLkNN()], n_folds=3, random_state=0).fit(*data)
+    for name, models in zip(_chosen(model), model.models_, strict=True):
+        assert len(models) == (3 if name == "mlp" else 1)
+
+
+def _chosen(model):
+    return model.members_.query("weight > 0")["method"].tolist()
+
+
+def test_a_threshold_is_tuned_out_of_fold_and_costs_no_rows(data):
+    model = Weave(members=[MLkNN(k=1)], threshold="tuned", random_state=0).fit(*data)
+    assert model.models_[0][0].train_X_.shape == data[0].shape
+    assert not hasattr(model, "_out_of_fold")  # probabilities of training rows are not kept
+
+
+def test_labels_unknown_in_a_whole_fold(data):
+    X, Y = data[0], data[1].copy()
+    Y[2:, 0] = np.nan
+    model = Weave(members=["br", "mlknn"], n_folds=3, random_state=0).fit(X, Y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_folds_in_several_processes_change_nothing(data):
+    one, two = (
+        Weave(members=["br"], n_folds=3, n_jobs=jobs, random_state=0).fit(*data) for jobs in (1, 2)
+    )
+    np.testing.assert_allclose(one.predict_proba(data[0]), two.predict_proba(data[0]))
+
+
+def test_members_by_shape(data):
+    X, Y = data
+    names = [member.name for member in plan_members("auto", X, Y.shape[1])]
+    assert names[0] == "extra-trees"
+    assert "boosted-trees" in names
+    wide = [member.name for member in plan_members("auto", np.zeros((10, 5000)), 500)]
+    assert wide[0] == "br"
+    assert "boosted-trees" not in wide
+    twice = plan_members(["mlknn", MLkNN(k=3)], X, 4)
+    assert [member.name for member in twice] == ["mlknn-1", "mlknn-2"]
+
+
+@pytest.mark.parametrize("budget", ["soon", "0min", "5 days"])
+def test_a_budget_that_is_none(data, budget):
+    with pytest.raises(InputError, match="budget must be seconds"):
+        Weave(budget=budget).fit(*data)
+
+
+def test_units_of_a_budget():
+    assert [_seconds(b) for b in ("30s", "1.5 min", "2h", 7, None)] == [30, 90, 7200, 7, None]
+
+
+@pytest.mark.parametrize("members", ["mlp", []])
+def test_members_that_are_none(data, members):
+    with pytest.raises(InputError, match="members"):
+        Weave(members=members).fit(*data)
+
+
+@pytest.mark.data
+def test_it_beats_binary_relevance_on_emotions(data_home):
+    train, test = lw.load_dataset("emotions").split()
+    members = ["br", "mlknn", "extra-trees"]
+    model = Weave(members=members, budget=None, n_folds=4, random_state=0).fit(train.X, train.Y)
+    average_precision = get_metric("map")
+    found = average_precision(test.Y, Y_score=model.predict_proba(test.X))
+    alone = lw.make("br").fit(train.X, train.Y)
+    assert found > average_precision(test.Y, Y_score=alone.predict_proba(test.X)) + 0.02

@@ -1,0 +1,125 @@
+"""Members chosen and joined: against slow loops and scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad, minimize
+from scipy.special import expit
+
+from labelweave import stacking
+from labelweave.stacking import best_layer, choose_members, fit_second_layer, log_odds
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    truth = (rng.random((300, 3)) < 0.4).astype(float)
+    truth[:, 2] = truth[:, 0]  # the third label goes with the first
+    noise = rng.normal(size=(3, 300, 3)) * np.array([1.0, 2.0, 8.0])[:, None, None]
+    odds = 2 * (truth - 0.5) + noise
+    odds[:, :, 2] = rng.normal(size=(3, 300))  # and cannot be told by itself
+    truth[rng.random(truth.shape) < 0.1] = np.nan
+    return odds, truth
+
+
+def slow_entropy(odds, truth):
+    total, n = 0.0, 0
+    for i in range(len(truth)):
+        for j in range(truth.shape[1]):
+            if not np.isnan(truth[i, j]):
+                p = expit(odds[i, j])
+                total -= np.log(p if truth[i, j] else 1 - p)
+                n += 1
+    return total / n
+
+
+def test_cross_entropy(rows):
+    odds, truth = rows
+    assert stacking.mean_entropy(odds[0], truth) == pytest.approx(slow_entropy(odds[0], truth))
+
+
+def test_selection_takes_the_best_in_each_round(rows, monkeypatch):
+    odds, truth = rows
+    monkeypatch.setattr(stacking, "N_ROUNDS", 4)
+    factors = []
+    for member in odds:
+        steps = np.linspace(0, 4, 401)
+        factors.append(steps[np.argmin([slow_entropy(f * member, truth) for f in steps[:201]])])
+    odds = odds * np.array(factors)[:, None, None]
+    taken = []
+    for _ in range(4):
+        trials = [slow_entropy(np.mean(odds[[*taken, k]], axis=0), truth) for k in range(3)]
+        taken.append(int(np.argmin(trials)))
+    expected = np.array(factors) * np.bincount(taken, minlength=3) / 4
+    np.testing.assert_allclose(choose_members(rows[0], truth), expected, atol=0.01)
+
+
+def test_a_useless_member_is_left_out(rows):
+    odds, truth = rows
+    weights = choose_members(odds, truth)
+    assert weights[0] > weights[1] >= weights[2]
+
+
+def test_the_second_layer_minimises_what_it_says(rows):
+    """Label by label, with a plain optimiser and loops over rows."""
+    odds, truth = rows
+    common, penalty = np.array([0.6, 0.3, 0.1]), 3.0
+    layer = fit_second_layer(odds, truth, common, penalty=penalty, n_directions=2)
+    joined = sum(w * member for w, member in zip(common, odds, strict=True))
+    directions = (joined - joined.mean(axis=0)) @ layer.basis
+    np.testing.assert_allclose(directions.T @ directions / len(truth), np.eye(2), atol=1e-8)
+
+    def cost(flat, label):
+        change, bias, cross = flat[:3], flat[3], flat[4:]
+        total = 0.5 * penalty * (change @ change + cross @ cross) + 0.05 * bias**2
+        for i in range(len(truth)):
+            if not np.isnan(truth[i, label]):
+                s = (common + change) @ odds[:, i, label] + bias + cross @ directions[i]
+                total += np.log1p(np.exp(-s)) if truth[i, label] else np.log1p(np.exp(s))
+        return total
+
+    for label in range(3):
+        best = minimize(cost, np.zeros(6), args=(label,)).fun
+        change = layer.weights[:, label] - common
+        found = cost(np.r_[change, layer.bias[label], layer.cross[label]], label)
+        assert found == pytest.approx(best, rel=1e-4)
+
+
+def test_its_gradient(rows, monkeypatch):
+    odds, truth = rows
+    seen = {}
+    real = stacking.minimize
+
+    def spy(objective, start, **options):
+        seen["objective"], seen["n"] = objective, len(start)
+        return real(objective, start, **options)
+
+    monkeypatch.setattr(stacking, "minimize", spy)
+    fit_second_layer(odds, truth, np.full(3, 1 / 3), penalty=2.0, n_directions=2)
+    at = np.random.default_rng(1).normal(size=seen["n"]) * 0.1
+    value, gradient = (lambda x: seen["objective"](x)[0]), (lambda x: seen["objective"](x)[1])
+    assert check_grad(value, gradient, at) < 1e-3 * np.linalg.norm(gradient(at))
+
+
+def test_a_label_that_goes_with_another_is_told_by_it(rows):
+    odds, truth = rows
+    weights = choose_members(odds, truth)
+    stack = best_layer(odds, truth, weights, seed=0)
+    assert stack.penalty is not None
+    known = ~np.isnan(truth[:, 2])
+    right = (stack.held_out[known, 2] > 0.5) == truth[known, 2]
+    assert right.mean() > 0.75
+
+
+def test_noise_leaves_the_weighted_mean_alone():
+    rng = np.random.default_rng(0)
+    truth = (rng.random((40, 4)) < 0.5).astype(float)
+    odds = rng.normal(size=(1, 40, 4)) + 3 * (truth - 0.5)
+    stack = best_layer(odds, truth, np.ones(1), seed=0)
+    if stack.penalty is None:
+        np.testing.assert_allclose(stack.layer(odds), expit(odds[0]))
+    else:
+        assert stack.penalty == max(p for p in stacking.PENALTIES if p)
+
+
+def test_log_odds_are_bounded():
+    assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()
