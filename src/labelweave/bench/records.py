@@ -53,7 +53,8 @@ class Record(TypedDict):
     cell : str
         Its name: a hash of all that went in (see :mod:`labelweave.bench.cells`).
     identity : str
-        The same without data checksum and code version: what stays when either changes.
+        A hash of what was asked for, without seed, data checksum and code version: the cells
+        of one figure in a table have it in common.
     suite : str
         The suite that ran it first; another suite with the same cell does not run it again.
     kind : str
@@ -94,6 +95,8 @@ class Record(TypedDict):
         host, system, processor, cores, memory_gb, threads (of this cell).
     finished : str
         Time in UTC, ISO 8601.
+    warnings : list of str
+        What the packages had to say, each once.
     error : Failure or None
         A failed cell has no scores.
     """
@@ -125,4 +128,5 @@ class Record(TypedDict):
     versions: dict[str, str]
     machine: dict[str, Any]
     finished: str
+    warnings: list[str]
     error: Failure | None
