@@ -38,9 +38,7 @@ def test_a_name_depends_on_what_goes_in_and_on_nothing_else(suite):
 def test_the_place_of_a_file_is_not_part_of_its_cells(tmp_path):
     for part in ("a", "b"):
         (tmp_path / part).mkdir()
-    names = [
-        {cell.name for cell in all_cells(small_suite(tmp_path / part))} for part in ("a", "b")
-    ]
+    names = [{cell.name for cell in all_cells(small_suite(tmp_path / part))} for part in ("a", "b")]
     assert names[0] == names[1]
 
 
