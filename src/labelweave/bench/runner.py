@@ -59,7 +59,8 @@ class RunResult:
     ----------
     plan : Plan
     records : list of dict
-        Of all cells of the plan that are finished, by this run or before.
+        Of all cells of the plan that are finished; those that were there before without
+        their histories and artifacts.
     n_run : int
         Cells that this run ran itself; others were there, or came from another machine.
     n_left : int
@@ -114,7 +115,8 @@ def run_suite(
     store = Store(out)
     folder_id = store.create()
     store.write_suite(suite)
-    before = store.records(store.names() & {cell.name for cell in plan.cells})
+    wanted = {cell.name for cell in plan.cells}
+    before = [record for record in store.summaries() if record["cell"] in wanted]
     kept = {r["cell"]: r for r in before if r["error"] is None or not retry_failed}
     again = frozenset(record["cell"] for record in before) - kept.keys()
     listener.begin(plan, list(kept.values()), pool)
@@ -134,6 +136,7 @@ def run_suite(
     finally:
         listener.end()
     result.n_left = len(run.todo)
+    store.summaries()  # brings the index up to date, for quick comparisons
     return result
 
 
