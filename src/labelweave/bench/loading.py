@@ -60,15 +60,14 @@ def _frozen(value: Any) -> Any:
 
 @lru_cache(maxsize=_KEPT)
 def _loaded(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[Dataset, str]:
-    data = _load_external(source) if is_external else _load_named(source, dict(options))
+    reading = {k: list(v) if isinstance(v, tuple) else v for k, v in options}
+    if is_external:
+        data = _load_external(source, reading)
+    else:
+        from labelweave.cli.protocol import Source
+
+        data = Source(source, reading).load()
     return data, checksum(data)
-
-
-def _load_named(source: str, options: dict[str, Any]) -> Dataset:
-    from labelweave.cli.protocol import Source
-
-    reading = {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
-    return Source(source, reading).load()
 
 
 def _external_files(name: str) -> dict[str, Path]:
@@ -85,16 +84,15 @@ def _external_files(name: str) -> dict[str, Path]:
     return {}
 
 
-def _load_external(name: str) -> Dataset:
+def _load_external(name: str, reading: Mapping[str, Any]) -> Dataset:
     from labelweave.data.reading import read_dataset
     from labelweave.data.recipes import join_parts
 
     files = _external_files(name)
     if not files:
         raise DatasetUnavailableError(f"{name} is not on this machine")
-    if "all" in files:
-        return replace(read_dataset(files["all"]), name=name)
-    return replace(join_parts({part: read_dataset(p) for part, p in files.items()}), name=name)
+    parts = {part: read_dataset(path, **reading) for part, path in files.items()}
+    return replace(parts["all"] if "all" in parts else join_parts(parts), name=name)
 
 
 def checksum(data: Dataset) -> str:

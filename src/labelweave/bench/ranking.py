@@ -139,7 +139,7 @@ def draw_diagram(ranking: Ranking, *, width: int = 72) -> list[str]:
          |----------------|----------------|
          tree 1.00
                           knn 2.00
-                                chance 3.00
+                                 chance 3.00
          ==================
                           ==================
     critical difference 1.35 (Nemenyi, 5%)

@@ -51,8 +51,9 @@ def kind_module(kind: str) -> ModuleType:
 
 def other_data(kind: str, settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
     """Data sets that a scenario of this kind needs beside that of the cell."""
-    asked = getattr(kind_module(kind), "other_data", None)
-    return () if asked is None else asked(settings)
+    module = kind_module(kind)
+    module.check_scenario(settings)
+    return module.other_data(settings) if hasattr(module, "other_data") else ()
 
 
 def check_keys(given: Iterable[str], known: Collection[str], what: str) -> None:
