@@ -31,11 +31,6 @@ def test_list_names_every_suite_and_marks_stand_ins(run):
     assert "c-gmvae-figure-3" in run("bench", "list").output
 
 
-@pytest.mark.parametrize("name", ["list", "run", "compare", "document"])
-def test_each_speaks_json(run, name):
-    assert "--json" in run("bench", name, "--help").output
-
-
 def run_own(run, csv_file, *more):
     return run(
         "bench", "run", "--data", csv_file, "--labels", 3, "--methods", "br,mlknn", "-j", 1, *more

@@ -28,7 +28,7 @@ _results_option = click.option(
 )
 
 
-@click.group("bench", epilog="Each of them speaks JSON with --json.")
+@click.group("bench")
 def command() -> None:
     """Run the tables of the papers, or your own data, and compare with what was published."""
 
