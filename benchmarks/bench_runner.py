@@ -44,7 +44,7 @@ def small_cells(n_seeds: int) -> Suite:
     return replace(
         base,
         name="small",
-        data=(DataEntry("emotions"), DataEntry("birds")),
+        data=(DataEntry("yeast"), DataEntry("genbase"), DataEntry("medical")),
         methods=(
             MethodEntry("BR", "br"),
             MethodEntry("MLP", "mlp", settings={"epochs": 20, "hidden": [64]}),

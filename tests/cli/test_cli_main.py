@@ -63,7 +63,7 @@ def commands():
             yield (name,)
 
 
-@pytest.mark.parametrize("names", commands(), ids=" ".join)
+@pytest.mark.parametrize("names", list(commands()), ids=" ".join)
 def test_every_command_has_help(names):
     result = run(*names, "--help")
     assert result.exit_code == 0
