@@ -218,3 +218,12 @@ def test_what_comes_through_stdin_is_called_stdin(run, model):
     shown = run("predict", model, "-", input="just some words\n", status=2).stderr
     assert shown.startswith("labelweave: stdin: the file is of no known format")
     assert "--format" in shown
+
+
+@pytest.mark.data
+def test_a_set_of_the_catalog_by_its_name(run, data_home):
+    run("train", "emotions", "-m", "mlknn", "--out", "model", "-q")
+    rows = json_lines(run("predict", "model", "emotions", "--batch-rows", 100, "-q").stdout)
+    assert len(rows) == 593
+    refused = run("predict", "model", "scene", "-q", status=2)
+    assert "scene has 294 features, but the model takes 72 features" in refused.output

@@ -6,6 +6,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from labelweave.registry import list_methods
 from labelweave.testing import estimator_checks, test_instance
 
+# Sets of a few rows are what the checks are made of; a method may well say that it minds.
+pytestmark = pytest.mark.filterwarnings("default::labelweave.exceptions.LabelweaveWarning")
+
 METHODS = {method.id: test_instance(method.load()) for method in list_methods()}
 
 

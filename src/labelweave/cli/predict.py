@@ -68,7 +68,9 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Predict the labels of the rows of INPUT (a file of any known format; - is stdin).
+    """Predict the labels of the rows of INPUT.
+
+    INPUT is a file of any known format, a name of `labelweave datasets`, or - for stdin.
 
     Labels in INPUT are not needed and not used. Columns are matched by name where both the
     model and the file have names. INPUT is read --batch-rows rows at a time, with the reader
@@ -147,18 +149,26 @@ def _batches(
     batch_rows: int,
     reading: dict[str, Any],
 ) -> Iterator[Dataset]:
-    from labelweave.cli.protocol import check_finite
+    from labelweave.cli.protocol import check_finite, check_width
+    from labelweave.data.catalog import is_named_set, load_dataset
     from labelweave.data.reading import iter_batches
 
     n_rows = 0
     width = getattr(model, "n_features_in_", None)
-    batches = iter_batches(
-        path,
-        batch_rows=batch_rows,
-        n_features=width,
-        feature_names=origin.feature_names,
-        **reading,
-    )
+    if is_named_set(shown):
+        data = load_dataset(shown)
+        check_width(data, width)
+        batches: Iterator[Dataset] = (
+            data[at : at + batch_rows] for at in range(0, len(data), batch_rows)
+        )
+    else:
+        batches = iter_batches(
+            path,
+            batch_rows=batch_rows,
+            n_features=width,
+            feature_names=origin.feature_names,
+            **reading,
+        )
     for batch in batches:
         if width is None and not batch.is_text:
             raise InputError(f"the model was trained on texts, but {shown} holds feature columns")

@@ -24,7 +24,7 @@ from labelweave.data.download import cache_folder
 from labelweave.data.sources import download_files, find_files, package_file, unavailable
 from labelweave.exceptions import DataFileError, DatasetUnavailableError, InputError
 
-__all__ = ["CatalogEntry", "get_entry", "list_datasets", "load_dataset"]
+__all__ = ["CatalogEntry", "get_entry", "is_named_set", "list_datasets", "load_dataset"]
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,15 @@ def get_entry(name: str) -> CatalogEntry:
     )
 
 
+def is_named_set(name: str) -> bool:
+    """Whether the catalog has a data set of this name.
+
+    >>> is_named_set("Scene"), is_named_set("./scene")
+    (True, False)
+    """
+    return name.lower() in _catalog()
+
+
 def load_dataset(
     name_or_path: str | PathLike[str],
     *,
@@ -187,7 +196,7 @@ def load_dataset(
 def _is_path(name_or_path: str | PathLike[str]) -> bool:
     if not isinstance(name_or_path, str):
         return True
-    if name_or_path.lower() in _catalog():
+    if is_named_set(name_or_path):
         return False
     path = Path(name_or_path)
     # A name that only looks like a file gets the reader's message, which names the file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
 from labelweave.neighbors import ENGINES, NeighborSearch
 from labelweave.registry import register
@@ -114,6 +116,13 @@ class MLkNN(MultiLabelClassifier):
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         s = self.smoothing
         self.k_ = min(self.k, len(Y) - 1)
+        if self.k_ < self.k and self.k_ > 0:
+            warnings.warn(
+                f"k={self.k} neighbours of {len(Y)} rows are all of them: the prediction hardly "
+                "depends on the features; lower k",
+                LabelweaveWarning,
+                stacklevel=4,
+            )
         self.train_X_ = X
         self.train_positive_ = _as_counts(Y.positive())
         known = Y.known()

@@ -16,6 +16,7 @@ tensor([[0.1269, 0.3133, 0.0000]])
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -54,9 +55,9 @@ def mean_loss(values: Tensor) -> Tensor:
 
 def known_targets(targets: Tensor) -> tuple[Tensor, Tensor | None]:
     """Targets with zeros for the unknown ones, and the mask of the known (None: all are)."""
-    unknown = torch.isnan(targets)
-    if not unknown.any():
+    if not math.isnan(targets.sum().item()):  # half the cost of looking at each entry
         return targets, None
+    unknown = torch.isnan(targets)
     return targets.masked_fill(unknown, 0.0), ~unknown
 
 

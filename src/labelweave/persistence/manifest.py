@@ -37,6 +37,7 @@ def write_config(folder: Path, content: dict[str, Any], files: Iterable[str]) ->
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write a value as readable JSON; NaN is refused, which JSON has not."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     try:
         encoded = text.encode()

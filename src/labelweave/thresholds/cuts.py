@@ -70,6 +70,7 @@ def best_cut(cuts: np.ndarray, values: np.ndarray) -> Any:
 
 
 def metric_of_sets(name: str) -> Any:
+    """The metric of this name, which must be one of label sets, not of scores."""
     from labelweave.metrics import get_metric
 
     metric = get_metric(name)
@@ -79,6 +80,7 @@ def metric_of_sets(name: str) -> Any:
 
 
 def at_least(scores: Any, cuts: Any) -> np.ndarray:
+    """1 where a score reaches its cut, else 0."""
     scores = np.asarray(scores)
     # In the precision of the scores, or a float32 score could miss a cut that equals it.
     cuts = np.asarray(cuts, dtype=scores.dtype if scores.dtype.kind == "f" else np.float64)

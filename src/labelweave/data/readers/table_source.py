@@ -56,6 +56,7 @@ def open_table(
 
 
 def is_parquet(path: FilePath) -> bool:
+    """Whether a file is Parquet, by its ending or its first bytes."""
     if inner_name(path).lower().endswith(PARQUET_ENDINGS):
         return True
     with open_binary(path) as file:
