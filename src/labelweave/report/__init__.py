@@ -87,6 +87,14 @@ def _document(
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
         raise InputError(f"{about} {what}: name the folder of a model or of a run")
+    if (folder / "store.json").exists():
+        from labelweave.report.run import run_document
+
+        if data is not None or part is not None:
+            raise InputError(
+                f"{about} is a run, which has data of its own: leave data and part out"
+            )
+        return run_document(folder, made=made, n_shown=n_shown)
     if (folder / "config.json").exists():
         subject = subject_of_folder(folder, data, part=part, reading=reading, n_shown=n_shown)
         return model_document(subject, made=made)

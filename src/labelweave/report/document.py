@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "Block",
@@ -18,9 +18,11 @@ __all__ = [
     "Note",
     "Paragraph",
     "Section",
+    "Spread",
     "Table",
     "printable",
     "shown",
+    "slug",
 ]
 
 # Control characters, halves of surrogate pairs, and marks that turn the direction of a line.
@@ -122,12 +124,23 @@ class Document:
         return [block for block in blocks if isinstance(block, Figure)]
 
 
+class Spread(NamedTuple):
+    """A mean and its spread; the best of its kind is marked."""
+
+    mean: float
+    spread: float | None = None
+    is_best: bool = False
+
+
 def shown(value: Any, digits: int = 4) -> str:
     """A value as a table shows it.
 
     >>> [shown(value) for value in (0.12345, 1234, None, float("nan"), True, "sea")]
     ['0.1235', '1,234', '\u2013', '\u2013', 'yes', 'sea']
     """
+    if isinstance(value, Spread):
+        spread = "" if value.spread is None else f" \u00b1 {shown(value.spread, digits)}"
+        return f"{shown(value.mean, digits)}{spread}{' *' if value.is_best else ''}"
     if hasattr(value, "item"):  # a NumPy number
         value = value.item()
     if value is None or value != value:
@@ -142,7 +155,17 @@ def shown(value: Any, digits: int = 4) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return hasattr(value, "__float__") and not isinstance(value, bool | str)
+    is_plain = hasattr(value, "__float__") and not isinstance(value, bool | str)
+    return is_plain or isinstance(value, Spread)
+
+
+def slug(text: str) -> str:
+    """A name for files and anchors.
+
+    >>> slug("Ranks: C-GMVAE, mAP")
+    'ranks-c-gmvae-map'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
 
 
 def printable(text: Any) -> str:

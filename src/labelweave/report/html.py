@@ -26,11 +26,13 @@ from labelweave.report.document import (
     Table,
     printable,
     shown,
+    slug,
 )
 
 __all__ = ["to_html"]
 
 _EMPTY = ("meta", "link", "br")
+_SHORT = 24  # characters that are not broken into two lines
 
 
 class Markup(str):
@@ -126,7 +128,16 @@ def to_html(document: Document) -> str:
 
 
 def _ids(sections: Iterable[Section]) -> list[str]:
-    return [re.sub(r"[^a-z]+", "-", section.title.lower()).strip("-") for section in sections]
+    """One id a section, made of its title; a number tells equal ones apart."""
+    found: list[str] = []
+    for section in sections:
+        id = stem = slug(section.title)
+        k = 1
+        while id in found or id == "report":
+            k += 1
+            id = f"{stem}-{k}"
+        found.append(id)
+    return found
 
 
 def _section(id: str, section: Section) -> Markup:
@@ -176,11 +187,7 @@ def _table(table: Table) -> Markup:
     ]
     body = [
         element(
-            "tr",
-            [
-                element("td", shown(value, table.digits), class_=kind)
-                for value, kind in zip(row, kinds, strict=True)
-            ],
+            "tr", [_cell(value, kind, table.digits) for value, kind in zip(row, kinds, strict=True)]
         )
         for row in table.rows
     ]
@@ -196,6 +203,11 @@ def _table(table: Table) -> Markup:
     if not table.folded:
         return whole
     return element("details", element("summary", table.caption), whole)
+
+
+def _cell(value: Any, kind: str, digits: int) -> Markup:
+    text = shown(value, digits)
+    return element("td", text, class_=kind if len(text) > _SHORT else f"{kind} short")
 
 
 @cache

@@ -69,7 +69,8 @@ def dependence_section(subject: Subject) -> Section:
         Heat(title, _without_diagonal(found.share), (0.0, 1.0))
         for title, found in (("true labels", subject.together), ("predicted labels", predicted))
     ]
-    gap = np.nanmean(np.abs(maps[0].values - maps[1].values)) if _any(maps[1].values) else np.nan
+    gaps = np.abs(maps[0].values - maps[1].values)
+    differ = f"which differ by {np.nanmean(gaps):.3f} in the mean" if _any(gaps) else "no two alike"
     blocks: list[Block] = [
         Figure(
             "co-occurrence",
@@ -83,7 +84,7 @@ def dependence_section(subject: Subject) -> Section:
             ),
             "Which labels go together",
             f"Two heat maps of {subject.which_labels()}: shares among the true and the predicted "
-            f"labels, which differ by {gap:.3f} in the mean.",
+            f"labels, {differ}.",
             f"{subject.which_labels().capitalize()}; labels that go together stand side by side. "
             "A model that catches the dependence of the labels has two like maps. Cells of labels "
             "without a row are empty.",

@@ -17,7 +17,12 @@ from labelweave.cli.protocol import Source, check_width, with_labels
 from labelweave.cli.scored_rows import rows_to_score, verdict_on
 from labelweave.cli.scoring import score
 from labelweave.data import Dataset
-from labelweave.exceptions import DatasetUnavailableError, InputError, ModelFolderError
+from labelweave.exceptions import (
+    DataFileError,
+    DatasetUnavailableError,
+    InputError,
+    ModelFolderError,
+)
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Scores
 from labelweave.report.numbers.labels import most_frequent, similar_side_by_side
@@ -133,8 +138,8 @@ def subject_of_folder(
         reading = reading or origin.reading_of(str(source))
         try:
             loaded = Source(str(source), reading).load()
-        except (DatasetUnavailableError, FileNotFoundError) as error:
-            if data is not None:
+        except (DatasetUnavailableError, DataFileError) as error:
+            if data is not None or Path(source).exists():
                 raise
             raise InputError(
                 f"the data that {folder} was trained on, {source}, is not to be had here: give it "

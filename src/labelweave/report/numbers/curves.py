@@ -78,7 +78,7 @@ def precision_recall(
     ranked = ranked_together(Y, scores)
     if not ranked.positive[0] > 0:
         return None
-    seen = ranked.known > 0  # before the first known entry there is no precision
+    seen = ranked.new_known > 0  # a score of unknown entries only is no point
     recall = ranked.hits[seen] / ranked.positive[0]
     precision = ranked.hits[seen] / ranked.known[seen]
     if len(recall) > most_points:

@@ -19,7 +19,7 @@ class Panel(NamedTuple):
 
 
 def history_panels(history: Any) -> list[Panel]:
-    """Loss, terms of the loss, validation scores and learning rate, as far as they are there.
+    """Loss, its terms, validation and test scores, learning rate: as far as they are there.
 
     Epochs of later stages are counted on from those before. A term that equals the loss, and a
     learning rate that never moves, are left out.
@@ -44,7 +44,7 @@ def history_panels(history: Any) -> list[Panel]:
     }
     loss, rate = numbers.pop("loss", None), numbers.pop("lr", None)
     panels: dict[str, dict[str, np.ndarray]] = {"loss": {}, "terms of the loss": {}}
-    panels |= {"validation scores": {}, "learning rate": {}}
+    panels |= {"validation scores": {}, "test scores": {}, "learning rate": {}}
     if loss is not None:
         panels["loss"]["loss"] = loss
     for name, values in numbers.items():
@@ -52,6 +52,8 @@ def history_panels(history: Any) -> list[Panel]:
             panels["loss"][name] = values
         elif name.startswith("val_"):
             panels["validation scores"][name] = values
+        elif name.startswith("test_"):
+            panels["test scores"][name] = values
         elif loss is None or not np.array_equal(values, loss, equal_nan=True):
             panels["terms of the loss"][name] = values
     if rate is not None and len(np.unique(rate[~np.isnan(rate)])) > 1:

@@ -50,7 +50,7 @@ def _paint_panel(axis: Any, panel: Panel) -> None:
     for k, (curve, (epochs, values)) in enumerate(panel.curves.items()):
         look = line(k)
         every = max(1, len(epochs) // 8)
-        label = _WORDS.get(curve, curve.removeprefix("val_"))
+        label = _WORDS.get(curve, curve.removeprefix("val_").removeprefix("test_"))
         axis.plot(epochs, values, label=label, markevery=(k % every, every), **look._asdict())
     every_value = np.concatenate([values for _, values in panel.curves.values()])
     if every_value.min() > 0 and every_value.max() / every_value.min() > 100:

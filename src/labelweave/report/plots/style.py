@@ -72,10 +72,14 @@ def draw(name: str, width: float, height: float, paint: Callable[[Any], None]) -
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
         paint(figure)
-        written = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(written, format="svg", metadata=nothing)
-    return _tidy(written.getvalue())
+        return _tidy(_svg_of(figure))
+
+
+def _svg_of(figure: Any) -> str:
+    written = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(written, format="svg", metadata=nothing)
+    return written.getvalue()
 
 
 def log_scale(axis: Any, which: str, **options: Any) -> None:
