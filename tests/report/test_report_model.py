@@ -134,6 +134,30 @@ def test_per_label_cuts_are_no_single_line(make_data, page, quick_plots):
     assert "model&#x27;s own cut" not in found
 
 
+def test_the_method_at_the_end_of_a_pipeline(make_data, page, quick_plots):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    data = make_data()
+    model = make_pipeline(StandardScaler(), lw.MLP(epochs=2, hidden=(4,), random_state=0))
+    found = page(model.fit(data.X, data.Y), make_data(seed=1))
+    assert "<h1>MLP on shapes</h1>" in found
+    assert "The model makes label sets by: label sets by FixedThreshold" in found
+
+
+def test_anything_with_probabilities(make_data, page, quick_plots):
+    class Own:
+        def predict_proba(self, X):
+            return (X + X[:, ::-1]) / 2
+
+        def predict(self, X):
+            return self.predict_proba(X) > 0.5
+
+    found = page(Own(), make_data())
+    assert "<h1>Own on shapes</h1>" in found
+    assert "The model makes label sets by" not in found
+
+
 def test_the_same_input_gives_the_same_bytes(make_data, page):
     model = fitted(make_data(), k=3)
     assert page(model, make_data(seed=1)) == page(model, make_data(seed=1))
@@ -161,21 +185,28 @@ def test_markdown(make_data, tmp_path):
         ((".",), "neither the folder of a model nor that of a run"),
         ((lw.make("mlknn"),), "pass data="),
         ((lw.make("mlknn"), 3), "data must be a Dataset"),
+        ((lw.make("mlknn"), "scene", "report.html"), "part and reading"),
     ],
 )
 def test_wrong_input_in_one_sentence(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=words):
-        lw.report(*arguments)
+        lw.report(*arguments, part="test" if len(arguments) == 3 else None)
 
 
-def test_a_model_without_probabilities(make_data, page):
+def test_a_model_without_probabilities_or_label_sets(make_data, page):
     class SetsOnly:
         def predict(self, X):
             return (X > 0.5).astype(int)
 
+    class ScoresOnly:
+        def predict_proba(self, X):
+            return X
+
     with pytest.raises(InputError, match="gives no probabilities"):
         page(SetsOnly(), make_data())
+    with pytest.raises(InputError, match="gives no label sets"):
+        page(ScoresOnly(), make_data())
 
 
 def test_scores_that_are_no_probabilities(make_data, page, quick_plots):

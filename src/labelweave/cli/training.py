@@ -208,7 +208,7 @@ def train_and_save(
         "scores": {"test": scores.to_dict()},
         "per_label": label_rows(scores),
         "seconds": {"fit": round(seconds, 3)},
-        "memory": {"peak": meter.memory["peak"]},
+        "memory": {"peak_mb": meter.memory["peak"]},
         "versions": versions(),
     }
     save_model(

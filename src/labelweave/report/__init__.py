@@ -82,6 +82,8 @@ def _document(
     from labelweave.report.model.subject import subject_of_folder, subject_of_model
 
     if not isinstance(about, str | PathLike):
+        if part is not None or reading:
+            raise InputError("part and reading are for model folders: give the rows as data")
         return model_document(subject_of_model(about, data, n_shown=n_shown), made=made)
     folder = Path(about)
     if not folder.is_dir():

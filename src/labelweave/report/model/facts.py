@@ -18,18 +18,18 @@ def facts_section(subject: Subject) -> Section:
     protocol = dict(metrics.get("protocol") or {})
     trained = protocol.pop("rows", None) or {}
     learner = subject.learner
+    parameters = learner.get_params(deep=False) if hasattr(learner, "get_params") else {}
     facts: list[tuple[str, Any]] = [
         ("method", getattr(learner, "method_id", type(learner).__name__)),
-        ("seed of the method", learner.get_params(deep=False).get("random_state")),
+        ("seed of the method", parameters.get("random_state")),
         ("seed of the split", protocol.get("seed")),
         ("split", protocol.get("split")),
         *((f"{part} rows", n) for part, n in trained.items()),
         ("seconds to fit", (metrics.get("seconds") or {}).get("fit")),
-        ("peak memory, MB", (metrics.get("memory") or {}).get("peak")),
+        ("peak memory, MB", (metrics.get("memory") or {}).get("peak_mb")),
         *_of_folder(subject),
     ]
     summary = {k: v for k, v in subject.rows.summary().items() if k != "official_parts"}
-    parameters = learner.get_params(deep=False)
     blocks: list[Block] = [
         _table("The run", facts),
         _table("The scored rows", list(summary.items())),
@@ -72,7 +72,11 @@ def _table(caption: str, facts: list[tuple[str, Any]], *, folded: bool = False) 
 
 
 def _value(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | float):
-        return "none" if value is None else value
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, int):
+        return value
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + " …"

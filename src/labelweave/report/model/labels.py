@@ -21,10 +21,10 @@ _MOST_PAIRS = 12
 def label_scores_section(subject: Subject) -> Section:
     """Scores of each label against its frequency."""
     table = subject.scores.per_label()
-    frequency, where = table["positives"].to_numpy(), "positives among the scored rows"
+    frequency, where = table["positives"].to_numpy(), "scored"
     if subject.train_labels is not None:
         frequency, _ = subject.train_labels.select(subject.truth.names).counts()
-        where = "positives among the training rows"
+        where = "training"
     scored = {
         name: table[column].to_numpy(dtype=float)
         for name, column in (("F1", "f1"), ("average precision", "ap"))
@@ -42,18 +42,23 @@ def label_scores_section(subject: Subject) -> Section:
         Figure(
             "label-scores",
             label_scores_plot(
-                "label-scores", frequency, scored, subject.truth.names, axis_title=where
+                "label-scores",
+                frequency,
+                scored,
+                subject.truth.names,
+                axis_title=f"positives, {where} rows",
             ),
             "Scores of each label against its frequency",
-            f"{len(table)} labels with {frequency.min():,} to {frequency.max():,} {where}; "
+            f"{len(table)} labels with {frequency.min():,} to {frequency.max():,} "
+            f"positives among the {where} rows; "
             f"{means or 'no score is defined'}.",
-            f"One point a label and score, over its {where}.",
+            f"One point a label and score, against its positives among the {where} rows.",
         )
     ]
     if never:
         text = f"{never:,} of {len(table):,} labels have no positive among the scored rows: "
         blocks.append(Paragraph(text + "their recall and average precision are undefined."))
-    head = ("label", "in training" if subject.train_labels is not None else "scored", *columns)
+    head = ("label", f"{where} positives", *columns)
     blocks.append(Table(f"Scores of {shown}, {subject.how}", head, rows, folded=len(rows) > 20))
     return Section("Labels", blocks)
 

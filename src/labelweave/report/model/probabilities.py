@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from labelweave.report.document import Block, Figure, Paragraph, Section, Table
@@ -98,12 +100,12 @@ def threshold_section(subject: Subject) -> Section:
         effects.append(("validation rows (to choose on)", threshold_effect(rows.Y, scores)))
     part = f"{subject.how.split(',')[0]} (to look at only)"
     effects.append((part, threshold_effect(subject.truth, subject.probabilities)))
-    rule = getattr(subject.model, "threshold_", None)
+    owner = _owner_of_the_rule(subject)
     cut = subject.scores.cuts if np.ndim(subject.scores.cuts) == 0 else None
     text = ""
-    if rule is not None:
-        text = f"The model makes label sets by: {threshold_in_words(subject.model)}. "
-    if cut is None and rule is not None:
+    if owner is not None:
+        text = f"The model makes label sets by: {threshold_in_words(owner)}. "
+    if cut is None and owner is not None:
         text += "It is not one cut for all labels; the plot shows what such a cut would do. "
     text += "A cut that is chosen on the rows that are scored makes their scores too good."
     best = "; ".join(
@@ -137,6 +139,16 @@ def _tables(effects: list[tuple[str, ThresholdEffect]]) -> list[Block]:
         )
         for name, effect in effects
     ]
+
+
+def _owner_of_the_rule(subject: Subject) -> Any:
+    """The estimator of this library that makes the label sets, where there is one."""
+    from labelweave.thresholds import Threshold
+
+    for model in (subject.model, subject.learner):
+        if isinstance(getattr(model, "threshold_", None), Threshold):
+            return model
+    return None
 
 
 def _best_cut(effect: ThresholdEffect) -> float:

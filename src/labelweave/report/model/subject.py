@@ -70,9 +70,11 @@ class Subject:
     def scores(self) -> Scores:
         """Every metric on the rows; the model is asked once."""
         found = score(self.model, self.rows, train_labels=self.train_labels)
-        if found.Y_score is None:
+        if found.Y_score is None or found.Y_pred is None:
+            missing = "probabilities" if found.Y_score is None else "label sets"
             raise InputError(
-                f"{type(self.model).__name__} gives no probabilities: there is no report on it"
+                f"{type(self.model).__name__} gives no {missing}: a report needs a model with "
+                "predict_proba and predict"
             )
         return found
 
