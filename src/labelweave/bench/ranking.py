@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import numpy as np
 from labelweave.metrics import get_metric
 from labelweave.metrics.significance import (
     FriedmanResult,
-    average_ranks,
     friedman_test,
     nemenyi_difference,
     nemenyi_groups,
-    wilcoxon_holm,
+    ranks,
+    wilcoxon_pairs,
 )
 
 __all__ = ["Ranking", "draw_diagram", "friedman_in_words", "rank_methods"]
@@ -84,27 +85,30 @@ def rank_methods(
     left_out += [name for j, name in enumerate(methods) if j not in columns]
     if len(rows) < 1 or len(columns) < 2:
         return None
-    import pandas as pd
-
-    scores = pd.DataFrame(table[np.ix_(rows, columns)], columns=[methods[j] for j in columns])
-    greater = get_metric(metric).greater_is_better
-    ranks = average_ranks(scores, greater_is_better=greater).sort_values(kind="stable")
+    scores, names = table[np.ix_(rows, columns)], [methods[j] for j in columns]
+    better = {"greater_is_better": get_metric(metric).greater_is_better}
+    means_of_ranks = ranks(scores, **better).mean(axis=0)
+    average = {names[j]: float(means_of_ranks[j]) for j in means_of_ranks.argsort(kind="stable")}
     n, k = scores.shape
-    friedman = friedman_test(scores, greater_is_better=greater) if n >= 2 and k >= 3 else None
-    difference = nemenyi_difference(k, n, alpha=alpha) if n >= 2 else None
-    pairs = wilcoxon_holm(scores, alpha=alpha, greater_is_better=greater) if n >= 2 else None
+    difference = _critical_difference(k, n, alpha) if n >= 2 else None
     return Ranking(
         metric,
         protocol,
-        {str(name): float(rank) for name, rank in ranks.items()},
+        average,
         tuple(datasets[i] for i in rows),
-        friedman,
+        friedman_test(scores, **better) if n >= 2 and k >= 3 else None,
         difference,
-        [] if difference is None else nemenyi_groups(ranks, difference),
-        [] if pairs is None else pairs.to_dict("records"),
+        [] if difference is None else nemenyi_groups(average, difference),
+        wilcoxon_pairs(scores, names, alpha=alpha, **better) if n >= 2 else [],
         tuple(left_out),
         alpha,
     )
+
+
+@cache
+def _critical_difference(n_methods: int, n_datasets: int, alpha: float) -> float:
+    """Found by integration, and the same for every metric of a suite."""
+    return nemenyi_difference(n_methods, n_datasets, alpha=alpha)
 
 
 def _without_holes(present: np.ndarray) -> tuple[list[int], list[int]]:

@@ -59,9 +59,10 @@ class RunResult:
     ----------
     plan : Plan
     records : list of dict
-        Of all cells of the plan that are finished, by this run or before.
+        Of all cells of the plan that are finished; those that were there before without
+        their histories and artifacts.
     n_run : int
-        Cells that this run finished.
+        Cells that this run ran itself; others were there, or came from another machine.
     n_left : int
         Cells for which there was no time.
     """
@@ -114,7 +115,8 @@ def run_suite(
     store = Store(out)
     folder_id = store.create()
     store.write_suite(suite)
-    before = store.records(store.names() & {cell.name for cell in plan.cells})
+    wanted = {cell.name for cell in plan.cells}
+    before = [record for record in store.summaries() if record["cell"] in wanted]
     kept = {r["cell"]: r for r in before if r["error"] is None or not retry_failed}
     again = frozenset(record["cell"] for record in before) - kept.keys()
     listener.begin(plan, list(kept.values()), pool)
@@ -127,13 +129,14 @@ def run_suite(
         {cell.name: cell for cell in plan.cells if cell.name not in kept},
     )
     try:
-        for record in run.records():
+        for record, is_new in run.records():
             result.records.append(record)
-            result.n_run += 1
+            result.n_run += is_new
             listener.cell(record)
     finally:
         listener.end()
     result.n_left = len(run.todo)
+    store.summaries()  # brings the index up to date, for quick comparisons
     return result
 
 
@@ -169,13 +172,13 @@ class _Run:
     deadline: float | None
     todo: dict[str, Cell]
 
-    def records(self) -> Iterator[Record]:
-        """Records as they become ready, until nothing is left or time is up."""
+    def records(self) -> Iterator[tuple[Record, bool]]:
+        """Records as they become ready, and whether this run made them, until time is up."""
         ready = list(self.todo)
         while ready and not self._is_late():
             try:
-                for name, record in self.pool.map(_work, self._calls(ready)):
-                    yield from self._finish(name, record)
+                for name, record, is_new in self.pool.map(_work, self._calls(ready)):
+                    yield from self._finish(name, record, is_new)
             except WorkerDiedError as error:
                 n_left = len(self.todo)
                 yield from self._after_a_death()
@@ -192,22 +195,25 @@ class _Run:
     def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def _finish(self, name: str, record: Record | None) -> Iterator[Record]:
+    def _finish(
+        self, name: str, record: Record | None, is_new: bool
+    ) -> Iterator[tuple[Record, bool]]:
         if record is None:
             return  # somebody else works on it
         if not self.store.path(name).exists():  # the worker does not see the folder
             self.store.write(record)
         del self.todo[name]
-        yield record
+        yield record, is_new
 
-    def _after_a_death(self) -> Iterator[Record]:
+    def _after_a_death(self) -> Iterator[tuple[Record, bool]]:
         """Run the cells that were begun again, each alone; one that kills its process failed."""
         for name in list(self.todo):
             if self.store.path(name).exists() and name not in self.assignment.retry:
-                yield from self._finish(name, self.store.read(name))
+                yield from self._finish(name, self.store.read(name), True)
             elif self.store.claim_path(name).exists():
+                is_new = True
                 try:
-                    _, record = run_alone(_work, self.todo[name], self.assignment)
+                    _, record, is_new = run_alone(_work, self.todo[name], self.assignment)
                 except WorkerDiedError:
                     record = failed_record(
                         self.todo[name],
@@ -216,7 +222,7 @@ class _Run:
                         "memory runs out",
                     )
                     self.store.write(record)
-                yield from self._finish(name, record)
+                yield from self._finish(name, record, is_new)
 
     def _wait_for_others(self) -> list[str]:
         """Names that can be tried again: nobody alive works on them any more."""
@@ -228,5 +234,5 @@ class _Run:
         return []
 
 
-def _work(cell: Cell, assignment: Assignment) -> tuple[str, Record | None]:
-    return cell.name, work(cell, assignment)
+def _work(cell: Cell, assignment: Assignment) -> tuple[str, Record | None, bool]:
+    return cell.name, *work(cell, assignment)

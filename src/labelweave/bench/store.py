@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -28,6 +29,7 @@ from labelweave.files import atomic_write_text
 
 __all__ = ["Store", "read_results"]
 
+_LONG_AGO = 3600.0  # seconds
 _INDEX_WORTH = 50  # new cells that make writing the index anew worth it
 
 
@@ -79,11 +81,19 @@ class Store:
             raise InputError(f"{self.folder} holds other files: give another --out")
         for part in (self.cells, self.claims):
             part.mkdir(parents=True, exist_ok=True)
+        self._sweep()
         if not self.exists():
             # Two processes may be here at once: the id of the last one counts for both.
             facts = {"schema": SCHEMA, "id": uuid.uuid4().hex}
             atomic_write_text(self._facts_file, json.dumps(facts))
         return self.id()
+
+    def _sweep(self) -> None:
+        """Remove what writers left that were killed in the act, long ago."""
+        for path in self.cells.glob(".*.json"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _LONG_AGO:
+                    path.unlink()
 
     def id(self) -> str:
         """The id of the folder; "" if it is none."""
@@ -143,14 +153,32 @@ class Store:
         return [cast(Record, index[name][1]) for name in sorted(stamps)]
 
     def _read_index(self) -> dict[str, Any]:
+        """Name to stamp and record; records share the values that they have in common."""
         try:
             found = json.loads((self.folder / "index.json").read_bytes())
-        except (OSError, ValueError):  # a cache: whatever is wrong with it, it is made anew
-            return {}
-        return found["cells"] if found.get("schema") == SCHEMA else {}
+            if found["schema"] != SCHEMA:
+                return {}
+            fields, tables = list(found["tables"]), list(found["tables"].values())
+            cells: dict[str, Any] = {}
+            for name, stamp, places in found["cells"]:
+                values = [table[i] for table, i in zip(tables, places, strict=True)]
+                cells[name] = [stamp, dict(zip(fields, values, strict=True))]
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            return {}  # a cache: whatever is wrong with it, it is made anew
+        return cells
 
     def _write_index(self, cells: dict[str, Any]) -> None:
-        text = json.dumps({"schema": SCHEMA, "cells": cells}, allow_nan=False)
+        """Every field as a table of its different values: most are the same in many cells."""
+        tables: dict[str, dict[str, int]] = {}
+        rows = []
+        for name, (stamp, record) in cells.items():
+            places = []
+            for key in Record.__annotations__:
+                table = tables.setdefault(key, {})
+                places.append(table.setdefault(json.dumps(record[key]), len(table)))
+            rows.append([name, stamp, places])
+        values = {key: [json.loads(text) for text in table] for key, table in tables.items()}
+        text = json.dumps({"schema": SCHEMA, "tables": values, "cells": rows})
         with suppress(OSError):  # a folder that may only be read is compared all the same
             atomic_write_text(self.folder / "index.json", text)
 

@@ -31,23 +31,23 @@ class Assignment:
     retry: frozenset[str] = frozenset()
 
 
-def work(cell: Cell, assignment: Assignment) -> Record | None:
-    """The record of a cell: run now, or read if it was finished; None if others work on it.
+def work(cell: Cell, assignment: Assignment) -> tuple[Record | None, bool]:
+    """The record of a cell and whether it was run now; no record if others work on it.
 
     The record is written by whoever ran the cell. A worker that does not see the folder (a
     cluster without a common disk) only returns it.
     """
     store = Store(assignment.folder)
     if store.id() != assignment.folder_id:
-        return _run(cell, assignment.threads)
+        return _run(cell, assignment.threads), True
     with claimed(store.claim_path(cell.name)) as is_mine:
         if not is_mine:
-            return None
+            return None, False
         if store.path(cell.name).exists() and cell.name not in assignment.retry:
-            return store.read(cell.name)
+            return store.read(cell.name), False
         record = _run(cell, assignment.threads)
         store.write(record)
-        return record
+        return record, True
 
 
 def data_checksum(cell: Cell) -> str:

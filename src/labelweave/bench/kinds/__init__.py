@@ -11,7 +11,8 @@ run(cell, data) : Outcome
 other_data(settings) : tuple of DataEntry, optional
     Data sets that a scenario needs beside that of the cell.
 
-A suite may name a kind that has no module yet; it is then listed as not available.
+What is heavy is imported by `run`: plans and comparisons are made without it. A suite may name
+a kind that has no module yet; it is then listed as not available.
 """
 
 from __future__ import annotations

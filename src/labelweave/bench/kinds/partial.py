@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from labelweave.bench.cells import Cell
-from labelweave.bench.fitting import Outcome, fit_and_score, quick_rows
 from labelweave.bench.kinds import check_keys
-from labelweave.data import Dataset
-from labelweave.data.scenarios import hide_positives, keep_single_positive
 from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    from labelweave.bench.cells import Cell
+    from labelweave.bench.fitting import Outcome
+    from labelweave.data import Dataset
 
 __all__ = ["check_options", "check_scenario", "run"]
 
@@ -34,6 +35,8 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 def run(cell: Cell, data: Dataset) -> Outcome:
     """`hide` is the share of positives that are hidden; `single` keeps one a row."""
+    from labelweave.bench.fitting import fit_and_score, quick_rows
+
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     hidden = {
         name: _hidden(getattr(parts, name), cell, seed=2 * cell.seed + number)
@@ -43,6 +46,8 @@ def run(cell: Cell, data: Dataset) -> Outcome:
 
 
 def _hidden(part: Dataset, cell: Cell, *, seed: int) -> Dataset:
+    from labelweave.data.scenarios import hide_positives, keep_single_positive
+
     form = cell.options.get("unannotated", "negative")
     how: dict[str, Any] = {"as_": form, "random_state": seed}
     how["negatives"] = "unknown" if form == "unknown" else "known"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from labelweave.bench.cells import Cell
-from labelweave.bench.fitting import Outcome, fit_and_score, quick_rows
 from labelweave.bench.kinds import check_keys
-from labelweave.data import Dataset
-from labelweave.data.splits import random_holdout
+
+if TYPE_CHECKING:
+    from labelweave.bench.cells import Cell
+    from labelweave.bench.fitting import Outcome
+    from labelweave.data import Dataset
 
 __all__ = ["check_options", "check_scenario", "run"]
 
@@ -26,6 +25,11 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 def run(cell: Cell, data: Dataset) -> Outcome:
     """`train_share` keeps that share of the train rows, chosen by chance."""
+    import numpy as np
+
+    from labelweave.bench.fitting import fit_and_score, quick_rows
+    from labelweave.data.splits import random_holdout
+
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     share = cell.scenario.settings.get("train_share", 1.0)
     if share < 1:

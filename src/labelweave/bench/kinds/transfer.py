@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from labelweave.bench.cells import Cell
-from labelweave.bench.fitting import Outcome, fit, fit_and_score, quick_rows
 from labelweave.bench.kinds import check_keys
-from labelweave.bench.loading import load
 from labelweave.bench.suite import DataEntry
-from labelweave.cli.protocol import Parts
-from labelweave.data import Dataset
 from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    from labelweave.bench.cells import Cell
+    from labelweave.bench.fitting import Outcome
+    from labelweave.data import Dataset
 
 __all__ = ["check_options", "check_scenario", "other_data", "run"]
 
@@ -45,6 +43,12 @@ def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
 
 def run(cell: Cell, data: Dataset) -> Outcome:
     """`source_settings` of the method take the place of its settings on the source."""
+    import numpy as np
+
+    from labelweave.bench.fitting import fit, fit_and_score, quick_rows
+    from labelweave.bench.loading import load
+    from labelweave.cli.protocol import Parts
+
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     if cell.scenario.settings["source"] == OTHER_LABELS:
         names = np.random.default_rng(cell.seed).permutation(data.label_names)
