@@ -56,6 +56,16 @@ def test_texts_and_history(run, text_file):
     assert "MLP on news" in page
 
 
+def test_a_run_of_the_bench(run, csv_file):
+    chosen = ("--labels", 3, "--methods", "mlknn", "--seeds", "1", "--jobs", "1")
+    run("bench", "run", "--data", csv_file, *chosen, "--out", "results", "-q")
+    run("report", "results")
+    page = Path("results-report.html").read_text()
+    assert "1 finished cell<" in page
+    assert "cuts tuned on validation rows" in page
+    assert "its own data" in run("report", "results", "--data", csv_file, status=2).stderr
+
+
 def test_data_that_are_gone(run, csv_file, model):
     csv_file.unlink()
     assert "--data" in run("report", model, status=2).stderr

@@ -60,6 +60,13 @@ def test_what_is_missing_and_what_failed(document):
     assert "<u>too few</u>" in failures.rows[0][1]
 
 
+def test_cells_that_are_not_finished_are_counted(results, page, quick_plots):
+    assert "not finished" not in page(results)
+    for name in ("cell-000", "cell-013"):
+        (results / "cells" / f"{name}.json").unlink()
+    assert "2 of 36 cells are not finished: emotions 1, scene 1." in page(results)
+
+
 def test_cost_is_the_median_by_method(document, results):
     table = tables(section(document, "Time and memory"))[0]
     records = [r for r in Store(results).records() if not r["error"] and r["method"] == "br"]
@@ -120,5 +127,5 @@ def test_an_empty_folder_of_results(tmp_path, suite, page):
 
 
 def test_a_run_has_data_of_its_own(results, page):
-    with pytest.raises(InputError, match="data of its own"):
+    with pytest.raises(InputError, match="its own data"):
         page(results, data="scene")

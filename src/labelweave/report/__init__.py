@@ -93,14 +93,13 @@ def _document(
         from labelweave.report.run import run_document
 
         if data is not None or part is not None:
-            raise InputError(
-                f"{about} is a run, which has data of its own: leave data and part out"
-            )
+            raise InputError(f"{about} is a run, which has its own data: leave data and part out")
         return run_document(folder, made=made, n_shown=n_shown)
     if (folder / "config.json").exists():
         subject = subject_of_folder(folder, data, part=part, reading=reading, n_shown=n_shown)
         return model_document(subject, made=made)
-    raise InputError(f"{about} is neither the folder of a model nor that of a run")
+    smoke = f"; {about}/quick is a smoke run" if (folder / "quick" / "store.json").exists() else ""
+    raise InputError(f"{about} is neither the folder of a model nor that of a run{smoke}")
 
 
 class _CallableModule(ModuleType):

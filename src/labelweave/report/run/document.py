@@ -35,7 +35,7 @@ def run_document(folder: Path, *, made: str, n_shown: int = 30) -> Document:
             curves_section(suite, own),
             embeddings_section(suite, own, n_shown),
             cost_section(suite, own),
-            missing_section(comparison),
+            missing_section(comparison, own),
         ]
         before = f"{suite.name}: " if len(suites) > 1 else ""
         sections += [
@@ -48,7 +48,7 @@ def run_document(folder: Path, *, made: str, n_shown: int = 30) -> Document:
     failed = f", {n_failed:,} of them failed" if n_failed else ""
     return Document(
         title=f"Bench: {names}",
-        subtitle=f"{len(records):,} finished cells{failed}",
+        subtitle=f"{len(records):,} finished cell{'s' * (len(records) > 1)}{failed}",
         made=made,
         sections=[*sections, facts_section(records)],
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from labelweave.bench.cells import make_plan
 from labelweave.bench.comparison import Comparison
 from labelweave.bench.records import Record
 from labelweave.report.document import Block, Paragraph, Section, Table
@@ -16,9 +17,11 @@ _MOST_FAILURES = 50
 _LONGEST_MESSAGE = 300
 
 
-def missing_section(comparison: Comparison) -> Section:
-    """Methods and data that are not available here, and cells that failed."""
+def missing_section(comparison: Comparison, records: Sequence[Record]) -> Section:
+    """Methods and data that are not available here, and cells that are unfinished or failed."""
     blocks: list[Block] = []
+    if not comparison.is_quick:
+        blocks += _unfinished(comparison, records)
     if comparison.gaps:
         rows = [(gap.what, gap.name, gap.reason) for gap in comparison.gaps]
         blocks.append(Table("Asked for and not available here", ("what", "name", "why"), rows))
@@ -31,6 +34,18 @@ def missing_section(comparison: Comparison) -> Section:
         blocks.append(Table(f"{n:,} cells failed{some}", ("cell", "error"), shown))
     nothing = Paragraph("Everything that the suite asks for is available, and no cell failed.")
     return Section("Missing and failed", blocks or [nothing])
+
+
+def _unfinished(comparison: Comparison, records: Sequence[Record]) -> list[Block]:
+    """How many cells of the suite could be run and have not been."""
+    finished = {(record["identity"], record["seed"]) for record in records}
+    cells = make_plan(comparison.suite).cells
+    left = [cell for cell in cells if (cell.identity, cell.seed) not in finished]
+    if not left:
+        return []
+    by_data = Counter(cell.data.name for cell in left)
+    where = ", ".join(f"{name} {n:,}" for name, n in by_data.items())
+    return [Paragraph(f"{len(left):,} of {len(cells):,} cells are not finished: {where}.")]
 
 
 def facts_section(records: Sequence[Record]) -> Section:

@@ -19,7 +19,7 @@ def ranks_section(comparison: Comparison) -> Section | None:
     methods = dict.fromkeys(method for one in rankings for method in one.average_ranks)
     table = Table(
         "Average ranks over the data sets that all methods of a column have; 1 is the best",
-        ("method", *(f"{_name(one)} ({len(one.datasets)} data sets)" for one in rankings)),
+        ("method", *map(_name, rankings)),
         [(method, *(one.average_ranks.get(method) for one in rankings)) for method in methods],
         digits=2,
     )
