@@ -37,6 +37,7 @@ _MODULES = (
     "nn",
     "persistence",
     "registry",
+    "report",
     "testing",
     "text",
     "thresholds",
