@@ -25,9 +25,17 @@ def data():
 
 def quick(**changes):
     given = {
-        **{"hidden": (32,), "norm": None, "dropout": 0.2, "projection": 16, "queue_size": 64},
-        **{"pretrain_epochs": 5, "pretrain_steps": 5},
-        **{"epochs": 8, "lr": 1e-2, "backbone_lr": 1e-3, "random_state": 0},
+        "hidden": (32,),
+        "norm": None,
+        "dropout": 0.2,
+        "projection": 16,
+        "queue_size": 64,
+        "pretrain_epochs": 5,
+        "pretrain_steps": 5,
+        "epochs": 8,
+        "lr": 1e-2,
+        "backbone_lr": 1e-3,
+        "random_state": 0,
     }
     return MulSupCon(**(given | changes))
 
