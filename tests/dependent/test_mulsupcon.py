@@ -99,6 +99,14 @@ def test_the_two_learning_rates():
     (plan,) = model._build_task(network, None).optimizers(10)
     assert [group["lr"] for group in plan.optimizer.param_groups] == [1e-2, 1e-3]
     assert plan.every == "plateau"
+    assert plan.scheduler.patience == 2
+
+
+@pytest.mark.parametrize(("mode", "rates"), [("finetune", [4e-4, 4e-5]), ("linear-probe", [1e-2])])
+def test_the_default_rates_are_those_of_the_paper(mode, rates):
+    model = MulSupCon(mode=mode)
+    (plan,) = model._build_task(model._build_network(20, 5), None).optimizers(10)
+    assert [group["lr"] for group in plan.optimizer.param_groups] == rates
 
 
 class _Stop(Callback):

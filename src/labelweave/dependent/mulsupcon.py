@@ -25,7 +25,7 @@ from labelweave.registry import register
 
 __all__ = ["PUBLIC_CODE", "MulSupCon"]
 
-MODES = ("finetune", "linear-probe")
+MODES = {"finetune": 4e-4, "linear-probe": 1e-2}  # with the learning rate of the linear layer
 PUBLIC_CODE: dict[str, Any] = {
     "hidden": (256, 512, 256),
     "norm": None,
@@ -84,8 +84,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         must be the same, the labels need not.
     mode : {"finetune", "linear-probe"}, default="finetune"
         Whether the encoder is trained on with the linear layer.
-    lr : float, default=4e-4
-        Learning rate of the linear layer. A linear probe wants more; the paper takes 1e-2.
+    lr : float, optional
+        Learning rate of the linear layer: by default 4e-4 in fine-tuning and 1e-2 in a linear
+        probe, as in the paper.
     backbone_lr : float, default=4e-5
         Learning rate of the encoder in fine-tuning.
     epochs, batch_size, weight_decay, schedule, monitor, patience
@@ -144,6 +145,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         "pretrain_lr": [Interval(Real, 0, None, closed="neither")],
         "pretrained": [NeuralClassifier, str, PathLike, None],
         "mode": [StrOptions(set(MODES))],
+        "lr": [Interval(Real, 0, None, closed="neither"), None],
         "backbone_lr": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -179,7 +181,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         mode: str = "finetune",
         epochs: int = 30,
         batch_size: int = 32,
-        lr: float = 4e-4,
+        lr: float | None = None,
         backbone_lr: float = 4e-5,
         weight_decay: float = 1e-5,
         schedule: str = "plateau",
@@ -190,7 +192,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         super().__init__(
             epochs=epochs,
             batch_size=batch_size,
-            lr=lr,
+            lr=lr,  # type: ignore[arg-type]
             weight_decay=weight_decay,
             schedule=schedule,
             monitor=monitor,
@@ -289,6 +291,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         backbone_lr = self.backbone_lr if self.mode == "finetune" else None
         plan = {"plateau_patience": 2} | self._plan_options()
+        if self.lr is None:
+            plan["lr"] = MODES[self.mode]
         return FineTuningTask(network, backbone_lr=backbone_lr, plan=plan)
 
     def _take_over(self, network: nn.Module) -> None:
