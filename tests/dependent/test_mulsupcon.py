@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelweave as lw
+from labelweave.data.splits import stratified_holdout
 from labelweave.dependent.mulsupcon import MulSupCon
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
@@ -214,11 +215,19 @@ def test_what_stands_behind_unknown_entries_makes_no_difference(data):
 
 
 @pytest.mark.data
-def test_scene_beats_a_network_without_pretraining(data_home):
-    train, test = lw.load_dataset("scene").split()
-    found = []
-    for steps in (0, 40):
-        model = MulSupCon(pretrain_epochs=steps, pretrain_steps=30, random_state=0)
-        model.fit(train.X, train.Y)
-        found.append(get_metric("map")(test.Y, Y_score=model.predict_proba(test.X)))
-    assert found[1] > found[0]  # the gain moves by a point or more with what chance draws
+def test_pretraining_helps_on_scene(data_home):
+    """All else being equal, on rows held out of the training part, with each of three seeds.
+
+    Measured: .015 to .020 of mAP. Whether it beats a network trained for as long as it likes is
+    a question for the benchmark.
+    """
+    train, _ = lw.load_dataset("scene").split()
+    for seed in range(3):
+        rest, held = (train[rows] for rows in stratified_holdout(train.Y, 0.4, random_state=seed))
+        found = []
+        for epochs in (0, 30):
+            model = MulSupCon(
+                (256,), pretrain_epochs=epochs, pretrain_steps=20, random_state=seed
+            ).fit(rest.X, rest.Y)
+            found.append(get_metric("map")(held.Y, Y_score=model.predict_proba(held.X)))
+        assert found[1] > found[0] + 0.005
