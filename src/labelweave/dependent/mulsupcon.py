@@ -99,9 +99,11 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     -----
     Rates, batch sizes and the settings of the contrast are those of the paper's public code for
     vectors. The encoder is the one of :class:`~labelweave.dependent.mlp.MLP`, with batch norm
-    and more dropout: on validation rows of scene it was better than the paper's by .008 of mAP
-    and .015 of example F1 with fewer steps, on yeast about equal. The public code pretrains for
-    150 times 1,000 steps; 150 times 30 take about 50 seconds on one thread for scene or yeast.
+    and more dropout: on rows held out of scene's training part it was better than the paper's
+    with as many steps by .020 of mAP and .006 of example F1 (two seeds), on those of yeast about
+    equal in example F1 and worse by .010 of micro F1 and .007 of mAP (one seed). The public code
+    pretrains for 150 times 1,000 steps; 150 times 30 take about 50 seconds on one thread for scene
+    or yeast, and not much more where rows are many.
     :data:`PUBLIC_CODE` has its settings. Other departures: AdamW instead of Adam, the queue
     takes part while it fills, and the last weights of the pretraining are kept, which ends with
     a cycle of the learning rate.
