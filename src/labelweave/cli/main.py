@@ -22,6 +22,8 @@ COMMANDS = {
     "evaluate": "Score a saved model.",
     "predict": "Write the labels that a saved model predicts.",
     "tune": "Search good parameters of a method (Optuna).",
+    "bench": "Run published tables or your own data, and compare.",
+    "report": "Write a page on a model or on a run of the bench.",
 }
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130

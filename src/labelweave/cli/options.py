@@ -74,6 +74,12 @@ def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 def reader_options(function: F) -> F:
     """How to read a data file where the file itself does not tell."""
+    what = "File format, if the file does not tell."
+    return click.option("--format", metavar="NAME", help=what)(column_options(function))
+
+
+def column_options(function: F) -> F:
+    """The reader options without `--format`, for a command whose `--format` is its own."""
     for option in (
         click.option(
             "--data-option",
@@ -92,17 +98,16 @@ def reader_options(function: F) -> F:
             help="Label columns: names separated by commas, a pattern such as 'tag_*', or how "
             "many of the last columns (negative: of the first).",
         ),
-        click.option("--format", metavar="NAME", help="File format, if the file does not tell."),
     ):
         function = option(function)
     return function
 
 
 def pop_reader_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of `reader_options` out of a command's options; only those given."""
+    """Take the reader options out of a command's options; only those given."""
     from labelweave.cli.parameters import parse_settings
 
-    given = {name: options.pop(name) for name in READER_OPTIONS}
+    given = {name: options.pop(name, None) for name in READER_OPTIONS}
     more = parse_settings(options.pop("data_options"), "--data-option")
     return {name: value for name, value in given.items() if value is not None} | more
 

@@ -191,8 +191,11 @@ def train_and_save(
     examples: int = 0,
 ) -> dict[str, Any]:
     """Fit, score the test rows once, save, show; the result as values for JSON."""
+    from labelweave.bench.measuring import Meter
+
     output.say(f"training {recipe.describe()}")
-    model, seconds = fit(recipe, parts)
+    with Meter() as meter:
+        model, seconds = fit(recipe, parts)
     output.say(f"trained in {seconds:.1f} s; {threshold_in_words(model)}")
     scores = score(model, parts.test, train_labels=parts.train.Y)
     few = example_rows(model, parts.test, examples)
@@ -205,6 +208,7 @@ def train_and_save(
         "scores": {"test": scores.to_dict()},
         "per_label": label_rows(scores),
         "seconds": {"fit": round(seconds, 3)},
+        "memory": {"peak_mb": meter.memory["peak"]},
         "versions": versions(),
     }
     save_model(

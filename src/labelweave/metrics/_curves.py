@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._inputs import blocks
 
-__all__ = ["Ranked", "by_label", "by_row", "pooled", "row_blocks"]
+__all__ = ["Ranked", "by_label", "by_row", "pooled", "ranked_together", "row_blocks"]
 
 
 @dataclass
@@ -109,11 +109,17 @@ def pooled(
     measure: Callable[[Ranked], np.ndarray],
 ) -> float:
     """A measure of the one ranking of all known entries."""
+    return float(measure(ranked_together(Y_true, scores, weight))[0])
+
+
+def ranked_together(
+    Y_true: LabelMatrix, scores: np.ndarray, weight: np.ndarray | None = None
+) -> Ranked:
+    """The one ranking of all known entries, as a single line."""
     positive, known = _dense_states(Y_true)
     weights = None if weight is None else np.repeat(weight, Y_true.n_labels)
     flat_known = None if known is None else known.reshape(1, -1)
-    ranked = _rank(scores.reshape(1, -1), positive.reshape(1, -1), flat_known, weights)
-    return float(measure(ranked)[0])
+    return _rank(scores.reshape(1, -1), positive.reshape(1, -1), flat_known, weights)
 
 
 def _dense_states(labels: LabelMatrix) -> tuple[np.ndarray, np.ndarray | None]:

@@ -11,7 +11,7 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._inputs import blocks, check_score, check_weight, mean_of_defined
 
-__all__ = ["ece", "ece_macro", "ece_of_labels"]
+__all__ = ["calibration_bins", "ece", "ece_macro", "ece_of_labels"]
 
 
 def ece(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = None) -> float:
@@ -39,7 +39,7 @@ def ece(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = Non
     >>> round(ece([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]), 3)
     0.125
     """
-    mass, promised, positive = _bins(Y_true, Y_score, n_bins, sample_weight)
+    mass, promised, positive = calibration_bins(Y_true, Y_score, n_bins, sample_weight)
     pooled = (part.sum(axis=0, keepdims=True) for part in (mass, promised, positive))
     return float(_error(*pooled)[0])
 
@@ -56,7 +56,7 @@ def ece_of_labels(
     >>> ece_of_labels([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]).round(3)
     array([0.1 , 0.15])
     """
-    return _error(*_bins(Y_true, Y_score, n_bins, sample_weight))
+    return _error(*calibration_bins(Y_true, Y_score, n_bins, sample_weight))
 
 
 def ece_macro(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = None) -> float:
@@ -79,10 +79,14 @@ def _error(mass: np.ndarray, promised: np.ndarray, positive: np.ndarray) -> np.n
     return np.divide(gaps, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
-def _bins(
-    Y_true: Any, Y_score: Any, n_bins: int, sample_weight: Any
+def calibration_bins(
+    Y_true: Any, Y_score: Any, n_bins: int = 15, sample_weight: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Entries, sum of probabilities and positives, each of shape (n_labels, n_bins)."""
+    """Entries, sum of probabilities and positives, each of shape (n_labels, n_bins).
+
+    >>> [part.tolist() for part in calibration_bins([[1], [0]], [[0.75], [0.25]], n_bins=2)]
+    [[[1.0, 1.0]], [[0.25, 0.75]], [[0.0, 1.0]]]
+    """
     if not isinstance(n_bins, Integral) or n_bins < 1:
         raise InputError(f"n_bins must be a whole number of at least 1, not {n_bins!r}")
     truth, scores = check_score(Y_true, Y_score)

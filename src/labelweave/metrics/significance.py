@@ -13,6 +13,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ __all__ = [
     "nemenyi_groups",
     "ranks",
     "wilcoxon_holm",
+    "wilcoxon_pairs",
 ]
 
 
@@ -229,13 +231,31 @@ def wilcoxon_holm(scores: Any, *, alpha: float = 0.05, greater_is_better: bool =
     2      1       2     0       8       True
     """
     import pandas as pd
-    from scipy.stats import wilcoxon
 
     table = _checked(scores)
-    names, sign = _names(scores, table.shape[1]), 1 if greater_is_better else -1
+    pairs = wilcoxon_pairs(
+        table,
+        _names(scores, table.shape[1]),
+        alpha=alpha,
+        greater_is_better=greater_is_better,
+    )
+    return pd.DataFrame(pairs)
+
+
+def wilcoxon_pairs(
+    scores: np.ndarray,
+    names: Sequence[Any],
+    *,
+    alpha: float = 0.05,
+    greater_is_better: bool = True,
+) -> list[dict[str, Any]]:
+    """The rows of :func:`wilcoxon_holm` as dictionaries, without pandas."""
+    from scipy.stats import wilcoxon
+
+    sign = 1 if greater_is_better else -1
     rows: list[dict[str, Any]] = []
-    for i, j in combinations(range(table.shape[1]), 2):
-        gaps = sign * (table[:, i] - table[:, j])
+    for i, j in combinations(range(scores.shape[1]), 2):
+        gaps = sign * (scores[:, i] - scores[:, j])
         rows.append(
             {
                 "first": names[i],
@@ -249,8 +269,9 @@ def wilcoxon_holm(scores: Any, *, alpha: float = 0.05, greater_is_better: bool =
     rows.sort(key=lambda row: row["p"])
     factors = np.arange(len(rows), 0, -1)
     corrected = np.maximum.accumulate([row["p"] for row in rows] * factors).clip(max=1.0)
-    frame = pd.DataFrame(rows)
-    return frame.assign(p_holm=corrected, different=corrected <= alpha)
+    for row, p_holm in zip(rows, corrected.tolist(), strict=True):
+        row |= {"p_holm": p_holm, "different": p_holm <= alpha}
+    return rows
 
 
 def _checked(scores: Any) -> np.ndarray:

@@ -4,6 +4,8 @@ Each takes logits and targets of shape (n, L). A target is 1, 0, or NaN for an u
 which takes no part: its loss and its gradient are zero. Losses that are a sum over entries
 return the (n, L) matrix of entries, so that a method can select or weight them; losses that
 look at a whole row return one value a row. :func:`mean_loss` turns either into a number.
+Losses of another shape, which compare the embeddings of rows with one another, are written in
+:mod:`labelweave.nn.contrastive`; :func:`mulsupcon` and :func:`supcon` can be had from here too.
 
 >>> logits = torch.tensor([[2.0, -1.0, 0.0]])
 >>> targets = torch.tensor([[1.0, 0.0, torch.nan]])
@@ -26,6 +28,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.exceptions import InputError
+from labelweave.nn.contrastive import mulsupcon, supcon
 
 __all__ = [
     "LOSSES",
@@ -34,7 +37,9 @@ __all__ = [
     "focal",
     "get_loss",
     "mean_loss",
+    "mulsupcon",
     "smoothed_bce",
+    "supcon",
     "weighted_bce",
     "zlpr",
 ]

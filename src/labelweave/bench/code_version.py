@@ -1,0 +1,134 @@
+"""The version of the code that a cell depends on.
+
+A cell must be run again when the code behind it changes, and only then. So the version is no
+number of a release: it is a hash of the source of the method's module and of the kind of
+training, and of every module of labelweave that these import, directly or through others.
+Comments, docstrings and layout do not count, nor do modules that cannot change a score
+(:data:`HARMLESS`). What happens before a data set is in memory counts by the checksum of the
+data instead. A plug-in counts with its module and the version of labelweave.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+__all__ = ["HARMLESS", "code_version"]
+
+_PACKAGE = "labelweave"
+HARMLESS = (
+    "labelweave.bench.cells",
+    "labelweave.bench.loading",
+    "labelweave.bench.records",
+    "labelweave.bench.suite",
+    "labelweave.cli.main",
+    "labelweave.cli.model_folder",
+    "labelweave.cli.options",
+    "labelweave.cli.output",
+    "labelweave.cli.parameters",
+    "labelweave.cli.protocol",
+    "labelweave.cli.scoring",
+    "labelweave.data.catalog",
+    "labelweave.data.download",
+    "labelweave.data.openml",
+    "labelweave.data.readers",
+    "labelweave.data.reading",
+    "labelweave.data.recipes",
+    "labelweave.data.sources",
+    "labelweave.exceptions",
+    "labelweave.export",
+    "labelweave.files",
+    "labelweave.nn.callbacks",
+    "labelweave.nn.checkpoints",
+    "labelweave.persistence",
+    "labelweave.progress",
+    "labelweave.registry",
+    "labelweave.report",
+)
+"""Modules, with all below them, that move, show or store things and compute no score."""
+
+
+def code_version(modules: Iterable[str]) -> str:
+    """Hash of the code that these modules depend on.
+
+    Parameters
+    ----------
+    modules : iterable of str
+        Names of modules, such as ``"labelweave.dependent.br"``.
+
+    Returns
+    -------
+    str of 16 hexadecimal digits
+
+    Examples
+    --------
+    >>> version = code_version(["labelweave.dependent.br"])
+    >>> version == code_version(["labelweave.dependent.br"])
+    True
+    >>> version == code_version(["labelweave.dependent.mlknn"])
+    False
+    """
+    wanted, seen = list(modules), set()
+    while wanted:
+        module = wanted.pop()
+        if module not in seen and not _is_harmless(module):
+            seen.add(module)
+            wanted += _facts(module)[1]
+    digests = [f"{module}:{_facts(module)[0]}" for module in sorted(seen)]
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
+
+
+def _is_harmless(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in HARMLESS)
+
+
+@cache
+def _facts(module: str) -> tuple[str, tuple[str, ...]]:
+    """Digest of a module's code, and the modules of labelweave that it imports."""
+    path = _source(module)
+    if path is None:
+        from labelweave import __version__
+
+        return f"{_PACKAGE} {__version__}", ()
+    tree = ast.parse(path.read_bytes())
+    imported = {name for node in ast.walk(tree) for name in _imports(node)}
+    found = tuple(sorted(name for name in imported if _source(name) is not None))
+    code = ast.dump(_without_docstrings(tree))
+    return hashlib.sha256(code.encode()).hexdigest(), found
+
+
+@cache
+def _source(module: str) -> Path | None:
+    """The file of a module; None if there is none, as for a name that a module defines."""
+    if module.partition(".")[0] == _PACKAGE:  # no import is needed to find these
+        stem = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
+        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+            if path.is_file():
+                return path
+        return None
+    spec = importlib.util.find_spec(module)
+    return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
+
+
+def _imports(node: ast.AST) -> list[str]:
+    """Modules of labelweave that an import statement may mean."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    else:
+        return []
+    return [name for name in names if name.startswith(f"{_PACKAGE}.")]
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:]
+    return tree

@@ -1,0 +1,47 @@
+"""Scores of the test rows after each epoch, for curves; no choice is made by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from labelweave.data import Dataset
+from labelweave.metrics import get_metric
+from labelweave.nn.batches import Batches
+from labelweave.nn.callbacks import Callback, RunView
+from labelweave.nn.scoring import predict_scores, scoring_rows
+
+__all__ = ["TestCurve"]
+
+
+class TestCurve(Callback):
+    """Writes `test_<metric>` into the history of a neural method.
+
+    Parameters
+    ----------
+    model : NeuralClassifier
+        The estimator that carries this callback; its scaling of the features is used.
+    test : Dataset
+        Rows with their true labels.
+    metrics : sequence of str
+        Metrics of scores, such as "map".
+    """
+
+    __test__ = False  # no test of pytest
+
+    def __init__(self, model: Any, test: Dataset, metrics: Sequence[str]) -> None:
+        self.model = model
+        self.test = test
+        self.metrics = metrics
+
+    def on_epoch(self, run: RunView, row: dict[str, float]) -> None:
+        X = self.model._checked_features(self.test.X, reset=False)
+        batches = Batches(X, batch_size=scoring_rows(X.shape[1]), scaling=self.model.scaling_)
+        was_training = run.task.training
+        run.task.eval()
+        scores = predict_scores(run.task.scores, batches)
+        run.task.train(was_training)
+        if scores.shape != self.test.Y.shape:  # a stage that learns no labels yet
+            return
+        for name in self.metrics:
+            row[f"test_{name}"] = get_metric(name)(self.test.Y, Y_score=scores)

@@ -1,0 +1,142 @@
+"""Fitting the method of a cell and gathering what is kept of it; shared by the kinds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from labelweave.bench.cells import Cell
+from labelweave.bench.panel import PANEL
+from labelweave.bench.scoring import score_test_rows
+from labelweave.cli.protocol import Parts
+from labelweave.cli.training import Recipe, check_parameters, defaults
+from labelweave.data import Dataset
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+
+__all__ = ["KEEPABLE", "Outcome", "check_method", "fit", "fit_and_score", "quick_rows"]
+
+KEEPABLE = ("label_similarity", "test_curve:<metric>")
+
+
+@dataclass
+class Outcome:
+    """What a cell found out."""
+
+    rows: dict[str, int]
+    scores: dict[str, float | None]
+    cuts: dict[str, float]
+    fit_seconds: float
+    history: dict[str, list[Any]] | None = None
+    artifacts: dict[str, Any] = field(default_factory=dict)
+
+
+def check_method(method: str, settings: Mapping[str, Any]) -> None:
+    """Raise for a setting that the method does not have."""
+    check_parameters(method, settings)
+
+
+def quick_rows(cell: Cell, data: Dataset) -> Dataset:
+    """The rows of a smoke run; all of them otherwise."""
+    if cell.quick is None or len(data) <= cell.quick.rows:
+        return data
+    order = np.random.default_rng(cell.seed).permutation(len(data))
+    return data[np.sort(order[: cell.quick.rows])]
+
+
+def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
+    """Fit to the train rows, choose on the validation rows, score the test rows once."""
+    model, seconds = fit(cell, parts)
+    at_validation = model.predict_proba(parts.validation.X)
+    at_test = model.predict_proba(parts.test.X)
+    scores, cuts = score_test_rows(
+        cell.protocol,
+        (parts.validation.Y, at_validation),
+        (parts.test.Y, at_test),
+        (*PANEL, *cell.metrics),
+        train_labels=parts.train.Y,
+    )
+    return Outcome(
+        parts.sizes(), scores, cuts, seconds, _history(model), _artifacts(cell, model, parts)
+    )
+
+
+def fit(cell: Cell, parts: Parts, **more: Any) -> tuple[Any, float]:
+    """A fitted model and its seconds; `more` are further parameters of the method."""
+    parameters = {"threshold": 0.5, "random_state": cell.seed, **_settings(cell), **more}
+    model = Recipe(cell.method, parameters).make(parts.train)
+    _watch_test_rows(cell, model, parts)
+    started = time.perf_counter()
+    model.fit(parts.train.X, parts.train.Y, validation=parts.validation)
+    return model, time.perf_counter() - started
+
+
+def _settings(cell: Cell) -> dict[str, Any]:
+    """The settings of the method, epochs cut down in a smoke run."""
+    if cell.quick is None:
+        return dict(cell.settings)
+    known = {**defaults(cell.method), **cell.settings}
+    short = {
+        name: min(value, cell.quick.epochs)
+        for name, value in known.items()
+        if (name == "epochs" or name.endswith("_epochs")) and isinstance(value, int)
+    }
+    return {**cell.settings, **short}
+
+
+def _watch_test_rows(cell: Cell, model: Any, parts: Parts) -> None:
+    """Add the columns that `test_curve:<metric>` asks for; the run itself does not see them."""
+    wanted = [what.partition(":")[2] for what in cell.keep if what.startswith("test_curve:")]
+    core = getattr(model, "classifier", model)
+    if wanted and "callbacks" in core.get_params(deep=False):
+        from labelweave.bench.curves import TestCurve
+
+        if core is not model:
+            raise InputError("a test curve of texts is not built: give the suite features")
+        core.set_params(callbacks=[TestCurve(core, parts.test, wanted)])
+
+
+def _history(model: Any) -> dict[str, list[Any]] | None:
+    core = getattr(model, "classifier_", model)
+    history = getattr(core, "history_", None)
+    if history is None:
+        return None
+    return {
+        name: [float(f"{value:.6g}") if isinstance(value, float) else value for value in column]
+        for name, column in history.to_dict("list").items()
+    }
+
+
+def _artifacts(cell: Cell, model: Any, parts: Parts) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for what in cell.keep:
+        if what == "label_similarity" and hasattr(model, "label_similarity"):
+            kept[what] = _label_similarity(model, parts.test.Y)
+        elif what != "label_similarity" and not what.startswith("test_curve:"):
+            raise InputError(f"{what!r} cannot be kept: it is one of {', '.join(KEEPABLE)}")
+    return kept
+
+
+def _label_similarity(model: Any, Y: LabelMatrix) -> dict[str, Any]:
+    """Cosines of the labels' embeddings, and how they agree with what goes together.
+
+    `agreement` is Spearman's correlation, over pairs of labels, with the correlation of the two
+    labels on the test rows.
+    """
+    from scipy.stats import spearmanr
+
+    table = model.label_similarity("cosine")
+    together = np.corrcoef(np.nan_to_num(Y.to_numpy()), rowvar=False)
+    pairs = np.triu_indices(len(table), 1)
+    values = table.to_numpy()
+    both = np.isfinite(together[pairs])
+    agreement = spearmanr(values[pairs][both], together[pairs][both]).statistic
+    return {
+        "names": [str(name) for name in table.columns],
+        "values": np.round(values, 4).tolist(),
+        "agreement": float(agreement) if np.isfinite(agreement) else None,
+    }

@@ -1,0 +1,57 @@
+"""Positives that nobody annotated: hidden from the train and validation rows, not from the test.
+
+A method gets the entries that are not annotated as negatives or, with the option
+``unannotated = "unknown"``, as unknown ones, so that only positives are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from labelweave.bench.kinds import check_keys
+from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    from labelweave.bench.cells import Cell
+    from labelweave.bench.fitting import Outcome
+    from labelweave.data import Dataset
+
+__all__ = ["check_options", "check_scenario", "run"]
+
+
+def check_scenario(settings: Mapping[str, Any]) -> None:
+    check_keys(settings, ("hide", "single"), "setting of a partial scenario called")
+    if len(settings) > 1:
+        raise InputError("a partial scenario hides a share of the positives or all but one")
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    check_keys(options, ("unannotated",), "option of a partial method called")
+    if options.get("unannotated", "negative") not in ("negative", "unknown"):
+        raise InputError("unannotated is 'negative' or 'unknown'")
+
+
+def run(cell: Cell, data: Dataset) -> Outcome:
+    """`hide` is the share of positives that are hidden; `single` keeps one a row."""
+    from labelweave.bench.fitting import fit_and_score, quick_rows
+
+    parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
+    hidden = {
+        name: _hidden(getattr(parts, name), cell, seed=2 * cell.seed + number)
+        for number, name in enumerate(("train", "validation"))
+    }
+    return fit_and_score(cell, parts._replace(**hidden))
+
+
+def _hidden(part: Dataset, cell: Cell, *, seed: int) -> Dataset:
+    from labelweave.data.scenarios import hide_positives, keep_single_positive
+
+    form = cell.options.get("unannotated", "negative")
+    how: dict[str, Any] = {"as_": form, "random_state": seed}
+    how["negatives"] = "unknown" if form == "unknown" else "known"
+    settings = cell.scenario.settings
+    if settings.get("single"):
+        return replace(part, Y=keep_single_positive(part.Y, **how).Y)
+    return replace(part, Y=hide_positives(part.Y, settings.get("hide", 0.0), **how).Y)

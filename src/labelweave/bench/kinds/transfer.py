@@ -1,0 +1,66 @@
+"""An encoder trained on one task, frozen and probed on another.
+
+The encoder learns on the data set that the scenario calls `source` or, with
+``source = "other labels"``, on the same rows with a random half of the labels; a linear layer
+on it then learns the labels of the cell's data set, or the other half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from labelweave.bench.kinds import check_keys
+from labelweave.bench.suite import DataEntry
+from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    from labelweave.bench.cells import Cell
+    from labelweave.bench.fitting import Outcome
+    from labelweave.data import Dataset
+
+__all__ = ["check_options", "check_scenario", "other_data", "run"]
+
+OTHER_LABELS = "other labels"
+
+
+def check_scenario(settings: Mapping[str, Any]) -> None:
+    check_keys(settings, ("source",), "setting of a transfer scenario called")
+    if "source" not in settings:
+        raise InputError("a transfer scenario names its source")
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    check_keys(options, ("source_settings",), "option of a transferred method called")
+
+
+def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
+    """The data set that the encoder learns on, where it is another one."""
+    source = settings["source"]
+    return () if source == OTHER_LABELS else (DataEntry(source, external=f"the {source} data"),)
+
+
+def run(cell: Cell, data: Dataset) -> Outcome:
+    """`source_settings` of the method take the place of its settings on the source."""
+    import numpy as np
+
+    from labelweave.bench.fitting import fit, fit_and_score, quick_rows
+    from labelweave.bench.loading import load
+    from labelweave.cli.protocol import Parts
+
+    parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
+    if cell.scenario.settings["source"] == OTHER_LABELS:
+        names = np.random.default_rng(cell.seed).permutation(data.label_names)
+        half = len(names) // 2
+        taught = Parts(*(part.select_labels(names[:half].tolist()) for part in parts))
+        parts = Parts(*(part.select_labels(names[half:].tolist()) for part in parts))
+    else:
+        (entry,) = other_data(cell.scenario.settings)
+        other = load(entry)
+        taught = cell.protocol.parts(quick_rows(cell, other), cell.seed)
+    settings = cell.options.get("source_settings", cell.settings)
+    encoder, seconds = fit(replace(cell, settings=settings, keep=()), taught)
+    outcome = fit_and_score(replace(cell, settings={**cell.settings, "pretrained": encoder}), parts)
+    outcome.fit_seconds += seconds
+    return outcome

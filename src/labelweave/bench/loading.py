@@ -1,0 +1,137 @@
+"""The data of a cell: where they are, what they hold, loaded once a process.
+
+Data that the catalog does not have ("external", such as images that may not be handed on) are
+looked for in a folder of their name, under `LABELWEAVE_DATA` or in the cache: files `train.*`
+and `test.*` (and `validation.*`), or `all.*`, in any format that labelweave reads, such as
+.npz files of features that a pretrained network gave.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.bench.suite import DataEntry
+from labelweave.data import Dataset
+from labelweave.exceptions import DatasetUnavailableError
+from labelweave.labels import LabelMatrix
+
+__all__ = ["checksum", "load", "load_with_checksum", "why_missing"]
+
+_KEPT = 2  # data sets that a process holds: cells come in the order of their data
+
+
+def why_missing(entry: DataEntry) -> str | None:
+    """Why a data set cannot be had here, in one sentence; None if it can.
+
+    >>> why_missing(DataEntry("no-such-images", external="photographs"))
+    'photographs: put train.* and test.* into a folder no-such-images under LABELWEAVE_DATA'
+    """
+    if entry.external is None or _external_files(entry.source):
+        return None
+    return (
+        f"{entry.external}: put train.* and test.* into a folder {entry.source} "
+        "under LABELWEAVE_DATA"
+    )
+
+
+def load(entry: DataEntry) -> Dataset:
+    """The data set, from memory if this process has just used it."""
+    return load_with_checksum(entry)[0]
+
+
+def load_with_checksum(entry: DataEntry) -> tuple[Dataset, str]:
+    """The data set and the checksum of what it holds."""
+    return _loaded(entry.source, entry.external is not None, _frozen(entry.options))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return tuple(sorted((key, _frozen(item)) for key, item in value.items()))
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=_KEPT)
+def _loaded(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[Dataset, str]:
+    reading = {k: list(v) if isinstance(v, tuple) else v for k, v in options}
+    if is_external:
+        data = _load_external(source, reading)
+    else:
+        from labelweave.cli.protocol import Source
+
+        data = Source(source, reading).load()
+    return data, checksum(data)
+
+
+def _external_files(name: str) -> dict[str, Path]:
+    from labelweave.data.sources import data_folders
+
+    for _, folder in data_folders():
+        found = {
+            part: path
+            for part in ("train", "validation", "test", "all")
+            for path in sorted((folder / name).glob(f"{part}.*"))
+        }
+        if "all" in found or {"train", "test"} <= found.keys():
+            return found
+    return {}
+
+
+def _load_external(name: str, reading: Mapping[str, Any]) -> Dataset:
+    from labelweave.data.reading import read_dataset
+    from labelweave.data.recipes import join_parts
+
+    files = _external_files(name)
+    if not files:
+        raise DatasetUnavailableError(f"{name} is not on this machine")
+    parts = {part: read_dataset(path, **reading) for part, path in files.items()}
+    return replace(parts["all"] if "all" in parts else join_parts(parts), name=name)
+
+
+def checksum(data: Dataset) -> str:
+    """Hash of what a data set holds: features, labels, names, parts and groups.
+
+    It does not depend on the file that the data came from.
+
+    >>> data = Dataset(np.eye(3), np.eye(3))
+    >>> checksum(data) == checksum(Dataset(np.eye(3), np.eye(3), name="other"))
+    True
+    >>> checksum(data) == checksum(data[:2])
+    False
+    """
+    found = hashlib.sha256()
+    for value in (data.X, data.Y, data.label_names, data.part, data.groups):
+        _feed(found, value)
+    return found.hexdigest()[:16]
+
+
+def _feed(found: Any, value: Any) -> None:
+    """Put a value into the hash, with its kind and length so that no two run together."""
+    if isinstance(value, LabelMatrix):
+        _feed(found, str(value.absent))
+        _feed(found, value.values)
+    elif sp.issparse(value):
+        rows = sp.csr_array(value)
+        rows.sort_indices()
+        found.update(f"sparse {rows.shape}".encode())
+        for part in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data):
+            _feed(found, part)
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        found.update(f"array {value.dtype.str} {value.shape}".encode())
+        found.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    elif value is None or isinstance(value, str | int | float):
+        text = str(value).encode()
+        found.update(f"{type(value).__name__} {len(text)} ".encode())
+        found.update(text)
+    else:
+        frame = value.to_numpy() if hasattr(value, "to_numpy") else value
+        found.update(f"list {len(frame)}".encode())
+        for item in frame:
+            _feed(found, item if isinstance(item, np.ndarray) else str(item))

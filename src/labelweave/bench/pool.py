@@ -1,0 +1,120 @@
+"""Where cells run: in this process, in several on this machine, or on a Dask cluster.
+
+All of it is joblib's; this module chooses its backend and knows what to do when a worker dies.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from labelweave.exceptions import InputError, require
+
+__all__ = ["BACKENDS", "Pool", "WorkerDiedError", "run_alone"]
+
+BACKENDS = ("loky", "dask")
+T = TypeVar("T")
+
+
+class WorkerDiedError(Exception):
+    """A worker process ended without a word, as it does when memory runs out."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Workers for cells.
+
+    Parameters
+    ----------
+    jobs : int, default=-1
+        How many cells at a time; -1 is one a core. 1 runs them in this process.
+    threads : int, default=1
+        Threads of a cell.
+    backend : {"loky", "dask"}, default="loky"
+        Processes of this machine, or the workers of a Dask cluster.
+    address : str, optional
+        Of the cluster's scheduler, such as ``"tcp://10.0.0.5:8786"``.
+    """
+
+    jobs: int = -1
+    threads: int = 1
+    backend: str = "loky"
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise InputError(f"backend is one of {', '.join(BACKENDS)}, not {self.backend!r}")
+        if (self.backend == "dask") != (self.address is not None):
+            raise InputError("the dask backend and the address of a scheduler go together")
+
+    def describe(self) -> str:
+        if self.backend == "dask":
+            return f"Dask cluster at {self.address}"
+        from joblib import effective_n_jobs
+
+        number = effective_n_jobs(self.jobs)
+        plural = "es" if number > 1 else ""
+        return f"{number} process{plural}, {self.threads} thread{'s' * (self.threads > 1)} each"
+
+    def workers(self) -> int:
+        """How many cells run at a time, as far as this machine knows."""
+        from joblib import effective_n_jobs
+
+        return 1 if self.backend == "dask" else effective_n_jobs(self.jobs)
+
+    def map(self, function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
+        """Results in the order in which they are ready; `calls` is consumed as workers free up.
+
+        Raises
+        ------
+        WorkerDiedError
+            A process of this machine died; which call it was is not known.
+        """
+        if self.backend == "loky" and self.workers() == 1:
+            for call in calls:
+                yield function(*call)
+            return
+        from joblib import Parallel, delayed
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        with self._configured(), warnings.catch_warnings():
+            parallel = Parallel(n_jobs=self.jobs, return_as="generator_unordered")
+            # loky takes the import of torch in a worker for a leak, and says so.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+            try:
+                yield from parallel(delayed(function)(*call) for call in calls)
+            except TerminatedWorkerError as error:
+                raise WorkerDiedError(str(error).splitlines()[0]) from error
+
+    @contextmanager
+    def _configured(self) -> Iterator[None]:
+        from joblib import parallel_config
+
+        if self.backend == "loky":
+            with parallel_config("loky", inner_max_num_threads=self.threads):
+                yield
+            return
+        distributed = require("distributed", "dask")
+        client: AbstractContextManager[Any] = nullcontext()
+        try:
+            client = distributed.Client(self.address, timeout="10s")
+        except OSError as error:
+            raise InputError(f"there is no Dask scheduler at {self.address}: {error}") from error
+        with client, parallel_config("dask"):
+            yield
+
+
+def run_alone(function: Callable[..., T], *call: Any) -> T:
+    """Run one call in a process of its own, so that its death is known to be its own."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        try:
+            return executor.submit(function, *call).result()
+        except BrokenProcessPool as error:
+            raise WorkerDiedError(str(error)) from error

@@ -1,0 +1,180 @@
+"""Ranks of the methods over data sets, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from labelweave.metrics import get_metric
+from labelweave.metrics.significance import (
+    FriedmanResult,
+    friedman_test,
+    nemenyi_difference,
+    nemenyi_groups,
+    ranks,
+    wilcoxon_pairs,
+)
+
+__all__ = ["Ranking", "draw_diagram", "friedman_in_words", "rank_methods"]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Average ranks of the methods by one metric under one protocol.
+
+    Attributes
+    ----------
+    metric, protocol : str
+    average_ranks : dict of method to rank
+        The best first.
+    datasets : tuple of str
+        The data sets (and scenarios) that all these methods have a score on.
+    friedman : FriedmanResult or None
+        None for fewer than two data sets or three methods.
+    critical_difference : float or None
+        Of Nemenyi, at `alpha`.
+    groups : list of lists of methods
+        The bars of a critical-difference diagram.
+    pairs : list of dict
+        Wilcoxon's signed-rank tests with Holm's correction, one a pair of methods.
+    left_out : tuple of str
+        Methods or data sets without all scores.
+    """
+
+    metric: str
+    protocol: str
+    average_ranks: dict[str, float]
+    datasets: tuple[str, ...]
+    friedman: FriedmanResult | None
+    critical_difference: float | None
+    groups: list[list[str]]
+    pairs: list[dict[str, Any]]
+    left_out: tuple[str, ...] = ()
+    alpha: float = 0.05
+
+
+def rank_methods(
+    metric: str,
+    protocol: str,
+    means: Mapping[tuple[str, str], float],
+    *,
+    alpha: float = 0.05,
+) -> Ranking | None:
+    """Rank methods by their mean scores.
+
+    Parameters
+    ----------
+    metric, protocol : str
+    means : mapping of (data set, method) to mean score
+    alpha : float, default=0.05
+
+    Returns
+    -------
+    Ranking or None
+        None if fewer than two methods have scores on a common data set.
+    """
+    datasets = list(dict.fromkeys(data for data, _ in means))
+    methods = list(dict.fromkeys(method for _, method in means))
+    table = np.array([[means.get((d, m), np.nan) for m in methods] for d in datasets])
+    rows, columns = _without_holes(np.isfinite(table))
+    left_out = [name for i, name in enumerate(datasets) if i not in rows]
+    left_out += [name for j, name in enumerate(methods) if j not in columns]
+    if len(rows) < 1 or len(columns) < 2:
+        return None
+    scores, names = table[np.ix_(rows, columns)], [methods[j] for j in columns]
+    better = {"greater_is_better": get_metric(metric).greater_is_better}
+    means_of_ranks = ranks(scores, **better).mean(axis=0)
+    average = {names[j]: float(means_of_ranks[j]) for j in means_of_ranks.argsort(kind="stable")}
+    n, k = scores.shape
+    difference = _critical_difference(k, n, alpha) if n >= 2 else None
+    return Ranking(
+        metric,
+        protocol,
+        average,
+        tuple(datasets[i] for i in rows),
+        friedman_test(scores, **better) if n >= 2 and k >= 3 else None,
+        difference,
+        [] if difference is None else nemenyi_groups(average, difference),
+        wilcoxon_pairs(scores, names, alpha=alpha, **better) if n >= 2 else [],
+        tuple(left_out),
+        alpha,
+    )
+
+
+@cache
+def _critical_difference(n_methods: int, n_datasets: int, alpha: float) -> float:
+    """Found by integration, and the same for every metric of a suite."""
+    return nemenyi_difference(n_methods, n_datasets, alpha=alpha)
+
+
+def _without_holes(present: np.ndarray) -> tuple[list[int], list[int]]:
+    """Rows and columns of a table that has no hole, found by dropping the worst line in turn."""
+    rows, columns = list(range(present.shape[0])), list(range(present.shape[1]))
+    while rows and columns:
+        part = present[np.ix_(rows, columns)]
+        if part.all():
+            break
+        by_row, by_column = (~part).mean(axis=1), (~part).mean(axis=0)
+        if by_column.max() >= by_row.max():
+            columns.pop(int(by_column.argmax()))
+        else:
+            rows.pop(int(by_row.argmax()))
+    return rows, columns
+
+
+def draw_diagram(ranking: Ranking, *, width: int = 72) -> list[str]:
+    """A critical-difference diagram in text: best rank to the left, bars join equals.
+
+    Examples
+    --------
+    >>> means = {(d, m): s + i for i, d in enumerate("abcdef") for m, s in
+    ...          (("tree", 0.9), ("knn", 0.8), ("chance", 0.1))}
+    >>> for line in draw_diagram(rank_methods("map", "honest", means), width=40):
+    ...     print(line)
+    rank 1                                 3
+         |----------------|----------------|
+         tree 1.00
+                          knn 2.00
+                                 chance 3.00
+         ==================
+                          ==================
+    critical difference 1.35 (Nemenyi, 5%)
+    """
+    names, values = list(ranking.average_ranks), list(ranking.average_ranks.values())
+    last = max(len(names), 2)
+    start, span = 5, width - 6
+
+    def place(rank: float) -> int:
+        return start + round((rank - 1) / (last - 1) * span)
+
+    ticks = {place(rank) for rank in range(1, last + 1)}
+    axis = "".join("|" if i in ticks else "-" for i in range(start, start + span + 1))
+    lines = [f"rank 1{last:>{span}d}", " " * start + axis]
+    for name, value in zip(names, values, strict=True):
+        text = f"{name} {value:.2f}"
+        at = min(place(value), max(start, start + span + 1 - len(text)))
+        lines.append(" " * at + text)
+    for group in ranking.groups:
+        left, right = (place(ranking.average_ranks[group[end]]) for end in (0, -1))
+        lines.append(" " * left + "=" * (right - left + 1))
+    if ranking.critical_difference is not None:
+        lines.append(
+            f"critical difference {ranking.critical_difference:.2f} (Nemenyi, {ranking.alpha:.0%})"
+        )
+    return lines
+
+
+def friedman_in_words(ranking: Ranking) -> str:
+    """What the Friedman test says, in one line."""
+    n, k = len(ranking.datasets), len(ranking.average_ranks)
+    over = f"{k} methods on {n} data set{'s' * (n > 1)}"
+    if ranking.friedman is None:
+        return f"{over}: too few for a Friedman test"
+    verdict = (
+        "they differ" if ranking.friedman.f_p_value <= ranking.alpha else "no difference shown"
+    )
+    return f"{over}: Friedman (Iman-Davenport) p = {ranking.friedman.f_p_value:.3g}, {verdict}"

@@ -1,0 +1,238 @@
+"""Running a suite: what is not finished is run, what is finished stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Protocol as Interface
+
+from labelweave.bench.cells import Cell, Gap, Plan, Quick, make_plan
+from labelweave.bench.claims import is_claimed
+from labelweave.bench.code_version import code_version
+from labelweave.bench.fitting import check_method
+from labelweave.bench.pool import Pool, WorkerDiedError, run_alone
+from labelweave.bench.records import Record
+from labelweave.bench.store import Store
+from labelweave.bench.suite import Suite
+from labelweave.bench.worker import Assignment, data_checksum, failed_record, work
+from labelweave.exceptions import DatasetUnavailableError, LabelweaveError
+from labelweave.registry import list_methods
+
+__all__ = ["Listener", "RunResult", "prepare", "run_suite"]
+
+_POLL = 0.5  # seconds between two looks at cells that others work on
+
+
+class Listener(Interface):
+    """Who wants to know how a run goes."""
+
+    def begin(self, plan: Plan, finished: Sequence[Record], pool: Pool) -> None:
+        """The plan is made; `finished` are the records of earlier runs."""
+
+    def cell(self, record: Record) -> None:
+        """One more cell is finished."""
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+
+class Silence:
+    """A listener that does not care."""
+
+    def begin(self, plan: Plan, finished: Sequence[Record], pool: Pool) -> None:
+        pass
+
+    def cell(self, record: Record) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+@dataclass
+class RunResult:
+    """What became of a run.
+
+    Attributes
+    ----------
+    plan : Plan
+    records : list of dict
+        Of all cells of the plan that are finished; those that were there before without
+        their histories and artifacts.
+    n_run : int
+        Cells that this run ran itself; others were there, or came from another machine.
+    n_left : int
+        Cells for which there was no time.
+    """
+
+    plan: Plan
+    records: list[Record] = field(default_factory=list)
+    n_run: int = 0
+    n_left: int = 0
+
+    @property
+    def failed(self) -> list[Record]:
+        return [record for record in self.records if record["error"] is not None]
+
+
+def run_suite(
+    suite: Suite,
+    out: str | PathLike[str],
+    *,
+    pool: Pool | None = None,
+    retry_failed: bool = False,
+    quick: Quick | None = None,
+    seconds: float | None = None,
+    listener: Listener | None = None,
+) -> RunResult:
+    """Run the cells of a suite that are not in the folder yet.
+
+    Parameters
+    ----------
+    suite : Suite
+    out : path
+        Folder of results, made if need be. Several processes, on one machine or more, may
+        run into the same folder at the same time.
+    pool : Pool, optional
+        Default: one process a core, one thread each.
+    retry_failed : bool, default=False
+        Run cells again that failed before.
+    quick : Quick, optional
+        Cut every cell down, for a smoke run.
+    seconds : float, optional
+        Begin no cell after so many seconds.
+    listener : Listener, optional
+
+    Returns
+    -------
+    RunResult
+    """
+    pool, listener = pool or Pool(), listener or Silence()
+    deadline = None if seconds is None else time.monotonic() + seconds
+    plan = prepare(make_plan(suite, quick=quick))
+    store = Store(out)
+    folder_id = store.create()
+    store.write_suite(suite)
+    wanted = {cell.name for cell in plan.cells}
+    before = [record for record in store.summaries() if record["cell"] in wanted]
+    kept = {r["cell"]: r for r in before if r["error"] is None or not retry_failed}
+    again = frozenset(record["cell"] for record in before) - kept.keys()
+    listener.begin(plan, list(kept.values()), pool)
+    result = RunResult(plan, list(kept.values()))
+    run = _Run(
+        store,
+        pool,
+        Assignment(str(store.folder.absolute()), folder_id, pool.threads, again),
+        deadline,
+        {cell.name: cell for cell in plan.cells if cell.name not in kept},
+    )
+    try:
+        for record, is_new in run.records():
+            result.records.append(record)
+            result.n_run += is_new
+            listener.cell(record)
+    finally:
+        listener.end()
+    result.n_left = len(run.todo)
+    store.summaries()  # brings the index up to date, for quick comparisons
+    return result
+
+
+def prepare(plan: Plan) -> Plan:
+    """The plan with checksums and code versions; data that cannot be read become gaps."""
+    modules = {method.id: method.module for method in list_methods()}
+    checked: dict[str, str] = {}
+    gaps: dict[str, Gap] = {}
+    cells = []
+    for cell in plan.cells:
+        if cell.data.name in gaps:
+            continue
+        try:
+            checksum = data_checksum(cell)
+        except DatasetUnavailableError as error:
+            gaps[cell.data.name] = Gap("data", cell.data.name, str(error))
+            continue
+        if cell.method not in checked:
+            kind = f"labelweave.bench.kinds.{cell.kind}"
+            checked[cell.method] = code_version([modules[cell.method], kind])
+        check_method(cell.method, cell.settings)
+        cells.append(replace(cell, data_checksum=checksum, code_version=checked[cell.method]))
+    return Plan(plan.suite, tuple(cells), (*plan.gaps, *gaps.values()))
+
+
+@dataclass
+class _Run:
+    """The cells that are left, and how they are brought to an end."""
+
+    store: Store
+    pool: Pool
+    assignment: Assignment
+    deadline: float | None
+    todo: dict[str, Cell]
+
+    def records(self) -> Iterator[tuple[Record, bool]]:
+        """Records as they become ready, and whether this run made them, until time is up."""
+        ready = list(self.todo)
+        while ready and not self._is_late():
+            try:
+                for name, record, is_new in self.pool.map(_work, self._calls(ready)):
+                    yield from self._finish(name, record, is_new)
+            except WorkerDiedError as error:
+                n_left = len(self.todo)
+                yield from self._after_a_death()
+                if len(self.todo) == n_left:  # it died before it began a cell, and would again
+                    raise LabelweaveError(f"the worker processes cannot start: {error}") from error
+            ready = self._wait_for_others()
+
+    def _calls(self, names: list[str]) -> Iterator[tuple[Cell, Assignment]]:
+        for name in names:
+            if self._is_late():
+                return
+            yield self.todo[name], self.assignment
+
+    def _is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def _finish(
+        self, name: str, record: Record | None, is_new: bool
+    ) -> Iterator[tuple[Record, bool]]:
+        if record is None:
+            return  # somebody else works on it
+        if not self.store.path(name).exists():  # the worker does not see the folder
+            self.store.write(record)
+        del self.todo[name]
+        yield record, is_new
+
+    def _after_a_death(self) -> Iterator[tuple[Record, bool]]:
+        """Run the cells that were begun again, each alone; one that kills its process failed."""
+        for name in list(self.todo):
+            if self.store.path(name).exists() and name not in self.assignment.retry:
+                yield from self._finish(name, self.store.read(name), True)
+            elif self.store.claim_path(name).exists():
+                is_new = True
+                try:
+                    _, record, is_new = run_alone(_work, self.todo[name], self.assignment)
+                except WorkerDiedError:
+                    record = failed_record(
+                        self.todo[name],
+                        "WorkerDiedError",
+                        "the process that ran it was ended by the system, as happens when "
+                        "memory runs out",
+                    )
+                    self.store.write(record)
+                yield from self._finish(name, record, is_new)
+
+    def _wait_for_others(self) -> list[str]:
+        """Names that can be tried again: nobody alive works on them any more."""
+        while self.todo and not self._is_late():
+            free = [n for n in self.todo if not is_claimed(self.store.claim_path(n))]
+            if free:
+                return free
+            time.sleep(_POLL)
+        return []
+
+
+def _work(cell: Cell, assignment: Assignment) -> tuple[str, Record | None, bool]:
+    return cell.name, *work(cell, assignment)

@@ -1,0 +1,157 @@
+"""Comparisons as tables: for the terminal, Markdown and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import NamedTuple
+
+from labelweave.bench.comparison import Comparison, Row
+from labelweave.bench.ranking import Ranking, draw_diagram, friedman_in_words
+
+__all__ = ["Table", "figure_tables", "gap_lines", "ranking_lines", "to_csv", "to_markdown"]
+
+
+class Table(NamedTuple):
+    """A title, the names of the columns, and rows of text."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+    def markdown(self) -> str:
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        return "\n".join("| " + " | ".join(_escaped(line)) + " |" for line in lines)
+
+
+def _escaped(cells: Iterable[str]) -> list[str]:
+    return [cell.replace("|", "\\|") for cell in cells]
+
+
+def figure_tables(comparison: Comparison) -> list[Table]:
+    """One table a metric: measured under each protocol, and published.
+
+    Data sets on which nothing was measured are left out; they are among the gaps.
+    """
+    from labelweave.metrics import get_metric
+
+    suite = comparison.suite
+    tried = {row.condition for row in comparison.rows if row.values or row.n_failed}
+    has_published = any(row.published is not None for row in comparison.rows)
+    tables = []
+    for metric in suite.metrics:
+        known = get_metric(metric)
+        better = "higher" if known.greater_is_better else "lower"
+        places: dict[tuple[str, str], dict[str, Row]] = {}
+        for row in comparison.rows:
+            if row.metric == metric and row.condition in tried:
+                places.setdefault((row.condition, row.method), {})[row.protocol] = row
+        columns = ["data", "method", *(protocol.name for protocol in suite.protocols)]
+        rows = []
+        for (condition, method), by_protocol in places.items():
+            cells = [measured(by_protocol.get(one.name)) for one in suite.protocols]
+            if has_published:
+                cells.append(_published(next(iter(by_protocol.values()))))
+            rows.append([condition, method, *cells])
+        title = f"{known.label} ({metric}, {better} is better)"
+        tables.append(Table(title, columns + ["published"] * has_published, rows))
+    return tables
+
+
+def measured(row: Row | None) -> str:
+    """Mean ± standard deviation [bootstrap interval] of a figure, with its seeds."""
+    if row is None or (row.mean is None and not row.n_failed):
+        return "-"
+    if row.mean is None:
+        return f"failed ({row.n_failed})"
+    text = f"{row.mean:.4f}"
+    if len(row.values) > 1:
+        text += f" ± {row.std:.4f} [{row.low:.4f}, {row.high:.4f}]"
+    text += f" n={len(row.values)}"
+    return text + (f", {row.n_failed} failed" if row.n_failed else "")
+
+
+def _published(row: Row) -> str:
+    if row.published is None:
+        return "-"
+    spread = "" if row.published_std is None else f" ± {row.published_std:.4g}"
+    return f"{row.published:.4g}{spread}"
+
+
+def ranking_lines(ranking: Ranking) -> list[str]:
+    """Diagram, Friedman test and the pairs that Wilcoxon's test tells apart."""
+    lines = [f"{ranking.metric}, {ranking.protocol}: {friedman_in_words(ranking)}"]
+    if ranking.left_out:
+        lines.append(f"left out, for they lack scores: {', '.join(ranking.left_out)}")
+    lines += draw_diagram(ranking)
+    different = [pair for pair in ranking.pairs if pair["different"]]
+    if different:
+        told = (f"{p['first']} / {p['second']} (p = {p['p_holm']:.3g})" for p in different)
+        lines.append(f"Wilcoxon-Holm tells apart: {', '.join(told)}")
+    elif ranking.pairs:
+        lines.append("Wilcoxon-Holm tells no pair apart")
+    return lines
+
+
+def gap_lines(comparison: Comparison) -> list[str]:
+    """What is not available, what failed and what is old, one line each."""
+    lines = [f"not available: {gap.what} {gap.name} ({gap.reason})" for gap in comparison.gaps]
+    lines += [f"failed: {cell}: {error}" for cell, error in comparison.failures]
+    if comparison.n_old:
+        lines.append(
+            f"{comparison.n_old} scores were measured with other code or data than the newest "
+            "beside them: run the suite again"
+        )
+    return lines
+
+
+def heading_lines(comparison: Comparison) -> list[str]:
+    """Title, protocols and notes of a suite."""
+    suite = comparison.suite
+    source = f"{suite.paper}, table {suite.table}: " if suite.paper else ""
+    source = source.replace("table Figure", "Figure")
+    lines = [f"{suite.name}: {source}{suite.title}"]
+    if suite.stand_in:
+        lines.append(
+            f"STAND-IN for {suite.stand_in}, whose data are not to be had: the same comparison on "
+            "other data, so the published figures do not apply"
+        )
+    if comparison.is_quick:
+        lines.append("SMOKE RUN: few rows, few epochs; the figures say nothing about the methods")
+    lines += [f"{protocol.name}: {protocol.describe()}" for protocol in suite.protocols]
+    return lines + [f"note: {note}" for note in suite.notes]
+
+
+def to_csv(comparison: Comparison) -> str:
+    """One line a figure."""
+    names = [field.name for field in fields(Row) if field.name not in ("values", "seeds")]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["suite", *names, "values", "seeds"])
+    for row in comparison.rows:
+        cells = ["" if getattr(row, name) is None else getattr(row, name) for name in names]
+        values, seeds = (" ".join(map(str, part)) for part in (row.values, row.seeds))
+        writer.writerow([comparison.suite.name, *cells, values, seeds])
+    return text.getvalue()
+
+
+def to_markdown(comparison: Comparison, *, level: int = 1) -> str:
+    """The whole comparison; `level` is that of its heading."""
+    first, *others = heading_lines(comparison)
+    parts = [f"{'#' * level} {first}", _bullets(others)]
+    for table in figure_tables(comparison):
+        if table.rows:
+            parts += [f"{'#' * (level + 1)} {table.title}", table.markdown()]
+    if comparison.rankings:
+        blocks = ["\n".join(ranking_lines(ranking)) for ranking in comparison.rankings]
+        parts += [f"{'#' * (level + 1)} Ranks", "```\n" + "\n\n".join(blocks) + "\n```"]
+    gaps = gap_lines(comparison)
+    if gaps:
+        parts += [f"{'#' * (level + 1)} Not measured", _bullets(gaps)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

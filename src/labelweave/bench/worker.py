@@ -1,0 +1,139 @@
+"""One cell, run where there is a processor for it; failures become records too."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from labelweave.bench.cells import Cell
+from labelweave.bench.claims import claimed
+from labelweave.bench.fitting import Outcome
+from labelweave.bench.kinds import kind_module, other_data
+from labelweave.bench.loading import load_with_checksum
+from labelweave.bench.measuring import Meter, bounded_threads, machine, versions
+from labelweave.bench.records import SCHEMA, Failure, Record
+from labelweave.bench.store import Store
+from labelweave.exceptions import DatasetUnavailableError
+
+__all__ = ["Assignment", "data_checksum", "failed_record", "work"]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Where a worker finds its folder, how many threads it has, and what to do again."""
+
+    folder: str
+    folder_id: str
+    threads: int = 1
+    retry: frozenset[str] = frozenset()
+
+
+def work(cell: Cell, assignment: Assignment) -> tuple[Record | None, bool]:
+    """The record of a cell and whether it was run now; no record if others work on it.
+
+    The record is written by whoever ran the cell. A worker that does not see the folder (a
+    cluster without a common disk) only returns it.
+    """
+    store = Store(assignment.folder)
+    if store.id() != assignment.folder_id:
+        return _run(cell, assignment.threads), True
+    with claimed(store.claim_path(cell.name)) as is_mine:
+        if not is_mine:
+            return None, False
+        if store.path(cell.name).exists() and cell.name not in assignment.retry:
+            return store.read(cell.name), False
+        record = _run(cell, assignment.threads)
+        store.write(record)
+        return record, True
+
+
+def data_checksum(cell: Cell) -> str:
+    """Checksum of the data of a cell, and of other data that its scenario needs."""
+    entries = (cell.data, *other_data(cell.kind, cell.scenario.settings))
+    return "+".join(load_with_checksum(entry)[1] for entry in entries)
+
+
+def _run(cell: Cell, threads: int) -> Record:
+    facts: dict[str, Any] = {}
+    outcome: Outcome | None = None
+    failure: Failure | None = None
+    with bounded_threads(threads), Meter() as meter, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        try:
+            data, _ = load_with_checksum(cell.data)
+            facts = _facts(data)
+            if data_checksum(cell) != cell.data_checksum:
+                raise DatasetUnavailableError(
+                    f"{cell.data.name} is not the same here as where the run was started"
+                )
+            outcome = kind_module(cell.kind).run(cell, data)
+        except Exception as error:
+            failure = _failure(error)
+    record = _record(cell, outcome, failure, facts)
+    record["seconds"] = meter.seconds(0.0 if outcome is None else outcome.fit_seconds)
+    record["memory"] = meter.memory
+    record["machine"] = {**machine(), "threads": threads}
+    record["warnings"] = sorted({" ".join(str(warning.message).split()) for warning in said})
+    return record
+
+
+def failed_record(cell: Cell, kind: str, message: str) -> Record:
+    """The record of a cell that could not tell itself why it failed."""
+    return _record(cell, None, {"type": kind, "message": message, "trace": ""}, {})
+
+
+def _failure(error: BaseException) -> Failure:
+    return {
+        "type": type(error).__name__,
+        "message": " ".join(str(error).split()),
+        "trace": "".join(traceback.format_exception(error)),
+    }
+
+
+def _facts(data: Any) -> dict[str, Any]:
+    found = data.summary()
+    return {name: found[name] for name in ("rows", "features", "labels", "cardinality")}
+
+
+def _record(
+    cell: Cell, outcome: Outcome | None, failure: Failure | None, facts: dict[str, Any]
+) -> Record:
+    from labelweave.cli.output import plain
+
+    done = outcome or Outcome({}, {}, {}, 0.0)
+    return plain(
+        Record(
+            schema=SCHEMA,
+            cell=cell.name,
+            identity=cell.identity,
+            suite=cell.suite,
+            kind=cell.kind,
+            method=cell.method,
+            method_name=cell.method_name,
+            settings=dict(cell.settings),
+            dataset=cell.data.name,
+            dataset_facts=facts,
+            scenario=cell.scenario.name,
+            scenario_settings=dict(cell.scenario.settings),
+            seed=cell.seed,
+            protocol=cell.protocol.name,
+            protocol_settings=cell.protocol.settings(),
+            rows=done.rows,
+            scores=done.scores,
+            cuts=done.cuts,
+            seconds={"fit": done.fit_seconds, "wall": 0.0, "cpu": 0.0},
+            memory={"peak": 0.0, "before": 0.0, "how": ""},
+            history=done.history,
+            artifacts=done.artifacts,
+            data_checksum=cell.data_checksum,
+            code_version=cell.code_version,
+            versions=versions(),
+            machine=machine(),
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            warnings=[],
+            error=failure,
+        )
+    )

@@ -1,0 +1,1 @@
+"""The numbers behind the plots and tables of a report, as pure functions."""

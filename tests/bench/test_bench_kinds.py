@@ -1,0 +1,165 @@
+"""Kinds of training: what a method is given, and what is scored."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from bench_data import small_suite
+
+from labelweave.bench import fitting
+from labelweave.bench.cells import all_cells, make_plan
+from labelweave.bench.kinds import kind_module
+from labelweave.bench.loading import load
+from labelweave.bench.protocols import Protocol
+from labelweave.bench.suite import MethodEntry, ScenarioEntry
+from labelweave.exceptions import InputError
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """The parts that each fit was given."""
+    parts = []
+    fit = fitting.fit
+
+    def watched(cell, given, **more):
+        parts.append(given)
+        return fit(cell, given, **more)
+
+    monkeypatch.setattr(fitting, "fit", watched)
+    return parts
+
+
+def partial_suite(folder, options=None, **settings):
+    return small_suite(
+        folder,
+        seeds=(0,),
+        names=("one",),
+        kind="partial",
+        methods=(MethodEntry("MLkNN", "mlknn", options=options or {}),),
+        scenarios=(ScenarioEntry("s", settings=settings),),
+        protocols=(Protocol("honest", cut="cardinality"),),
+    )
+
+
+def run_first(suite):
+    cell = make_plan(suite).cells[0]
+    return kind_module(suite.kind).run(cell, load(cell.data))
+
+
+def n_positives(part):
+    return int(part.Y.counts()[0].sum())
+
+
+def test_positives_are_hidden_from_train_and_validation_but_not_from_test(tmp_path, given):
+    run_first(partial_suite(tmp_path, hide=0.0))
+    run_first(partial_suite(tmp_path, hide=0.5))
+    whole, half = given
+    for name in ("train", "validation"):
+        left = n_positives(getattr(half, name)) / n_positives(getattr(whole, name))
+        assert left == pytest.approx(0.5, abs=0.06)
+    assert n_positives(half.test) == n_positives(whole.test)
+    assert np.array_equal(half.train.X, whole.train.X)
+
+
+def test_one_positive_a_row(tmp_path, given):
+    run_first(partial_suite(tmp_path, single=True))
+    per_row = np.asarray(given[0].train.Y.positive().sum(axis=1)).ravel()
+    assert per_row.max() == 1
+    assert np.asarray(given[0].test.Y.positive().sum(axis=1)).max() > 1
+
+
+def test_what_is_not_annotated_is_negative_or_unknown(tmp_path, given):
+    run_first(partial_suite(tmp_path, hide=0.5))
+    assert given[0].train.Y.n_unknown == 0
+    cell = all_cells(partial_suite(tmp_path, {"unannotated": "unknown"}, hide=0.5))[0]
+    part = kind_module("partial")._hidden(load(cell.data), cell, seed=0)
+    values = part.Y.to_numpy()
+    assert not (values == 0).any()
+    assert (values == 1).any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("supervised", {"scenario": {"hide": 0.5}}, "hide"),
+        ("supervised", {"options": {"unannotated": "unknown"}}, "unannotated"),
+        ("partial", {"scenario": {"hide": 0.5, "single": True}}, "all but one"),
+        ("partial", {"options": {"unannotated": "gone"}}, "'negative' or 'unknown'"),
+        ("transfer", {"scenario": {}}, "names its source"),
+    ],
+)
+def test_settings_that_a_kind_does_not_know_are_refused(suite, kind, change, message):
+    method = replace(suite.methods[0], options=change.get("options", {}))
+    scenario = ScenarioEntry("s", settings=change.get("scenario", {}))
+    wrong = replace(suite, kind=kind, methods=(method,), scenarios=(scenario,))
+    with pytest.raises(InputError, match=message):
+        make_plan(wrong)
+
+
+def test_an_encoder_of_other_labels_is_probed(tmp_path, given):
+    small = {"hidden": [8], "pretrain_epochs": 1, "pretrain_steps": 2, "epochs": 2}
+    suite = small_suite(
+        tmp_path,
+        seeds=(0,),
+        names=("one",),
+        kind="transfer",
+        methods=(
+            MethodEntry("MulSupCon", "mulsupcon", settings={**small, "mode": "linear-probe"}),
+        ),
+        scenarios=(ScenarioEntry("s", settings={"source": "other labels"}),),
+    )
+    outcome = run_first(suite)
+    source = set(load(suite.data[0]).label_names) - set(given[-1].train.label_names)
+    assert len(source) == 1  # of three labels one teaches the encoder, two are probed
+    assert len(given[-1].train.label_names) == 2
+    assert outcome.scores["map"] is not None
+
+
+def test_curves_and_label_similarities_are_kept_where_a_method_has_them(tmp_path):
+    small = {"encoder": [8], "label_encoder": [8], "decoder": [8], "embedding_size": 4, "epochs": 3}
+    suite = small_suite(
+        tmp_path,
+        seeds=(0,),
+        names=("one",),
+        methods=(MethodEntry("C-GMVAE", "c-gmvae", settings=small), MethodEntry("BR", "br")),
+        keep=("test_curve:map", "label_similarity"),
+        protocols=(Protocol("honest"),),
+    )
+    cells = make_plan(suite).cells
+    data = load(suite.data[0])
+    outcome = kind_module("supervised").run(cells[0], data)
+    assert len(outcome.history["test_map"]) == 3
+    similarity = outcome.artifacts["label_similarity"]
+    assert similarity["names"] == ["red", "blue", "round"]
+    assert np.shape(similarity["values"]) == (3, 3)
+    plain = kind_module("supervised").run(cells[1], data)
+    assert plain.history is None
+    assert plain.artifacts == {}
+
+
+def test_a_curve_does_not_change_the_run(tmp_path):
+    mlp = MethodEntry("MLP", "mlp", settings={"hidden": [8], "epochs": 4})
+    plain = small_suite(tmp_path, seeds=(0,), names=("one",), methods=(mlp,))
+    watched = replace(plain, keep=("test_curve:map",))
+    first, second = run_first(plain), run_first(watched)
+    assert first.scores == second.scores
+    assert first.history["loss"] == second.history["loss"]
+    assert "test_map" not in first.history
+
+
+def test_what_cannot_be_kept_is_told(suite):
+    cell = make_plan(replace(suite, keep=("diary",))).cells[0]
+    with pytest.raises(InputError, match="'diary' cannot be kept"):
+        kind_module("supervised").run(cell, load(cell.data))
+
+
+@pytest.mark.data
+def test_texts_get_words_as_features(data_home):
+    from labelweave.bench.cells import Quick
+    from labelweave.bench.selection import select
+    from labelweave.bench.suite import load_suite
+
+    suite = select(load_suite("c-gmvae-1"), ["reuters21578", "br", "honest"])
+    cell = make_plan(suite, quick=Quick()).cells[0]
+    outcome = kind_module("supervised").run(cell, load(cell.data))
+    assert outcome.scores["f1_micro"] > 0

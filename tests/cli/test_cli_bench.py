@@ -1,0 +1,149 @@
+"""`labelweave bench`: list, run, compare, document, and mistakes told in one line."""
+
+import json
+
+import pytest
+
+SUITE = """
+title = "shapes under two protocols"
+kind = "supervised"
+metrics = ["f1_micro"]
+seeds = [0, 1]
+
+[[data]]
+name = "shapes"
+source = "my-shapes"
+external = "made-up rows"
+options = { labels = 3 }
+
+[methods]
+BR = "br"
+New = "not-built-yet"
+
+[protocols.honest]
+"""
+
+
+def test_list_names_every_suite_and_marks_stand_ins(run):
+    suites = {one["suite"]: one for one in json.loads(run("bench", "list", "--json").stdout)}
+    assert suites["ant-3"]["table"] == "3"
+    assert suites["cls-2-stand-in"]["stand_in"] == "cls-2"
+    assert "c-gmvae-figure-3" in run("bench", "list").output
+
+
+def run_own(run, csv_file, *more):
+    return run(
+        "bench", "run", "--data", csv_file, "--labels", 3, "--methods", "br,mlknn", "-j", 1, *more
+    )
+
+
+def test_own_data_get_the_same_table(run, csv_file):
+    output = run_own(run, csv_file, "--seeds", 2).output
+    assert "example F1 (f1_example, higher is better)" in output
+    assert "4 cells run, 0 were there, 0 failed" in output
+    assert "mlknn" in output
+    again = run_own(run, csv_file, "--seeds", 3).output
+    assert "2 cells run, 4 were there" in again
+    compared = json.loads(run("bench", "compare", "own-shapes", "--json", "-q").stdout)
+    assert {row["method"] for row in compared["rows"]} == {"br", "mlknn"}
+    assert all(len(row["values"]) == 3 for row in compared["rows"])
+
+
+def test_all_methods_means_those_that_learn_from_labelled_rows(run, csv_file):
+    from labelweave.bench.selection import own_suite
+    from labelweave.registry import list_methods
+
+    suite = own_suite([str(csv_file)], ["all"])
+    assert [one.id for one in suite.methods] == [one.id for one in list_methods("dependent")]
+
+
+def test_results_are_compared_written_and_documented(run, csv_file, workdir):
+    run_own(run, csv_file, "--seeds", 2, "--out", "found")
+    run(
+        "bench", "compare", "own-shapes", "--results", "found",
+        "--out", "table.md", "--out", "table.csv", "--out", "table.json",
+    )  # fmt: skip
+    assert "| shapes | br |" in (workdir / "table.md").read_text()
+    assert (workdir / "table.csv").read_text().startswith("suite,dataset,scenario,method")
+    assert json.loads((workdir / "table.json").read_text())["suite"] == "own-shapes"
+    run("bench", "document", "--results", "found", "--out", "results.md")
+    text = (workdir / "results.md").read_text()
+    assert "## own-shapes" in text
+    assert "hardware" in text
+
+
+def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypatch):
+    from cli_data import make_rows, write_csv
+
+    monkeypatch.setenv("LABELWEAVE_DATA", str(workdir / "data"))
+    (workdir / "mine.toml").write_text(SUITE)
+    output = run("bench", "run", "mine.toml", "-j", 1).output
+    assert "0 cells run" in output
+    assert "not available: data shapes (made-up rows: put train.* and test.* into" in output
+    folder = workdir / "data" / "my-shapes"
+    folder.mkdir(parents=True)
+    write_csv(folder / "all.csv", *make_rows(80))
+    output = run("bench", "run", "mine.toml", "-j", 1).output
+    assert "not available: method New (there is no method 'not-built-yet' yet)" in output
+    assert "2 cells run" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "one of the two"),
+        (["run", "ant-2", "--data", "x.csv"], "one of the two"),
+        (["run", "ant-22"], "did you mean 'ant-2'"),
+        (["run", "ant-2", "--methods", "br"], "--methods goes with --data"),
+        (["run", "ant-2", "--only", "nothing"], "called 'nothing'"),
+        (["run", "ant-2", "--seeds", "a"], "--seeds is a number"),
+        (["run", "ant-2", "--backend", "dask"], "go together"),
+        (["compare", "ant-2"], "is no folder of results"),
+        (["document"], "is no folder of results"),
+        (["run", "missing.toml"], "no such file"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(run, arguments, message):
+    assert message in run("bench", *arguments, status=2).output
+
+
+def test_a_suite_of_methods_not_built_runs_and_says_so(run):
+    output = run("bench", "run", "ant-3", "-j", 1).output
+    assert "0 cells run" in output
+    assert "not available: kind scattered" in output
+
+
+def test_a_smoke_run_goes_to_a_folder_of_its_own(run, csv_file, workdir):
+    output = run_own(run, csv_file, "--quick").output
+    assert "SMOKE RUN" in output
+    assert (workdir / "bench-results" / "quick" / "cells").is_dir()
+    assert not (workdir / "bench-results" / "cells").exists()
+
+
+def test_progress_tells_cells_done_and_time_left(run, csv_file):
+    output = run_own(run, csv_file, "--seeds", 1).output
+    assert "[1/2, " in output
+    assert " left] br on shapes, seed 0, honest: f1_example 0." in output
+
+
+def test_the_growing_table_is_drawn_on_a_terminal(run, csv_file, workdir):
+    import io
+
+    from labelweave.bench.display import Display
+    from labelweave.bench.pool import Pool
+    from labelweave.bench.runner import run_suite
+    from labelweave.bench.selection import own_suite
+    from labelweave.cli.output import Output
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    class Screen(Output):
+        stream = Terminal()
+
+    suite = own_suite([str(csv_file)], ["br", "mlknn"], reading={"labels": 3}, seeds=(0,))
+    run_suite(suite, "out", pool=Pool(1), listener=Display(Screen()))
+    drawn = Screen.stream.getvalue()
+    assert "f1_example so far" in drawn
+    assert "[2/2, 0.0 s left] cells" in drawn

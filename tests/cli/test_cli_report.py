@@ -1,0 +1,121 @@
+"""`labelweave report`: the page on a model folder, and one line for what is wrong."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from cli_data import make_rows, write_csv
+
+
+@pytest.fixture(autouse=True)
+def quick_plots(monkeypatch):
+    """Plots are painted but not laid out, which takes most of the time."""
+    empty = '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
+    monkeypatch.setattr("labelweave.report.plots.style._svg_of", lambda figure: empty)
+
+
+def test_a_model_folder_knows_its_data(run, csv_file, model):
+    result = run("report", model)
+    assert "report written to model-report.html" in result.output
+    page = Path("model-report.html").read_text()
+    scores = json.loads(Path(model, "metrics.json").read_text())["scores"]["test"]
+    assert f">{scores['f1_example']:.4f}<" in page
+    assert "test part, as in its training" in page
+    assert "the model has seen none of them" in page
+    assert "validation rows (to choose on)" in page
+    assert "peak memory, MB" in page
+    assert "seconds to fit" in page
+
+
+def test_other_data_and_the_part_are_named(run, csv_file, model, workdir):
+    write_csv(workdir / "other.csv", *make_rows(30, seed=9))
+    run("report", model, "--data", "other.csv", "--out", "other.html")
+    assert "30 rows of other (all rows)" in Path("other.html").read_text()
+    run("report", model, "--part", "validation", "--out", "seen.html")
+    seen = Path("seen.html").read_text()
+    assert "so the scores are too good" in seen
+    assert 'class="note"' in seen
+
+
+def test_markdown_by_ending_or_format(run, csv_file, model):
+    run("report", model, "--format", "md")
+    text = Path("model-report.md").read_text()
+    for name in re.findall(r"\]\(([^)]+)\)", text):
+        assert Path(name).is_file()
+    result = run("report", model, "--out", "b.md", "--json")
+    assert json.loads(result.stdout) == {"report": "b.md", "about": model}
+
+
+def test_texts_and_history(run, text_file):
+    run("train", text_file, "-m", "mlp", "-s", "epochs=2", "-s", "hidden=[4]", "--out", "m", "-q")
+    run("report", "m", "-q")
+    page = Path("m-report.html").read_text()
+    assert "plot-learning-curves" in page
+    assert "MLP on news" in page
+
+
+def test_a_run_of_the_bench(run, csv_file):
+    chosen = ("--labels", 3, "--methods", "mlknn", "--seeds", "1", "--jobs", "1")
+    run("bench", "run", "--data", csv_file, *chosen, "--out", "results", "-q")
+    run("report", "results")
+    page = Path("results-report.html").read_text()
+    assert "1 finished cell<" in page
+    assert "cuts tuned on validation rows" in page
+    assert "its own data" in run("report", "results", "--data", csv_file, status=2).stderr
+
+
+def test_data_that_are_gone(run, csv_file, model):
+    csv_file.unlink()
+    assert "--data" in run("report", model, status=2).stderr
+
+
+def test_a_folder_that_does_not_tell_its_data(run, csv_file, model):
+    Path(model, "training.json").unlink()
+    assert "--data" in run("report", model, status=2).stderr
+    run("report", model, "--data", csv_file, "--labels", 3)
+    page = Path("model-report.html").read_text()
+    assert "does not tell which rows the model was trained on" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere"], "does not exist"),
+        (["model", "--out", "x.pdf"], ".html or .md"),
+        (["model", "--data", "nowhere.csv"], "nowhere.csv"),
+        (["model", "--top", "1"], "--top"),
+        (["model", "--format", "pdf"], "pdf"),
+    ],
+)
+def test_wrong_input_in_one_line(run, csv_file, model, arguments, words):
+    found = run("report", *arguments, status=2)
+    assert words in found.stderr
+    assert not list(Path().glob("*.html"))
+
+
+def test_a_damaged_metrics_file(run, csv_file, model):
+    Path(model, "metrics.json").write_text("{")
+    assert "metrics.json is damaged" in run("report", model, status=2).stderr
+
+
+def test_a_model_without_its_metrics(run, csv_file, model):
+    Path(model, "metrics.json").unlink()
+    run("report", model)
+    assert "scikit-learn" in Path("model-report.html").read_text()
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(run, csv_file, model):
+    Path("taken").write_text("")
+    run("report", model, "--out", "taken/report.html", status=1)
+    assert Path("taken").read_text() == ""
+
+
+def test_the_old_report_is_replaced(run, csv_file, model):
+    Path("model-report.html").write_text("old")
+    run("report", model, "-q")
+    assert Path("model-report.html").read_text() != "old"
+    shutil.rmtree(model)
+    run("report", model, status=2)
+    assert Path("model-report.html").read_text().startswith("<!DOCTYPE html>")
