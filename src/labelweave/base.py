@@ -91,6 +91,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             return np.random.RandomState()
         return check_random_state(self.random_state)
 
+    # Whether ``verbose=1`` draws a progress bar (joblib's lines of text are none).
+    _draws_a_bar: ClassVar[bool] = False
+
     # Whether `_fit` leaves probabilities of rows by models that have not seen them, on which a
     # threshold can be tuned: then none are held out for it.
     _tunes_out_of_fold: ClassVar[bool] = False

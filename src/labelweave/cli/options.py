@@ -112,9 +112,9 @@ def pop_reader_options(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None} | more
 
 
-def method_options(function: F) -> F:
-    """The method, its parameters and its threshold."""
-    for option in (
+def method_options(default: str) -> Callable[[F], F]:
+    """The method, its parameters and its threshold; `default` is the method without `-m`."""
+    options = (
         click.option(
             "--threshold",
             help="How probabilities become label sets: a number, tuned, per-label, top-3, "
@@ -131,11 +131,16 @@ def method_options(function: F) -> F:
             "texts become features.",
         ),
         click.option(
-            "-m", "--method", default="mlp", show_default=True, help="See `labelweave methods`."
+            "-m", "--method", default=default, show_default=True, help="See `labelweave methods`."
         ),
-    ):
-        function = option(function)
-    return function
+    )
+
+    def add(function: F) -> F:
+        for option in options:
+            function = option(function)
+        return function
+
+    return add
 
 
 def pop_parameters(options: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from labelweave.cli.output import Output
 
 @click.command("train")
 @click.argument("data", required=False)
-@method_options
+@method_options("weave")
 @click.option(
     "--metric",
     help="What to be good at: early stopping and threshold go by it, such as f1_micro, map.",

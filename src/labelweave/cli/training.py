@@ -89,8 +89,8 @@ class Recipe:
         }
         model = make(self.method, **plain)
         _set_nested(model, nested, self.method)
-        if self.verbose and {"epochs", "verbose"} <= model.get_params(deep=False).keys():
-            model.set_params(verbose=plain.get("verbose", 1))  # a progress bar over epochs
+        if self.verbose and model._draws_a_bar:
+            model.set_params(verbose=plain.get("verbose", 1))
         if data is None:
             return model
         if not data.is_text:

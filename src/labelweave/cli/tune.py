@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command("tune")
 @click.argument("data", required=False)
-@method_options
+@method_options("mlp")
 @click.option(
     "--trials",
     type=click.IntRange(min=1),

@@ -105,6 +105,7 @@ class Weave(MultiLabelClassifier):
         "verbose": ["verbose"],
     }
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("n_jobs", "verbose")
+    _draws_a_bar: ClassVar[bool] = True
     _tunes_out_of_fold: ClassVar[bool] = True
 
     tuning_space: ClassVar = {"n_folds": ("choice", [3, 5, 8])}

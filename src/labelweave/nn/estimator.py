@@ -107,6 +107,7 @@ class NeuralClassifier(MultiLabelClassifier):
         "callbacks": [list, tuple, None],
         "verbose": ["verbose"],
     }
+    _draws_a_bar: ClassVar[bool] = True
     # They belong to the run, not to the model: a saved model does not carry them.
     _unsaved_parameters: ClassVar[tuple[str, ...]] = (
         "callbacks",
