@@ -89,7 +89,7 @@ def test_default_folder_is_numbered_and_a_named_one_replaced(run, csv_file):
 
 
 def test_metric_drives_threshold_and_early_stopping(run, csv_file):
-    quick = ("--set", "epochs=2", "--set", "hidden=[4]")
+    quick = ("-m", "mlp", "--set", "epochs=2", "--set", "hidden=[4]")
     options = (csv_file, "--labels", 3, *quick, "--metric", "f1_micro")
     parameters = trained(run, *options)["parameters"]
     assert parameters["threshold"] == "tuned:f1_micro"

@@ -105,8 +105,12 @@ class BinaryRelevance(HasFeatureImportance, OnePerLabel):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
+    @staticmethod
+    def _default_estimator() -> Any:
+        return LogisticRegression(max_iter=10_000)
+
     def _template(self) -> Any:
-        return LogisticRegression(max_iter=10_000) if self.estimator is None else self.estimator
+        return self._default_estimator() if self.estimator is None else self.estimator
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         super()._fit(X, y, validation)
