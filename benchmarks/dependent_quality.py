@@ -15,6 +15,9 @@ Run it with, say,
 
     LABELWEAVE_DATA=... python benchmarks/dependent_quality.py --methods c-gmvae mlp \\
         --datasets scene yeast --seeds 5 --set c-gmvae.embedding_size=2048
+
+With ``--results FILE`` finished runs are kept, and not run again; with ``--ranks`` a last table
+gives the average rank of each method over the data sets, with Friedman's and Nemenyi's tests.
 """
 
 from __future__ import annotations
@@ -22,13 +25,17 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from cells import Cells, parameters_of
 
 import labelweave as lw
 from labelweave.data.splits import stratified_holdout
 from labelweave.metrics import get_metric, sweep_f1
+from labelweave.metrics.significance import average_ranks, friedman_test, nemenyi_difference
 from labelweave.thresholds import PAPER_GRID, make_threshold
 
 OF_SETS = ("f1_example", "f1_micro", "f1_macro")
@@ -74,13 +81,12 @@ def published_scores(test: lw.Dataset, at_test: Any) -> dict:
     return found
 
 
-def run(method: str, name: str, seed: int, options: argparse.Namespace) -> dict[str, float]:
+def run(model: Any, name: str, seed: int, options: argparse.Namespace) -> dict[str, float]:
     """Scores of one fit, and its seconds."""
     train, held, test = parts_of(name, options.split, seed)
-    started = time.perf_counter()
-    model = lw.make(method, random_state=seed, **options.parameters.get(method, {}))
+    started = time.process_time()
     model.fit(train.X, train.Y, validation=held)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     at_test = model.predict_proba(test.X)
     if options.protocol == "as-published":
         found = published_scores(test, at_test)
@@ -110,7 +116,23 @@ def table_line(method: str, name: str, runs: list[dict[str, float]]) -> str:
     cells = [f"{k} {values[k].mean():.4f} +- {values[k].std():.4f}" for k in COLUMNS]
     published = PUBLISHED.get((method, name))
     note = "" if published is None else f"  (published {published[0]}/{published[1]})"
-    return f"{name:12s} {method:12s} {'  '.join(cells)}  {values['seconds'].mean():.1f} s{note}"
+    return f"{name:14s} {method:12s} {'  '.join(cells)}  {values['seconds'].mean():.1f} s{note}"
+
+
+def rank_lines(means: pd.DataFrame) -> list[str]:
+    """Average ranks over the data sets by each metric, and whether they mean anything."""
+    n_sets, n_methods = means["map"].unstack("method").shape
+    lines = []
+    for column in COLUMNS:
+        table = means[column].unstack("method")
+        ranked = average_ranks(table).sort_values()
+        cells = "  ".join(f"{method} {rank:.2f}" for method, rank in ranked.items())
+        lines.append(f"average rank, {column:10s} {cells}")
+        if n_sets > 1 and n_methods > 2:
+            lines[-1] += f"  (Friedman p {friedman_test(table).p_value:.2g})"
+    if n_sets > 1 and n_methods > 2:
+        lines.append(f"ranks differ (Nemenyi, 5 %) by {nemenyi_difference(n_methods, n_sets):.2f}")
+    return lines
 
 
 def main() -> None:
@@ -123,6 +145,8 @@ def main() -> None:
     parser.add_argument("--split", choices=["official", "random"])
     parser.add_argument("--protocol", choices=["honest", "as-published"], default="honest")
     parser.add_argument("--set", nargs="+", default=[], metavar="ID.PARAMETER=VALUE")
+    parser.add_argument("--results", help="file of finished runs, to go on from")
+    parser.add_argument("--ranks", action="store_true", help="average ranks over the data sets")
     parser.add_argument("--json", action="store_true", help="one JSON object a run as well")
     options = parser.parse_args()
     options.parameters = parsed_parameters(options.set)
@@ -130,15 +154,24 @@ def main() -> None:
     options.split = options.split or ("random" if is_published else "official")
     where = "chosen on the TEST part" if is_published else "tuned on the validation part"
     print(f"{options.protocol}: {options.split} split, {options.seeds} seeds, thresholds {where}")
+    cells = Cells(options.results)
+    means = {}
     for name in options.datasets:
         for method in options.methods:
             runs = []
             for seed in range(options.seeds):
-                runs.append(run(method, name, seed, options))
+                model = lw.make(method, random_state=seed, **options.parameters.get(method, {}))
+                facts = {"data": name, "method": method, "seed": seed}
+                how = {"split": options.split, "protocol": options.protocol}
+                of = facts | how | parameters_of(model)
+                runs.append(cells.get(of, partial(run, model, name, seed, options)))
                 if options.json:
-                    facts = {"data": name, "method": method, "seed": seed}
                     print(json.dumps(facts | runs[-1]), flush=True)
             print(table_line(method, name, runs), flush=True)
+            means[name, method] = pd.DataFrame(runs)[list(COLUMNS)].mean()
+    if options.ranks:
+        table = pd.DataFrame(means).T.rename_axis(["data", "method"])
+        print(*rank_lines(table), sep="\n")
 
 
 if __name__ == "__main__":

@@ -240,6 +240,20 @@ def test_a_worker_that_does_not_see_the_folder_returns_its_record(suite, tmp_pat
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_record_from_elsewhere_replaces_the_failed_one(suite, tmp_path, monkeypatch):
+    from labelweave.bench import runner, worker
+
+    broken = replace(suite, methods=(MethodEntry("broken", "mlknn", settings={"k": -1}),))
+    run_suite(broken, tmp_path / "out", pool=ALONE)
+
+    def far_away(cell, assignment):
+        return {**worker.failed_record(cell, "E", "m"), "error": None, "scores": {"map": 1.0}}, True
+
+    monkeypatch.setattr(runner, "work", far_away)
+    run_suite(broken, tmp_path / "out", pool=ALONE, retry_failed=True)
+    assert all(one["scores"] == {"map": 1.0} for one in read_results(tmp_path / "out"))
+
+
 def test_other_data_under_the_same_name_are_refused(suite, tmp_path):
     from labelweave.bench.worker import Assignment, work
 

@@ -55,18 +55,20 @@ class Cell:
     @property
     def identity(self) -> str:
         """Hash of what is asked for, whatever the seed and however data and code change."""
-        return _digest_of(
-            kind=self.kind,
-            method=self.method,
-            settings=self.settings,
-            options=self.options,
-            dataset=self.data.name,
-            reading=self.data.options,
-            scenario=self.scenario.settings,
-            protocol=asdict(self.protocol),
-            metrics=self.metrics,
-            keep=self.keep,
-            quick=None if self.quick is None else asdict(self.quick),
+        return _digest(
+            {
+                "kind": self.kind,
+                "method": self.method,
+                "settings": self.settings,
+                "options": self.options,
+                "dataset": self.data.name,
+                "reading": self.data.options,
+                "scenario": self.scenario.settings,
+                "protocol": asdict(self.protocol),
+                "metrics": self.metrics,
+                "keep": self.keep,
+                "quick": None if self.quick is None else asdict(self.quick),
+            }
         )
 
     @property
@@ -81,11 +83,6 @@ class Cell:
             f"{self.method_name} on {self.data.name}{scenario}, seed {self.seed}, "
             f"{self.protocol.name}"
         )
-
-
-def _digest_of(**asked: Any) -> str:
-    """Hash of the parts of a cell by name."""
-    return _digest(asked)
 
 
 def _digest(value: Any) -> str:
@@ -180,7 +177,11 @@ def make_plan(suite: Suite, *, quick: Quick | None = None) -> Plan:
         }
         if not wanted & missing:
             cells.setdefault((cell.identity, cell.seed), cell)
-    return Plan(suite, tuple(cells.values()), gaps)
+    found = list(cells.values())
+    if quick is not None:  # its time may run out: every method once comes first
+        found.sort(key=lambda cell: (cell.seed, suite.protocols.index(cell.protocol)))
+        found.sort(key=lambda cell: suite.scenarios.index(cell.scenario))
+    return Plan(suite, tuple(found), gaps)
 
 
 def find_gaps(suite: Suite) -> tuple[Gap, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from labelweave.bench.cells import Plan
 from labelweave.bench.pool import Pool
 from labelweave.bench.records import Record
+from labelweave.bench.runner import Listener
 from labelweave.cli.output import Output
 
 __all__ = ["Display", "duration", "seconds_left"]
@@ -17,7 +18,7 @@ __all__ = ["Display", "duration", "seconds_left"]
 _LINE_EVERY = 1.0  # seconds between two lines where there is no terminal
 
 
-class Display:
+class Display(Listener):
     """A listener that draws on a terminal, or writes a line now and then elsewhere.
 
     Parameters

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Protocol as Interface
 
 from labelweave.bench.cells import Cell, Gap, Plan, Quick, make_plan
 from labelweave.bench.claims import is_claimed
@@ -25,8 +24,8 @@ __all__ = ["Listener", "RunResult", "prepare", "run_suite"]
 _POLL = 0.5  # seconds between two looks at cells that others work on
 
 
-class Listener(Interface):
-    """Who wants to know how a run goes."""
+class Listener:
+    """Who wants to know how a run goes; this one does not care."""
 
     def begin(self, plan: Plan, finished: Sequence[Record], pool: Pool) -> None:
         """The plan is made; `finished` are the records of earlier runs."""
@@ -36,19 +35,6 @@ class Listener(Interface):
 
     def end(self) -> None:
         """Nothing more comes."""
-
-
-class Silence:
-    """A listener that does not care."""
-
-    def begin(self, plan: Plan, finished: Sequence[Record], pool: Pool) -> None:
-        pass
-
-    def cell(self, record: Record) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
 
 
 @dataclass
@@ -109,7 +95,7 @@ def run_suite(
     -------
     RunResult
     """
-    pool, listener = pool or Pool(), listener or Silence()
+    pool, listener = pool or Pool(), listener or Listener()
     deadline = None if seconds is None else time.monotonic() + seconds
     plan = prepare(make_plan(suite, quick=quick))
     store = Store(out)
@@ -200,10 +186,16 @@ class _Run:
     ) -> Iterator[tuple[Record, bool]]:
         if record is None:
             return  # somebody else works on it
-        if not self.store.path(name).exists():  # the worker does not see the folder
+        if is_new and not self._is_written(record):  # the worker does not see the folder
             self.store.write(record)
         del self.todo[name]
         yield record, is_new
+
+    def _is_written(self, record: Record) -> bool:
+        name = record["cell"]
+        if name in self.assignment.retry:  # there is a file, but perhaps an older one
+            return self.store.read(name) == record
+        return self.store.path(name).exists()
 
     def _after_a_death(self) -> Iterator[tuple[Record, bool]]:
         """Run the cells that were begun again, each alone; one that kills its process failed."""

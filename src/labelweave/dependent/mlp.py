@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
+from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
-from labelweave.nn.estimator import NeuralClassifier
+from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import LOSSES
+from labelweave.nn.task import Task
 from labelweave.registry import register
 
 __all__ = ["MLP"]
@@ -27,6 +29,8 @@ class MLP(NeuralClassifier):
         Widths of the hidden layers; without any it is logistic regression.
     dropout : float, default=0.5
         After each hidden layer.
+    input_dropout : float, default=0.0
+        Of the features themselves.
     activation : str, default="relu"
         A key of :data:`labelweave.nn.encoders.ACTIVATIONS`.
     norm : {"batch", "layer"} or None, default="batch"
@@ -37,7 +41,11 @@ class MLP(NeuralClassifier):
         function of (logits, targets) in which NaN targets take no part.
     loss_params : dict, optional
         Parameters of the loss, such as ``{"gamma_neg": 2}``.
+    ema_decay : float, default=0.0
+        Above 0 a moving average of the weights predicts, over about ``1 / (1 - ema_decay)``
+        steps; see :class:`labelweave.nn.averaging.AveragedTask`.
     lr : float, default=5e-4
+    weight_decay : float, default=0.1
     epochs : int, default=200
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
@@ -57,17 +65,20 @@ class MLP(NeuralClassifier):
         **NeuralClassifier._parameter_constraints,
         "hidden": [list, tuple],
         "dropout": [Interval(Real, 0, 1, closed="left")],
+        "input_dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "norm": [StrOptions(set(NORMS)), None],
         "loss": [StrOptions(set(LOSSES)), callable],
         "loss_params": [dict, None],
+        "ema_decay": [Interval(Real, 0, 1, closed="left")],
     }
 
     tuning_space: ClassVar = {
         "hidden": ("choice", [[256], [512], [512, 512], [256, 512, 256]]),
         "dropout": ("float", 0.0, 0.6),
+        "input_dropout": ("float", 0.0, 0.5),
         "lr": ("log", 1e-4, 1e-2),
-        "weight_decay": ("log", 1e-6, 1e-2),
+        "weight_decay": ("log", 1e-4, 1.0),
         "batch_size": ("choice", [32, 64, 128]),
     }
 
@@ -76,31 +87,41 @@ class MLP(NeuralClassifier):
         hidden: Sequence[int] = (512, 512),
         *,
         dropout: float = 0.5,
+        input_dropout: float = 0.0,
         activation: str = "relu",
         norm: str | None = "batch",
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
+        ema_decay: float = 0.0,
         lr: float = 5e-4,
+        weight_decay: float = 0.1,
         epochs: int = 200,
         **training: Any,
     ) -> None:
-        super().__init__(lr=lr, epochs=epochs, **training)
+        super().__init__(lr=lr, weight_decay=weight_decay, epochs=epochs, **training)
         self.hidden = hidden
         self.dropout = dropout
+        self.input_dropout = input_dropout
         self.activation = activation
         self.norm = norm
         self.loss = loss
         self.loss_params = loss_params
+        self.ema_decay = ema_decay
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         encoder = MLPEncoder(
             n_features,
             self.hidden,
             dropout=self.dropout,
+            input_dropout=self.input_dropout,
             activation=self.activation,
             norm=self.norm,
         )
         return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))
+
+    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+        task = super()._build_task(network, session)
+        return AveragedTask(task, self.ema_decay) if self.ema_decay else task
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -184,9 +184,9 @@ class PerLabelThreshold(Threshold):
 
         logit(cut) = (n logit(own) + strength logit(common)) / (n + strength)
 
-    A label without positives gets the common cut, a frequent label its own. On one random split
-    each of enron, medical, yeast, corel5k, bibtex and birds, cuts of logistic regressions held
-    back so scored a higher macro F1 on the test rows than free ones on all but yeast.
+    A label without positives gets the common cut, a frequent label its own. On rows held out of
+    the training parts of seven sets, a network's macro F1 is .4825 with free cuts and .5024 with
+    cuts held back so; strengths from 5 to 80 lie within .0015 of it.
 
     Parameters
     ----------
