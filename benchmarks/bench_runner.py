@@ -4,8 +4,8 @@ overhead
     A suite through `run_suite` (one process) against the same splits, fits and scores in a plain
     loop; processor seconds, median of alternating rounds.
 speed-up
-    The same suite in one process and in two, wall seconds, workers started before and (second
-    figure) workers started with it.
+    The same suite in one process and in two: wall seconds, with workers that run already and
+    with their start; and, for a machine that does other work too, processor seconds.
 comparison
     `labelweave bench compare` as a command, on ten thousand made-up cells: with the index that
     a run leaves, and without (it is then made); wall and processor seconds.
@@ -82,24 +82,27 @@ def overhead(suite: Suite, rounds: int) -> None:
 
 
 def speed_up(suite: Suite, rounds: int) -> None:
-    found: dict[str, list[float]] = {"one": [], "two": []}
-    first = 0.0
+    wall: dict[str, list[float]] = {"one": [], "two": []}
+    spent: dict[str, list[float]] = {"one": [], "two": []}
     for number in range(rounds + 1):
         for what, pool in (("two", Pool(2)), ("one", Pool(1))):
             with tempfile.TemporaryDirectory() as folder:
-                started = time.perf_counter()
-                run_suite(suite, Path(folder) / "out", pool=pool)
-                seconds = time.perf_counter() - started
-            if number:
-                found[what].append(seconds)
-            elif what == "two":
-                first = seconds
-    one, two = (statistics.median(found[what]) for what in ("one", "two"))
+                started, own = time.perf_counter(), time.process_time()
+                result = run_suite(suite, Path(folder) / "out", pool=pool)
+                wall[what].append(time.perf_counter() - started)
+                own = time.process_time() - own
+            # The parent's own seconds, plus those of the workers, which run side by side.
+            cells = sum(record["seconds"]["cpu"] for record in result.records)
+            spent[what].append(own if what == "one" else own + cells / 2)
+            if number == 0 and what == "two":
+                first = wall[what][0]
+    one, two = (statistics.median(wall[what][1:]) for what in ("one", "two"))
     print(
         f"speed-up: one process {one:.1f} s, two {two:.1f} s: {one / two:.2f}x "
-        f"({one / first:.2f}x with the start of the workers)",
-        flush=True,
+        f"({one / first:.2f}x with the start of the workers)"
     )
+    one, two = (statistics.median(spent[what][1:]) for what in ("one", "two"))
+    print(f"by processor seconds, as on idle cores: {one:.1f} / {two:.1f}: {one / two:.2f}x")
 
 
 def large_comparison(n_cells: int) -> None:

@@ -5,6 +5,7 @@ All of it is joblib's; this module chooses its backend and knows what to do when
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -37,12 +38,16 @@ class Pool:
         Processes of this machine, or the workers of a Dask cluster.
     address : str, optional
         Of the cluster's scheduler, such as ``"tcp://10.0.0.5:8786"``.
+    modules : tuple of str
+        What the processes of this machine import as they start. loky ends a worker that has
+        grown by 300 MB since its first call, and torch, imported later, is more than that.
     """
 
     jobs: int = -1
     threads: int = 1
     backend: str = "loky"
     address: str | None = None
+    modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -80,9 +85,14 @@ class Pool:
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+        # One call at a time: batches would leave a worker idle at the end, and hide progress.
+        how: dict[str, Any] = {"n_jobs": self.jobs, "batch_size": 1}
+        how["return_as"] = "generator_unordered"
+        if self.backend == "loky":
+            how |= {"initializer": _import_all, "initargs": (self.modules,)}
         with self._configured(), warnings.catch_warnings():
-            parallel = Parallel(n_jobs=self.jobs, return_as="generator_unordered")
-            # loky takes the import of torch in a worker for a leak, and says so.
+            parallel = Parallel(**how)
+            # A worker that large data made grow is replaced: no reason to worry anybody.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
             try:
                 yield from parallel(delayed(function)(*call) for call in calls)
@@ -105,6 +115,11 @@ class Pool:
             raise InputError(f"there is no Dask scheduler at {self.address}: {error}") from error
         with client, parallel_config("dask"):
             yield
+
+
+def _import_all(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        importlib.import_module(module)
 
 
 def run_alone(function: Callable[..., T], *call: Any) -> T:

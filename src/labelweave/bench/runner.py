@@ -109,7 +109,7 @@ def run_suite(
     result = RunResult(plan, list(kept.values()))
     run = _Run(
         store,
-        pool,
+        replace(pool, modules=_modules_of(plan)),
         Assignment(str(store.folder.absolute()), folder_id, pool.threads, again),
         deadline,
         {cell.name: cell for cell in plan.cells if cell.name not in kept},
@@ -124,6 +124,13 @@ def run_suite(
     result.n_left = len(run.todo)
     store.summaries()  # brings the index up to date, for quick comparisons
     return result
+
+
+def _modules_of(plan: Plan) -> tuple[str, ...]:
+    """The modules of the methods of a plan, and the one that runs its cells."""
+    used = {cell.method for cell in plan.cells}
+    found = [method.module for method in list_methods() if method.id in used]
+    return ("labelweave.bench.fitting", *sorted(found))
 
 
 def prepare(plan: Plan) -> Plan:
