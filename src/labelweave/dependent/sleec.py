@@ -219,13 +219,15 @@ def joined_pairs(labels: sp.csr_array, n_neighbors: int) -> sp.csr_array:
            [1., 0., 1.]])
     """
     n, k = labels.shape[0], min(n_neighbors, labels.shape[0])
-    transposed, index = labels.T.tocsr(), np.arange(n)
+    transposed, index = labels.T.toarray(), np.arange(n)
     rows, columns, values = [], [], []
     for block in row_blocks(n, n):
-        inner = (labels[block] @ transposed).toarray()
+        inner = labels[block] @ transposed
         # Larger products first, of equal ones those that follow in the data: all keys differ.
-        distance = (index[None, :] - index[block, None]) % n
-        chosen = np.argpartition(distance - n * inner.astype(np.float64), k - 1, axis=1)[:, :k]
+        key = np.float64(-n) * inner + index
+        key -= index[block, None]
+        key += n * (index < index[block, None])
+        chosen = np.argpartition(key, k - 1, axis=1)[:, :k]
         rows.append(np.repeat(index[block], k))
         columns.append(chosen.ravel())
         values.append(np.take_along_axis(inner, chosen, axis=1).ravel())
