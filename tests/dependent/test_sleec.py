@@ -46,7 +46,7 @@ def test_unknown_entries_have_no_vote(data):
     (part,) = model.learners_[0]["parts"]
     Z = np.column_stack([Q / model.scale_, np.ones(len(Q))]) @ part["weights"]
     for z, found in zip(Z, model.predict_proba(Q), strict=True):
-        nearest = np.argsort(((part["embedding"] - z) ** 2).sum(axis=1), kind="stable")[:10]
+        nearest = np.argsort(((part["embedding"] - z) ** 2).sum(axis=1), kind="stable")[:20]
         some = ~np.isnan(Y[nearest]).all(axis=0)
         np.testing.assert_allclose(found[some], np.nanmean(Y[nearest][:, some], axis=0), atol=1e-6)
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.forest import row_blocks
+from labelweave.importance import column_scales
 from labelweave.labels import LabelMatrix
 from labelweave.neighbors import NeighborSearch, sum_over
 from labelweave.registry import register
@@ -45,16 +46,16 @@ class SLEEC(MultiLabelClassifier):
     ----------
     embedding_size : int, default=50
         At most as many dimensions as labels or rows are used.
-    label_neighbors : int, default=15
+    label_neighbors : int, default=50
         Rows that each row is joined to, itself among them.
     svp_iterations : int, default=10
     step : float, default=1.0
         Step of the singular value projection; up to 1 the fit never gets worse.
-    l2 : float, default=0.01
+    l2 : float, default=0.3
         Ridge penalty, in units of the mean square of a feature column.
     l1 : float, default=0.0
         Above 0 small embeddings are drawn to zero, by ADMM; in units of the mean size of Z.
-    k : int, default=10
+    k : int, default=20
         Neighbours that vote.
     n_clusters : int or "auto", default="auto"
         "auto" makes one for every 6,000 rows, as in the paper.
@@ -69,15 +70,20 @@ class SLEEC(MultiLabelClassifier):
     learners_ : list of dict
         For each clustering its ``centres`` and ``parts``, for each cluster the ``rows``, the
         map ``weights`` (its last row is the constant) and the ``embedding`` of the rows.
+    scale_ : ndarray of shape (n_features,)
+        What the features are divided by.
     train_positive_, train_known_ : csr_array or ndarray of shape (n_rows, n_labels)
         Labels of the training rows; the second is None where all are known.
 
     Notes
     -----
-    Departures: a constant feature is added (the paper's map has none, and its features are
-    centred or non-negative texts). Of equal inner products, which the paper leaves open, the rows
+    Departures: features of which more than half of the entries are not zero are divided by their
+    standard deviation, others (texts, mostly) by one number; a constant feature is added (the
+    paper's map has none). Of equal inner products, which the paper leaves open, the rows
     that follow in the data count first, from the row itself on and around the end. The rank
-    never exceeds the number of labels, beyond which nothing is left to keep.
+    never exceeds the number of labels, beyond which nothing is left to keep. The defaults of
+    `label_neighbors`, `l2` and `k` were chosen on rows held out of the training parts of yeast,
+    scene, emotions and medical, among some twenty settings.
 
     Unknown entries count as 0 in the inner products, where they say nothing about who is near
     whom. They have no vote: the probability is the share of the positives among the neighbours
@@ -123,12 +129,12 @@ class SLEEC(MultiLabelClassifier):
     def __init__(
         self,
         embedding_size: int = 50,
-        label_neighbors: int = 15,
+        label_neighbors: int = 50,
         svp_iterations: int = 10,
         step: float = 1.0,
-        l2: float = 0.01,
+        l2: float = 0.3,
         l1: float = 0.0,
-        k: int = 10,
+        k: int = 20,
         n_clusters: int | str = "auto",
         n_learners: int = 5,
         threshold: Any = 0.5,
@@ -158,7 +164,8 @@ class SLEEC(MultiLabelClassifier):
         self.train_positive_ = sp.csr_array(Y.positive()).astype(np.float32)
         some = Y.known()
         self.train_known_ = None if some is None else some.astype(np.float32)
-        X = self._kept_in_range(X)
+        self._learn_scale(X)
+        X = self._scaled(X)
         n_clusters = self.n_clusters
         if n_clusters == "auto":
             n_clusters = max(1, round(len(Y) / _ROWS_A_CLUSTER))
@@ -171,11 +178,20 @@ class SLEEC(MultiLabelClassifier):
             parts = [self._fit_part(X[rows], rows) for rows in members]
             self.learners_.append({"centres": centres, "parts": parts})
 
-    def _kept_in_range(self, X: Any) -> Any:
-        """Features divided by one number, so that squares neither overflow nor vanish."""
-        largest = np.abs(X.data if sp.issparse(X) else X).max(initial=0)
-        self.scale_ = float(largest) or 1.0
-        return X / self.scale_
+    def _learn_scale(self, X: Any) -> None:
+        n_used = X.nnz if sp.issparse(X) else np.count_nonzero(X)
+        largest = np.abs(X).max(axis=0)
+        largest = np.asarray(largest.toarray() if sp.issparse(largest) else largest).ravel()
+        if n_used <= X.shape[0] * X.shape[1] / 2:
+            largest[:] = largest.max()
+            spread = largest
+        else:
+            spread = column_scales(X)
+        scale = np.where(spread > 1e-6 * largest, spread, largest)
+        self.scale_ = np.where(scale > 0, scale, 1).astype(X.dtype)
+
+    def _scaled(self, X: Any) -> Any:
+        return sp.csr_array(X / self.scale_) if sp.issparse(X) else X / self.scale_
 
     def _fit_part(self, X: Any, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Steps 1 to 3 in one cluster."""
@@ -189,7 +205,7 @@ class SLEEC(MultiLabelClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         positive = np.zeros((X.shape[0], self.n_labels_), dtype=np.float32)
         known = np.zeros((X.shape[0], 1 if self.train_known_ is None else self.n_labels_))
-        X = X / self.scale_
+        X = self._scaled(X)
         for learner in self.learners_:
             centres = learner["centres"]
             cluster = np.zeros(len(positive), np.intp) if centres is None else _nearest(X, centres)
