@@ -33,7 +33,7 @@ import labelweave as lw
 
 
 def run_ours(train: Any, test: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    model = lw.HARAM(threshold="largest-drop").fit(train.X, train.Y)
+    model = lw.HARAM(0.9, 0.02, threshold="largest-drop").fit(train.X, train.Y)
     scores = model.predict_proba(test.X)
     return scores, model.threshold_.apply(scores), model.lower_.shape[0]
 

@@ -45,8 +45,10 @@ class HARAM(MultiLabelClassifier):
     ----------
     vigilance : float, default=0.9
         From 0 (large boxes) to 1 (a box for every row).
-    activation_drop : float, default=0.02
-        How far below the best a box may be and still vote.
+    activation_drop : float, default=0.05
+        How far below the best a box may be and still vote. 0.02, the public implementation's,
+        ranks worse: on rows held out of the training parts of yeast, scene, emotions and medical
+        0.05 raised mAP by .02 to .08.
     cluster_vigilance : float, optional
         Vigilance of the second layer, a fuzzy ART that clusters the boxes; then only the boxes
         of the `open_clusters` most active clusters are activated. None activates all boxes.
@@ -114,7 +116,7 @@ class HARAM(MultiLabelClassifier):
     def __init__(
         self,
         vigilance: float = 0.9,
-        activation_drop: float = 0.02,
+        activation_drop: float = 0.05,
         cluster_vigilance: float | None = None,
         open_clusters: int = 5,
         threshold: Any = 0.5,
