@@ -1,5 +1,6 @@
 """Threshold rules against exhaustive search, on unknowns, sparse labels and rare labels."""
 
+import itertools
 import json
 
 import numpy as np
@@ -267,3 +268,13 @@ def test_bad_input_is_named(problem):
 def _f1(y, chosen):
     total = y.sum() + chosen.sum()
     return 2 * (y * chosen).sum() / total if total else 0.0
+
+
+def test_largest_drop_row_by_row():
+    scores = np.random.default_rng(0).integers(0, 9, size=(200, 7)) / 8  # exact differences
+    found = make_threshold("largest-drop").apply(scores)
+    for row, chosen in zip(scores, found, strict=True):
+        ranked = sorted(row, reverse=True)
+        falls = [a - b for a, b in itertools.pairwise(ranked)]
+        cut = ranked[int(np.argmax(falls))] if max(falls) > 0 else np.inf
+        np.testing.assert_array_equal(chosen, row >= cut)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.base import MultiLabelClassifier
 from labelweave.exceptions import InputError
 
-__all__ = ["HasFeatureImportance"]
+__all__ = ["HasFeatureImportance", "column_scales"]
 
 
 class HasFeatureImportance(MultiLabelClassifier):
@@ -28,8 +30,8 @@ class HasFeatureImportance(MultiLabelClassifier):
     >>> model.feature_importance().round(2)
     array([[1., 0.],
            [0., 1.]])
-    >>> model.top_features(1)
-    {'label_0': [('x0', 1.0)], 'label_1': [('x1', 1.0)]}
+    >>> [best for (best, share), *_ in model.top_features(1).values()]
+    ['x0', 'x1']
     """
 
     @abstractmethod
@@ -55,3 +57,14 @@ class HasFeatureImportance(MultiLabelClassifier):
             str(label): [(names[j], round(float(row[j]), 6)) for j in best if row[j] > 0]
             for label, row, best in zip(self.label_names_, shares, order, strict=True)
         }
+
+
+def column_scales(X: Any) -> np.ndarray:
+    """Standard deviation of each column, dense or sparse.
+
+    >>> column_scales(np.array([[1.0, 2.0], [3.0, 2.0]]))
+    array([1., 0.])
+    """
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    square = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(square - mean**2, 0))

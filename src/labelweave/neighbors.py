@@ -29,7 +29,7 @@ from sklearn.utils.extmath import row_norms
 
 from labelweave.exceptions import InputError, require
 
-__all__ = ["ENGINES", "NeighborSearch"]
+__all__ = ["ENGINES", "NeighborSearch", "sum_over"]
 
 ENGINES = ("auto", "blocks", "sklearn", "faiss")
 
@@ -343,3 +343,13 @@ def _coarse_limit(distances: np.ndarray, k: int) -> np.ndarray:
     kind = distances.dtype if distances.dtype.kind == "f" else np.int32
     wide = np.ascontiguousarray(minima.T, dtype=kind)
     return np.partition(wide, k - 1, axis=1)[:, k - 1].astype(distances.dtype)
+
+
+def sum_over(nearest: np.ndarray, marked: np.ndarray | sp.csr_array) -> np.ndarray:
+    """For each row the sum of `marked` over its neighbours: one sparse product."""
+    n, k = nearest.shape
+    ones = np.ones(n * k, dtype=np.int32)
+    indptr = np.arange(0, n * k + 1, k)
+    choice = sp.csr_array((ones, nearest.ravel(), indptr), shape=(n, marked.shape[0]))
+    total = choice @ marked
+    return total.toarray() if sp.issparse(total) else total

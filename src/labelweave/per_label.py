@@ -21,6 +21,7 @@ __all__ = [
     "OnePerLabel",
     "check_classifier",
     "constant_rates",
+    "is_linear",
     "known_rows",
     "probability",
     "seeded_clones",
@@ -59,7 +60,7 @@ class OnePerLabel(MultiLabelClassifier):
         self.coef_: np.ndarray | None = None
         self.intercept_: np.ndarray | None = None
         self.estimators_: list[Any] = []
-        if all(_is_linear(estimator) for estimator in fitted):
+        if all(is_linear(estimator) for estimator in fitted):
             dtype = fitted[0].coef_.dtype if fitted else X.dtype
             self.coef_ = np.zeros((self.n_labels_, X.shape[1]), dtype=dtype)
             self.intercept_ = logit(self.rates_).astype(dtype)
@@ -156,7 +157,7 @@ def _fit_label(estimator: Any, X: Any, target: np.ndarray, rows: np.ndarray | No
     return estimator.fit(X if rows is None else X[rows], target)
 
 
-def _is_linear(estimator: Any) -> bool:
+def is_linear(estimator: Any) -> bool:
     """Whether the sigmoid of the linear decision value is what the classifier would give."""
     if type(estimator) is LogisticRegression:
         return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
-from labelweave.importance import HasFeatureImportance
+from labelweave.importance import HasFeatureImportance, column_scales
 from labelweave.labels import LabelMatrix
 from labelweave.per_label import OnePerLabel
 from labelweave.registry import register
@@ -133,14 +132,3 @@ class BinaryRelevance(HasFeatureImportance, OnePerLabel):
         if isinstance(self.estimator, BaseEstimator):
             tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
-
-
-def column_scales(X: Any) -> np.ndarray:
-    """Standard deviation of each column, dense or sparse.
-
-    >>> column_scales(np.array([[1.0, 2.0], [3.0, 2.0]]))
-    array([1., 0.])
-    """
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    square = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).mean(axis=0)).ravel()
-    return np.sqrt(np.maximum(square - mean**2, 0))

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
-from labelweave.neighbors import ENGINES, NeighborSearch
+from labelweave.neighbors import ENGINES, NeighborSearch, sum_over
 from labelweave.registry import register
 
 __all__ = ["MLkNN"]
@@ -173,10 +173,10 @@ class MLkNN(MultiLabelClassifier):
 
     def _counts(self, nearest: np.ndarray) -> np.ndarray:
         """C for each row and label, from the indices of the neighbours of each row."""
-        positive = _sum_over(nearest, self.train_positive_)
+        positive = sum_over(nearest, self.train_positive_)
         if self.train_known_ is None:
             return positive
-        known = _sum_over(nearest, self.train_known_)
+        known = sum_over(nearest, self.train_known_)
         scaled = np.floor(self.k_ * positive / np.maximum(known, 1) + 0.5).astype(np.int64)
         return np.where(known > 0, scaled, self.k_ + 1)
 
@@ -197,13 +197,3 @@ class MLkNN(MultiLabelClassifier):
 def _as_counts(marked: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
     """A boolean matrix as 32-bit integers, which sum up in a product."""
     return marked.astype(np.int32)
-
-
-def _sum_over(nearest: np.ndarray, marked: np.ndarray | sp.csr_array) -> np.ndarray:
-    """For each row the sum of `marked` over its neighbours: one sparse product."""
-    n, k = nearest.shape
-    ones = np.ones(n * k, dtype=np.int32)
-    indptr = np.arange(0, n * k + 1, k)
-    choice = sp.csr_array((ones, nearest.ravel(), indptr), shape=(n, marked.shape[0]))
-    total = choice @ marked
-    return total.toarray() if sp.issparse(total) else total

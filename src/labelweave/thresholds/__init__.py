@@ -12,6 +12,7 @@ spec                      rule
 ``"tuned:f1_micro:grid"`` the same, chosen among 0.1, 0.2, ... 0.9 as in much of the literature
 ``"per-label"``           :class:`PerLabelThreshold`: one cut a label, held back for rare ones
 ``"top-3"``               :class:`TopK`: the three best labels of each row
+``"largest-drop"``        :class:`LargestDrop`: a row's labels down to the largest fall
 ``"cardinality"``         :class:`CardinalityThreshold`: as many labels as the model expects
 ``"cardinality:labels"``  as many labels as the validation rows have
 ``"cardinality:2.5"``     2.5 labels a row
@@ -24,6 +25,7 @@ entries (NaN) of their labels take no part.
 from labelweave.thresholds.rules import (
     CardinalityThreshold,
     FixedThreshold,
+    LargestDrop,
     PerLabelThreshold,
     Threshold,
     TopK,
@@ -35,6 +37,7 @@ __all__ = [
     "PAPER_GRID",
     "CardinalityThreshold",
     "FixedThreshold",
+    "LargestDrop",
     "PerLabelThreshold",
     "Threshold",
     "TopK",

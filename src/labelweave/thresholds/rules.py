@@ -19,6 +19,7 @@ from labelweave.thresholds.cuts import at_least, best_cut, between, candidate_cu
 __all__ = [
     "CardinalityThreshold",
     "FixedThreshold",
+    "LargestDrop",
     "PerLabelThreshold",
     "Threshold",
     "TopK",
@@ -125,6 +126,33 @@ class TopK(Threshold):
         best = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
         chosen = np.zeros(scores.shape, dtype=np.int8)
         np.put_along_axis(chosen, best, 1, axis=1)
+        return chosen
+
+
+class LargestDrop(Threshold):
+    """The ranked labels of each row down to the largest fall of the score.
+
+    A row gets at least one label, unless all its scores are equal, and never all of them: it suits
+    methods whose scores can be compared within a row only. A single label is cut at 0.5.
+
+    >>> LargestDrop().apply([[0.3, 0.2, 0.9, 0.8], [0.1, 0.5, 0.1, 0.0], [0.2, 0.2, 0.2, 0.2]])
+    array([[0, 0, 1, 1],
+           [0, 1, 0, 0],
+           [0, 0, 0, 0]], dtype=int8)
+    """
+
+    kind = "largest-drop"
+
+    def apply(self, Y_score: Any) -> np.ndarray:
+        scores = np.asarray(Y_score)
+        if scores.shape[1] == 1:
+            return at_least(scores, 0.5)
+        order = np.argsort(-scores, axis=1, kind="stable")
+        falls = -np.diff(np.take_along_axis(scores, order, axis=1), axis=1)
+        last = falls.argmax(axis=1)[:, None]
+        ahead = (np.arange(scores.shape[1]) <= last) & (falls.max(axis=1) > 0)[:, None]
+        chosen = np.zeros(scores.shape, dtype=np.int8)
+        np.put_along_axis(chosen, order, ahead.astype(np.int8), axis=1)
         return chosen
 
 

@@ -12,6 +12,7 @@ from labelweave.thresholds.cuts import metric_of_sets
 from labelweave.thresholds.rules import (
     CardinalityThreshold,
     FixedThreshold,
+    LargestDrop,
     PerLabelThreshold,
     Threshold,
     TopK,
@@ -25,7 +26,7 @@ PAPER_GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 _SPECS = (
     "a number from 0 to 1, 'tuned', 'tuned:<metric>', 'tuned:<metric>:grid', 'per-label', "
-    "'top-<k>', 'cardinality', 'cardinality:labels', 'cardinality:<labels a row>'"
+    "'top-<k>', 'largest-drop', 'cardinality', 'cardinality:labels', 'cardinality:<labels a row>'"
 )
 
 
@@ -64,6 +65,8 @@ def _from_words(kind: str, *options: str) -> Threshold | None:
         return None
     if kind == "per-label":
         return PerLabelThreshold()
+    if kind == "largest-drop":
+        return LargestDrop()
     if kind.startswith("top-") and kind[4:].isdecimal() and int(kind[4:]):
         return TopK(int(kind[4:]))
     number = _number(kind)

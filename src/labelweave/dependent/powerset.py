@@ -1,0 +1,166 @@
+"""Label powerset: one classifier whose classes are the label sets of the training rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.dependent.br import BinaryRelevance
+from labelweave.known import KnowsSomeLabels
+from labelweave.label_sets import label_set_codes
+from labelweave.labels import LabelMatrix, as_labels
+from labelweave.per_label import check_classifier, seeded_clones, with_short_indices
+from labelweave.registry import register
+
+__all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"]
+
+
+@register("label-powerset", summary="one classifier whose classes are the label sets")
+class LabelPowerset(KnowsSomeLabels):
+    """One multi-class classifier of scikit-learn over label sets [1]_.
+
+    Every label set of the training rows is a class; the probability of a label is the sum of the
+    probabilities of the sets that hold it. With ``predict_proba(X, known=Y)`` only the sets count
+    that agree with what is known (all of them where none does).
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, optional
+        ``LogisticRegression(max_iter=10_000)`` by default. One without `predict_proba` gives the
+        softmax of its decision values.
+    max_sets : int, default=1000
+        Only so many label sets, the most frequent ones, are classes. A row with another set
+        counts for the class that differs in the fewest labels, of equal ones the most frequent.
+    threshold, validation_fraction, random_state
+        As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. Without a
+        `random_state`, a seed that `estimator` has itself is kept.
+
+    Attributes
+    ----------
+    estimator_ : classifier, or None
+        None where all training rows have the same label set.
+    sets_ : csr_array of shape (n_sets, n_labels)
+        The label sets, most frequent first.
+
+    Notes
+    -----
+    Departures: rare label sets beyond `max_sets` are merged into others. Pruned sets [2]_ do so
+    too, by another rule.
+
+    Unknown entries: a label set must be whole to be a class. An unknown entry is filled in by a
+    classifier of that label alone (binary relevance with `estimator`), which has not seen that
+    row, as 1 where it finds a probability of 0.5 or more.
+
+    References
+    ----------
+    .. [1] G. Tsoumakas and I. Katakis. Multi-label classification: an overview. International
+       Journal of Data Warehousing and Mining 3(3), 2007, pages 1-13.
+    .. [2] J. Read, B. Pfahringer and G. Holmes. Multi-label classification using ensembles of
+       pruned sets. ICDM 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelweave.dependent.powerset import LabelPowerset
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]] * 5)
+    >>> model = LabelPowerset().fit(X, X.astype(int))
+    >>> model.predict([[1, 1], [0, 1]])
+    array([[1, 1],
+           [0, 1]])
+    """
+
+    _seed_matters = False  # the default classifier has one solution
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "max_sets": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    tuning_space: ClassVar = {"estimator__C": ("log", 1e-3, 1e3)}
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        max_sets: int = 1000,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.max_sets = max_sets
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        template = LogisticRegression(max_iter=10_000) if self.estimator is None else self.estimator
+        check_classifier(template)
+        X = with_short_indices(X)
+        (estimator,) = seeded_clones(self, template, 1)
+        Y = completed(X, Y, template, self.random_state)
+        self.estimator_, self.sets_ = fit_label_sets(estimator, X, Y, self.max_sets)
+
+    def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
+        return label_probabilities(self.estimator_, self.sets_, with_short_indices(X), known)
+
+
+def completed(X: Any, Y: LabelMatrix, template: Any, random_state: Any) -> LabelMatrix:
+    """The labels with every unknown entry filled in by binary relevance."""
+    if not Y.has_unknown:
+        return Y
+    found = BinaryRelevance(template, random_state=random_state).fit(X, Y).predict_proba(X)
+    values = Y.to_numpy()
+    return as_labels(np.where(np.isnan(values), found >= 0.5, values), names=Y.names)
+
+
+def fit_label_sets(
+    estimator: Any, X: Any, Y: LabelMatrix, max_sets: int
+) -> tuple[Any, sp.csr_array]:
+    """The classifier of label sets (None for a single one) and the sets, one row a class."""
+    codes = label_set_codes(Y)
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    classes = np.argsort(order)[codes]  # 0 is the most frequent set
+    _, first = np.unique(classes, return_index=True)
+    sets = sp.csr_array(Y[first].positive()).astype(np.float32)
+    if len(first) > max_sets:
+        kept, rare = sets[:max_sets], sets[max_sets:]
+        shared = (rare @ kept.T).toarray()
+        size = np.asarray(kept.sum(axis=1)).ravel()  # differing labels, up to a constant a row
+        nearest = (size - 2 * shared).argmin(axis=1)
+        classes = np.concatenate([np.arange(max_sets), nearest])[classes]
+        sets = kept
+    if sets.shape[0] == 1:
+        return None, sets
+    return estimator.fit(X, classes), sets
+
+
+def label_probabilities(
+    estimator: Any, sets: sp.csr_array, X: Any, known: np.ndarray | None = None
+) -> np.ndarray:
+    """P(label) as the sum over the label sets, those that contradict `known` left out."""
+    if estimator is None:
+        return np.repeat(sets.toarray(), X.shape[0], axis=0)
+    of_sets = _class_probabilities(estimator, X)
+    if known is not None:
+        holds = sets.toarray()
+        wrong = (known == 1) @ (1 - holds).T + (known == 0) @ holds.T
+        agreeing = np.where(wrong > 0, 0, of_sets)
+        total = agreeing.sum(axis=1, keepdims=True)
+        of_sets = np.where(total > 0, agreeing / np.where(total > 0, total, 1), of_sets)
+    return of_sets @ sets
+
+
+def _class_probabilities(estimator: Any, X: Any) -> np.ndarray:
+    if hasattr(estimator, "predict_proba"):
+        return estimator.predict_proba(X)
+    decision = estimator.decision_function(X)
+    if decision.ndim == 1:
+        return np.column_stack([expit(-decision), expit(decision)])
+    return softmax(decision, axis=1)
