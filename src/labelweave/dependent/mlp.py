@@ -1,4 +1,4 @@
-"""A multi-layer perceptron with one output a label."""
+"""A multi-layer perceptron with one output a label, and any loss of its outputs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import LOSSES
 from labelweave.registry import register
 
-__all__ = ["MLP"]
+__all__ = ["MLP", "Perceptron"]
 
 
-@register("mlp", summary="multi-layer perceptron with binary cross-entropy, ASL or another loss")
-class MLP(NeuralClassifier):
-    """Multi-layer perceptron: hidden layers shared by all labels, one logit a label.
+class Perceptron(NeuralClassifier):
+    """Hidden layers shared by all labels, one logit a label; a subclass says which loss.
 
     Parameters
     ----------
@@ -32,25 +31,10 @@ class MLP(NeuralClassifier):
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in each hidden layer. Batch norm helps most where features are many and
         sparse.
-    loss : str or callable, default="bce"
-        A key of :data:`labelweave.nn.losses.LOSSES` ("bce", "asl", "focal", ...) or a
-        function of (logits, targets) in which NaN targets take no part.
-    loss_params : dict, optional
-        Parameters of the loss, such as ``{"gamma_neg": 2}``.
     lr : float, default=5e-4
     epochs : int, default=200
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
-    >>> model = MLP(hidden=(32,), loss="asl", epochs=20, random_state=0).fit(X, Y)
-    >>> model.predict_proba(X[:3]).shape
-    (3, 5)
-    >>> list(model.history_.columns)
-    ['epoch', 'loss', 'asl', 'val_loss', 'lr', 'seconds']
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -59,8 +43,6 @@ class MLP(NeuralClassifier):
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "norm": [StrOptions(set(NORMS)), None],
-        "loss": [StrOptions(set(LOSSES)), callable],
-        "loss_params": [dict, None],
     }
 
     tuning_space: ClassVar = {
@@ -78,8 +60,6 @@ class MLP(NeuralClassifier):
         dropout: float = 0.5,
         activation: str = "relu",
         norm: str | None = "batch",
-        loss: str | Callable[..., Any] = "bce",
-        loss_params: Mapping[str, Any] | None = None,
         lr: float = 5e-4,
         epochs: int = 200,
         **training: Any,
@@ -89,8 +69,6 @@ class MLP(NeuralClassifier):
         self.dropout = dropout
         self.activation = activation
         self.norm = norm
-        self.loss = loss
-        self.loss_params = loss_params
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         encoder = MLPEncoder(
@@ -105,3 +83,50 @@ class MLP(NeuralClassifier):
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         return {**super()._test_params(), "hidden": (32,)}
+
+
+@register("mlp", summary="multi-layer perceptron with binary cross-entropy, ASL or another loss")
+class MLP(Perceptron):
+    """Multi-layer perceptron: hidden layers shared by all labels, one logit a label.
+
+    Parameters
+    ----------
+    hidden : sequence of int, default=(512, 512)
+        Widths of the hidden layers; without any it is logistic regression.
+    loss : str or callable, default="bce"
+        A key of :data:`labelweave.nn.losses.LOSSES` ("bce", "asl", "focal", ...) or a
+        function of (logits, targets) in which NaN targets take no part.
+    loss_params : dict, optional
+        Parameters of the loss, such as ``{"gamma_neg": 2}``.
+    **options
+        The other parameters of :class:`Perceptron` and of
+        :class:`labelweave.nn.estimator.NeuralClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> model = MLP(hidden=(32,), loss="asl", epochs=20, random_state=0).fit(X, Y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 5)
+    >>> list(model.history_.columns)
+    ['epoch', 'loss', 'asl', 'val_loss', 'lr', 'seconds']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Perceptron._parameter_constraints,
+        "loss": [StrOptions(set(LOSSES)), callable],
+        "loss_params": [dict, None],
+    }
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (512, 512),
+        *,
+        loss: str | Callable[..., Any] = "bce",
+        loss_params: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(hidden, **options)
+        self.loss = loss
+        self.loss_params = loss_params
