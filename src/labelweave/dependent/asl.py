@@ -67,7 +67,7 @@ class ASL(Perceptron):
         "clip": [Interval(Real, 0, 1, closed="left")],
     }
 
-    tuning_space: ClassVar = {
+    tuning_space: ClassVar[dict[str, Any]] = {
         **Perceptron.tuning_space,
         "gamma_neg": ("choice", [1.0, 2.0, 4.0]),
         "gamma_pos": ("choice", [0.0, 1.0]),

@@ -45,7 +45,7 @@ class Perceptron(NeuralClassifier):
         "norm": [StrOptions(set(NORMS)), None],
     }
 
-    tuning_space: ClassVar = {
+    tuning_space: ClassVar[dict[str, Any]] = {
         "hidden": ("choice", [[256], [512], [512, 512], [256, 512, 256]]),
         "dropout": ("float", 0.0, 0.6),
         "lr": ("log", 1e-4, 1e-2),
