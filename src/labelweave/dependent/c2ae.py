@@ -38,7 +38,7 @@ class C2AENetwork(nn.Module):
 
     def __init__(self, n_features: int, n_labels: int, options: dict[str, Any]) -> None:
         super().__init__()
-        size = options["latent_size"] or max(round(0.8 * n_labels), 1)
+        size = options["latent_size"]
         shape = {"dropout": options["dropout"], "activation": options["activation"]}
 
         def network(n_in: int, sizes: Sequence[int], n_out: int, norm: str | None) -> nn.Module:
@@ -146,8 +146,8 @@ class C2AE(NeuralClassifier):
 
     Parameters
     ----------
-    latent_size : int, optional
-        Dimensions of the latent space; by default 0.8 times the number of labels.
+    latent_size : int, default=64
+        Dimensions of the latent space.
     encoder, label_encoder, decoder : sequence of int
         Hidden layers of `Fx`, `Fe` and `Fd`.
     activation : str, default="leaky-relu"
@@ -156,13 +156,14 @@ class C2AE(NeuralClassifier):
         After each hidden layer.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in the hidden layers of the feature encoder.
-    alpha : float, default=1.0
-        Weight of the decoder's loss (Eq. 1).
+    alpha : float, default=10.0
+        Weight of the decoder's loss (Eq. 1); the paper looks between 0.1 and 10.
     orthogonality : float, default=0.5
         `lambda` of Eq. 4, the weight of the constraint that codes are uncorrelated.
-    feature_branch : float, default=1.0
-        Weight, beside that of the labels' codes, of decoding the features' codes while training;
-        0 is the paper's objective.
+    feature_branch : float, default=0.0
+        Weight, beside that of the labels' codes, of decoding the features' codes while training.
+        The paper has none: its decoder meets the codes of features at prediction only. 1 is the
+        better choice on most sets.
     batch_size : int, default=128
     lr : float, default=5e-4
     epochs : int, default=200
@@ -181,8 +182,9 @@ class C2AE(NeuralClassifier):
     between positives and negatives. Without it the loss does not change when a constant is
     added to all outputs of a row, there is nothing to learn from a row that has all labels or
     none, and no cut would do for all rows. The constraint is on second moments (means over the
-    batch, not sums), so that it does not depend on the size of the batch. Batch norm, dropout
-    and AdamW take the place of plain momentum.
+    batch, not sums), so that it does not depend on the size of the batch. The latent space has 64
+    dimensions, where the paper has 0.8 times the number of labels. Batch norm, dropout and AdamW
+    take the place of plain momentum.
 
     References
     ----------
@@ -201,7 +203,7 @@ class C2AE(NeuralClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeuralClassifier._parameter_constraints,
-        "latent_size": [Interval(Integral, 1, None, closed="left"), None],
+        "latent_size": [Interval(Integral, 1, None, closed="left")],
         "encoder": [list, tuple],
         "label_encoder": [list, tuple],
         "decoder": [list, tuple],
@@ -213,7 +215,7 @@ class C2AE(NeuralClassifier):
         "feature_branch": [Interval(Real, 0, None, closed="left")],
     }
 
-    tuning_space: ClassVar = {
+    tuning_space: ClassVar[dict[str, Any]] = {
         "alpha": ("log", 0.1, 10.0),
         "dropout": ("float", 0.0, 0.6),
         "lr": ("log", 1e-4, 1e-2),
@@ -223,7 +225,7 @@ class C2AE(NeuralClassifier):
 
     def __init__(
         self,
-        latent_size: int | None = None,
+        latent_size: int = 64,
         *,
         encoder: Sequence[int] = (512, 512),
         label_encoder: Sequence[int] = (512,),
@@ -231,9 +233,9 @@ class C2AE(NeuralClassifier):
         activation: str = "leaky-relu",
         dropout: float = 0.5,
         norm: str | None = "batch",
-        alpha: float = 1.0,
+        alpha: float = 10.0,
         orthogonality: float = 0.5,
-        feature_branch: float = 1.0,
+        feature_branch: float = 0.0,
         batch_size: int = 128,
         lr: float = 5e-4,
         epochs: int = 200,

@@ -48,18 +48,21 @@ def exponential_ranking(
     tensor([0.4872])
     """
     positive, negative = targets == 1, targets == 0
-    # Both sums are taken relative to the largest score: their product is not.
-    centre = scores.detach().amax(dim=-1, keepdim=True)
-    relative = slope * (scores - centre)
-    # Masked before the exponential, which would overflow for entries that do not count.
-    on_positives = torch.exp((-relative).masked_fill(~positive, -torch.inf)).sum(dim=-1)
-    on_negatives = torch.exp(relative.masked_fill(~negative, -torch.inf)).sum(dim=-1)
     n_positives, n_negatives = positive.sum(dim=-1), negative.sum(dim=-1)
-    if anchor is None:
-        total, pairs = on_positives * on_negatives, n_positives * n_negatives
-    else:
-        virtual = slope * (anchor - centre.squeeze(-1))
-        both = on_positives * on_negatives
-        total = both + torch.exp(virtual) * on_positives + torch.exp(-virtual) * on_negatives
-        pairs = n_positives * n_negatives + n_positives + n_negatives
+    # Each sum is taken relative to its largest term, so that neither overflows.
+    lowest, on_positives = _sum_from_the_largest(-slope * scores, positive)
+    highest, on_negatives = _sum_from_the_largest(slope * scores, negative)
+    total = torch.exp(lowest + highest) * on_positives * on_negatives
+    pairs = n_positives * n_negatives
+    if anchor is not None:
+        total = total + torch.exp(lowest + slope * anchor) * on_positives
+        total = total + torch.exp(highest - slope * anchor) * on_negatives
+        pairs = pairs + n_positives + n_negatives
     return total / (slope * pairs.clamp(min=1))
+
+
+def _sum_from_the_largest(exponents: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest counted exponent m of each row, and the sum of ``exp(exponent - m)``."""
+    exponents = exponents.masked_fill(~counted, -torch.inf)
+    largest = exponents.detach().amax(dim=-1).nan_to_num(neginf=0.0)
+    return largest, torch.exp(exponents - largest.unsqueeze(-1)).sum(dim=-1)
