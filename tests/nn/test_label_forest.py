@@ -126,3 +126,16 @@ def test_residuals_leave_out_what_the_features_explain():
     assert np.nanstd(found[:, 3]) == pytest.approx(np.nanstd(Y[:, 3]), rel=0.05)
     np.testing.assert_allclose(cross_residuals(sp.csr_array(X), Y), found, atol=1e-3)
     np.testing.assert_array_equal(cross_residuals(X, Y, seed=0), found)
+
+
+def test_residuals_are_those_of_ridge_regression():
+    from sklearn.linear_model import Ridge
+
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 6)), rng.integers(0, 2, (40, 3)).astype(float)
+    order = np.random.default_rng(5).permutation(40)
+    found = cross_residuals(X, Y, seed=5)
+    for fitted, asked in ((order[:20], order[20:]), (order[20:], order[:20])):
+        spread = np.square(X[fitted] - X[fitted].mean(axis=0)).sum()
+        model = Ridge(alpha=0.01 * spread / 6).fit(X[fitted], Y[fitted])
+        np.testing.assert_allclose(found[asked], Y[asked] - model.predict(X[asked]), atol=1e-8)

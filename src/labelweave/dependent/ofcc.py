@@ -150,12 +150,12 @@ def _held(logits: Tensor, positive: Tensor, known: Tensor) -> Tensor:
 class OFCCTask(Task):
     """Cross-entropy of the final logits (Eq. 11) or of the logits of every step.
 
-    Targets may be probabilities, such as those of teachers.
+    Targets may be probabilities, such as those of teachers, as long as nothing is revealed.
 
     Parameters
     ----------
     network : OrderFreeChain
-    loss : {"every-step", "final"}
+    loss : {"final", "every-step"}
     reveal : float
         See the estimator.
     plan : dict
@@ -204,18 +204,19 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
     ----------
     hidden_size : int, default=64
         Units of the LSTM.
-    loss : {"every-step", "final"}, default="every-step"
-        Cross-entropy averaged over the logits of all steps, or of the final logits alone, which
-        is Eq. 11 of the paper.
+    loss : {"final", "every-step"}, default="final"
+        Cross-entropy of the final logits, which is Eq. 11 of the paper, or averaged over the
+        logits of all steps, as in the authors' program. The first stops where the chain of a
+        batch has ended and takes about a third of the time; neither is clearly the better.
     max_steps : int, optional
         Length of the chain; by default the number of labels. Where these are many and rows have
         few, a shorter chain saves most of the time.
     reveal : float, default=0.5
         Share of the training rows that are given some of their labels, which the others are
-        then learnt from. Without it a chain only ever sees labels that it predicted itself, and
-        makes little of labels known at prediction.
+        then learnt from, as at prediction with `known` labels.
     encoder : sequence of int, default=()
-        Hidden layers between the features and the chain, each with `dropout` and `norm`.
+        Hidden layers between the features and the chain, each with `dropout` and `norm`. The
+        paper has none; one of 512 is better on scene and yeast.
     dropout : float, default=0.5
     norm : {"batch", "layer"} or None, default="batch"
     **training
@@ -225,7 +226,12 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
     -----
     A label turns positive if its probability is above one half and the product of those of all
     best labels before it is; after that a row's chain changes nothing, and prediction stops
-    once this holds for all rows. Nothing is sampled.
+    once this holds for all rows. Prediction samples nothing.
+
+    Departure from the paper: `reveal`, which it does not have (0). A chain that only ever saw
+    labels that it predicted itself is led astray by labels that are known: on rows held out of
+    the training part of yeast, telling half of the labels took its mean average precision on
+    the others from .457 to .408; trained with ``reveal=0.5``, from .470 to .581.
 
     References
     ----------
@@ -270,7 +276,7 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
         self,
         hidden_size: int = 64,
         *,
-        loss: str = "every-step",
+        loss: str = "final",
         max_steps: int | None = None,
         reveal: float = 0.5,
         encoder: Sequence[int] = (),

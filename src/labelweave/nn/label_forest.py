@@ -14,19 +14,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from scipy.linalg import solve
 from scipy.sparse import csgraph
 from torch import Tensor
 
 __all__ = ["LabelForest", "cross_residuals", "learn_parents"]
 
 _NO_PARENT = -1
+_MOST_ROWS = 4000  # enough to tell which labels go together; inner products of all pairs fit
 
 
 def cross_residuals(X: Any, Y: np.ndarray, *, seed: int = 0, strength: float = 0.01) -> np.ndarray:
     """What a linear model of the features does not explain of each label.
 
     Half of the rows are predicted by ridge regression on the other half, and the other way
-    round: residuals of the rows a model was fitted to would be too small.
+    round: residuals of the rows a model was fitted to would be too small. Of more than 4,000
+    rows so many are drawn; the others have no residuals (NaN).
 
     Parameters
     ----------
@@ -36,23 +39,39 @@ def cross_residuals(X: Any, Y: np.ndarray, *, seed: int = 0, strength: float = 0
     seed : int, default=0
         Of the halves.
     strength : float, default=0.01
-        Ridge penalty, relative to the mean square of a column of X.
+        Ridge penalty, relative to the mean square of the features.
     """
-    from sklearn.linear_model import Ridge
-
     known = ~np.isnan(Y)
     means = np.where(known, Y, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    filled = np.where(known, Y, means)
-    order = np.random.default_rng(seed).permutation(len(Y))
-    halves = order[: len(Y) // 2], order[len(Y) // 2 :]
-    squares = (X.multiply(X) if sp.issparse(X) else np.square(X)).sum()
-    model = Ridge(alpha=max(strength * float(squares) / X.shape[1], 1e-6))
+    order = np.random.default_rng(seed).permutation(len(Y))[:_MOST_ROWS]
+    half = len(order) // 2
+    rank = max(min(half, X.shape[1]), 1)
+    X, filled = X[order], np.where(known, Y, means)[order]
+    kernel = X @ X.T
+    kernel = (kernel.toarray() if sp.issparse(kernel) else kernel).astype(float)
+    first, second = slice(None, half), slice(half, None)
+    found = np.empty(filled.shape)
+    for fitted, asked in ((first, second), (second, first)):
+        guess = _ridge(
+            kernel[fitted, fitted], filled[fitted], kernel[asked, fitted], rank, strength
+        )
+        found[asked] = filled[asked] - guess
     residuals = np.full(Y.shape, np.nan)
-    for fitted, predicted in (halves, halves[::-1]):
-        guess = model.fit(X[fitted], filled[fitted]).predict(X[predicted])
-        residuals[predicted] = filled[predicted] - guess.reshape(len(predicted), -1)
-    residuals[~known] = np.nan
+    residuals[order] = np.where(known[order], found, np.nan)
     return residuals
+
+
+def _ridge(
+    kernel: np.ndarray, targets: np.ndarray, asked: np.ndarray, rank: int, strength: float
+) -> np.ndarray:
+    """Predictions of ridge regression with an intercept, all from inner products of rows."""
+    means = kernel.mean(axis=0)
+    centred = kernel - means - means[:, None] + means.mean()
+    asked = asked - means - asked.mean(axis=1, keepdims=True) + means.mean()
+    penalty = strength * np.trace(centred) / rank
+    centred[np.diag_indices_from(centred)] += max(penalty, 1e-6)
+    offset = targets.mean(axis=0)
+    return asked @ solve(centred, targets - offset, assume_a="pos", overwrite_a=True) + offset
 
 
 def learn_parents(values: np.ndarray) -> np.ndarray:
