@@ -185,7 +185,7 @@ class OFCCTask(Task):
 
     def _revealed(self, targets: Tensor) -> Tensor:
         """The labels that rows are given: in some rows, a share of them that differs by row."""
-        shares = draw_rows(targets[:, :2], Tensor.uniform_)
+        shares = draw_rows(targets.new_empty((len(targets), 2)), Tensor.uniform_)
         draws = draw_rows(targets, Tensor.uniform_)
         given = (shares[:, :1] < self.reveal) & (draws < shares[:, 1:])
         return targets.masked_fill(~given, torch.nan)
