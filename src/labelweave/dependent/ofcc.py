@@ -112,8 +112,8 @@ class OrderFreeChain(nn.Module):
         if known is not None:
             chosen, taken = known == 1, ~torch.isnan(known)
             logits = _held(logits, chosen, taken)
-        h = c = logits.new_zeros((len(x), self.hidden_size))
-        product = logits.new_ones(len(x))
+        h = c = logits.new_zeros((x.shape[0], self.hidden_size))
+        product = logits.new_ones(x.shape[0])
         final, steps = logits, []
         labels = torch.arange(logits.shape[1], device=logits.device)
         for k in range(self.n_steps):
