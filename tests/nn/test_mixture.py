@@ -5,7 +5,12 @@ import math
 import pytest
 import torch
 
-from labelweave.nn.mixture import log_gaussian, log_mixture, sample_gaussian
+from labelweave.nn.mixture import (
+    gaussian_divergence,
+    log_gaussian,
+    log_mixture,
+    sample_gaussian,
+)
 
 
 def slow_log_mixture(z, means, log_variances, active):
@@ -103,3 +108,13 @@ def test_a_row_without_component_has_no_density(share):
     values = log_mixture(z, means, log_variances, active)
     assert values[7] == -torch.inf
     assert torch.isfinite(values[:7]).all()
+
+
+def test_divergence_is_torchs():
+    generator = torch.Generator().manual_seed(0)
+    mean, log_variance, other_mean, other_log_variance = torch.randn(4, 7, 5, generator=generator)
+    found = gaussian_divergence(mean, log_variance, other_mean, other_log_variance)
+    one = torch.distributions.Normal(mean, torch.exp(0.5 * log_variance))
+    other = torch.distributions.Normal(other_mean, torch.exp(0.5 * other_log_variance))
+    torch.testing.assert_close(found, torch.distributions.kl_divergence(one, other).sum(1))
+    assert (gaussian_divergence(mean, log_variance, mean, log_variance) == 0).all()

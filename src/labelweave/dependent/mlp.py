@@ -1,4 +1,4 @@
-"""A multi-layer perceptron with one output a label."""
+"""A multi-layer perceptron with one output a label, and any loss of its outputs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from labelweave.nn.losses import LOSSES
 from labelweave.nn.task import Task
 from labelweave.registry import register
 
-__all__ = ["MLP"]
+__all__ = ["MLP", "Perceptron"]
 
 
-@register("mlp", summary="multi-layer perceptron with binary cross-entropy, ASL or another loss")
-class MLP(NeuralClassifier):
-    """Multi-layer perceptron: hidden layers shared by all labels, one logit a label.
+class Perceptron(NeuralClassifier):
+    """Hidden layers shared by all labels, one logit a label; a subclass says which loss.
 
     Parameters
     ----------
@@ -36,11 +35,6 @@ class MLP(NeuralClassifier):
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in each hidden layer. Batch norm helps most where features are many and
         sparse.
-    loss : str or callable, default="bce"
-        A key of :data:`labelweave.nn.losses.LOSSES` ("bce", "asl", "focal", ...) or a
-        function of (logits, targets) in which NaN targets take no part.
-    loss_params : dict, optional
-        Parameters of the loss, such as ``{"gamma_neg": 2}``.
     ema_decay : float, default=0.0
         Above 0 a moving average of the weights predicts, over about ``1 / (1 - ema_decay)``
         steps; see :class:`labelweave.nn.averaging.AveragedTask`.
@@ -49,16 +43,6 @@ class MLP(NeuralClassifier):
     epochs : int, default=200
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
-    >>> model = MLP(hidden=(32,), loss="asl", epochs=20, random_state=0).fit(X, Y)
-    >>> model.predict_proba(X[:3]).shape
-    (3, 5)
-    >>> list(model.history_.columns)
-    ['epoch', 'loss', 'asl', 'val_loss', 'lr', 'seconds']
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -68,12 +52,10 @@ class MLP(NeuralClassifier):
         "input_dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "norm": [StrOptions(set(NORMS)), None],
-        "loss": [StrOptions(set(LOSSES)), callable],
-        "loss_params": [dict, None],
         "ema_decay": [Interval(Real, 0, 1, closed="left")],
     }
 
-    tuning_space: ClassVar = {
+    tuning_space: ClassVar[dict[str, Any]] = {
         "hidden": ("choice", [[256], [512], [512, 512], [256, 512, 256]]),
         "dropout": ("float", 0.0, 0.6),
         "input_dropout": ("float", 0.0, 0.5),
@@ -90,8 +72,6 @@ class MLP(NeuralClassifier):
         input_dropout: float = 0.0,
         activation: str = "relu",
         norm: str | None = "batch",
-        loss: str | Callable[..., Any] = "bce",
-        loss_params: Mapping[str, Any] | None = None,
         ema_decay: float = 0.0,
         lr: float = 5e-4,
         weight_decay: float = 0.1,
@@ -104,8 +84,6 @@ class MLP(NeuralClassifier):
         self.input_dropout = input_dropout
         self.activation = activation
         self.norm = norm
-        self.loss = loss
-        self.loss_params = loss_params
         self.ema_decay = ema_decay
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
@@ -120,9 +98,58 @@ class MLP(NeuralClassifier):
         return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        task = super()._build_task(network, session)
+        return self._averaged(super()._build_task(network, session))
+
+    def _averaged(self, task: Task) -> Task:
         return AveragedTask(task, self.ema_decay) if self.ema_decay else task
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         return {**super()._test_params(), "hidden": (32,)}
+
+
+@register("mlp", summary="multi-layer perceptron with binary cross-entropy, ASL or another loss")
+class MLP(Perceptron):
+    """Multi-layer perceptron: hidden layers shared by all labels, one logit a label.
+
+    Parameters
+    ----------
+    hidden : sequence of int, default=(512, 512)
+        Widths of the hidden layers; without any it is logistic regression.
+    loss : str or callable, default="bce"
+        A key of :data:`labelweave.nn.losses.LOSSES` ("bce", "asl", "focal", ...) or a
+        function of (logits, targets) in which NaN targets take no part.
+    loss_params : dict, optional
+        Parameters of the loss, such as ``{"gamma_neg": 2}``.
+    **options
+        The other parameters of :class:`Perceptron` and of
+        :class:`labelweave.nn.estimator.NeuralClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> model = MLP(hidden=(32,), loss="asl", epochs=20, random_state=0).fit(X, Y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 5)
+    >>> list(model.history_.columns)
+    ['epoch', 'loss', 'asl', 'val_loss', 'lr', 'seconds']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Perceptron._parameter_constraints,
+        "loss": [StrOptions(set(LOSSES)), callable],
+        "loss_params": [dict, None],
+    }
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (512, 512),
+        *,
+        loss: str | Callable[..., Any] = "bce",
+        loss_params: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(hidden, **options)
+        self.loss = loss
+        self.loss_params = loss_params

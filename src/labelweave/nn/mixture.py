@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["log_gaussian", "log_mixture", "sample_gaussian"]
+__all__ = ["gaussian_divergence", "log_gaussian", "log_mixture", "sample_gaussian"]
 
 _LOG_TWO_PI = math.log(2 * math.pi)
 # Above this share of active pairs the products are quicker (measured on 64 dimensions).
@@ -32,6 +32,19 @@ def log_gaussian(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
 def sample_gaussian(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:
     """Standard normal noise moved and stretched to this Gaussian; gradients reach both."""
     return mean + torch.exp(0.5 * log_variance) * noise
+
+
+def gaussian_divergence(
+    mean: Tensor, log_variance: Tensor, other_mean: Tensor, other_log_variance: Tensor
+) -> Tensor:
+    """KL divergence from one diagonal Gaussian to another, summed over the last axis.
+
+    >>> gaussian_divergence(torch.ones(1, 2), torch.zeros(2), torch.zeros(2), torch.zeros(2))
+    tensor([1.])
+    """
+    difference = log_variance - other_log_variance
+    distance = (mean - other_mean).square() * torch.exp(-other_log_variance)
+    return 0.5 * (torch.exp(difference) - difference - 1 + distance).sum(dim=-1)
 
 
 def log_mixture(z: Tensor, means: Tensor, log_variances: Tensor, active: Tensor) -> Tensor:

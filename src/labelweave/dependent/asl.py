@@ -1,0 +1,95 @@
+"""ASL: the multi-layer perceptron with the asymmetric loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval
+from torch import nn
+
+from labelweave.dependent.mlp import Perceptron
+from labelweave.nn.losses import get_loss
+from labelweave.nn.session import TrainingSession
+from labelweave.nn.task import SupervisedTask, Task
+from labelweave.registry import register
+
+__all__ = ["ASL"]
+
+
+@register("asl", summary="multi-layer perceptron with the asymmetric loss")
+class ASL(Perceptron):
+    """Asymmetric loss: negatives that are easy count less, very easy ones not at all.
+
+    Everything but the loss is as in :class:`~labelweave.dependent.mlp.MLP`; the loss itself is
+    :func:`labelweave.nn.losses.asl`, Eq. 4 to 7 of the paper.
+
+    Parameters
+    ----------
+    hidden : sequence of int, default=(512, 512)
+    gamma_neg : float, default=4.0
+        Focusing of negatives, `gamma-` in the paper.
+    gamma_pos : float, default=1.0
+        Focusing of positives, `gamma+`.
+    clip : float, default=0.05
+        Probability shift `m`: negatives below this probability are left out.
+    **options
+        The other parameters of :class:`labelweave.dependent.mlp.Perceptron` and of
+        :class:`labelweave.nn.estimator.NeuralClassifier`.
+
+    Notes
+    -----
+    With ``gamma_neg`` above ``gamma_pos`` the outputs are too high to be probabilities: tune the
+    threshold (``threshold="tuned"``) or calibrate.
+
+    The paper fine-tunes a convolutional network on images, with an exponential average of the
+    weights and a one-cycle rate. Here the encoder is an MLP on vectors, trained as all others.
+
+    References
+    ----------
+    .. [1] T. Ridnik, E. Ben-Baruch, N. Zamir, A. Noy, I. Friedman, M. Protter and
+       L. Zelnik-Manor. Asymmetric Loss For Multi-Label Classification. ICCV 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> model = ASL(hidden=(32,), epochs=20, threshold="tuned", random_state=0).fit(X, Y)
+    >>> model.predict(X[:3]).shape
+    (3, 5)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Perceptron._parameter_constraints,
+        "gamma_neg": [Interval(Real, 0, None, closed="left")],
+        "gamma_pos": [Interval(Real, 0, None, closed="left")],
+        "clip": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    tuning_space: ClassVar[dict[str, Any]] = {
+        **Perceptron.tuning_space,
+        "gamma_neg": ("choice", [1.0, 2.0, 4.0]),
+        "gamma_pos": ("choice", [0.0, 1.0]),
+        "clip": ("choice", [0.0, 0.05, 0.1]),
+    }
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (512, 512),
+        *,
+        gamma_neg: float = 4.0,
+        gamma_pos: float = 1.0,
+        clip: float = 0.05,
+        **options: Any,
+    ) -> None:
+        super().__init__(hidden, **options)
+        self.gamma_neg = gamma_neg
+        self.gamma_pos = gamma_pos
+        self.clip = clip
+
+    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+        given = {"gamma_neg": self.gamma_neg, "gamma_pos": self.gamma_pos, "clip": self.clip}
+        loss = get_loss("asl", given)
+        task = SupervisedTask(network, loss, self._plan_options(), name="asl")
+        return self._averaged(task)

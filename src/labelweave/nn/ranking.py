@@ -1,0 +1,68 @@
+"""Losses over pairs of a positive and a negative label, without ever listing the pairs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["exponential_ranking", "signed_targets"]
+
+
+def signed_targets(targets: Tensor) -> Tensor:
+    """Labels as a network reads them: 1 positive, -1 negative, 0 unknown.
+
+    >>> signed_targets(torch.tensor([1.0, 0.0, torch.nan]))
+    tensor([ 1., -1.,  0.])
+    """
+    return torch.nan_to_num(2 * targets - 1, nan=0.0)
+
+
+def exponential_ranking(
+    scores: Tensor, targets: Tensor, *, slope: float = 1.0, anchor: float | None = None
+) -> Tensor:
+    """How far negatives stand above positives: ``exp(slope (s_n - s_p)) / slope``, averaged.
+
+    The mean over all pairs of a known positive p and a known negative n of a row is taken apart
+    into the product of two sums, one over positives and one over negatives, so that time and
+    memory grow with the number of labels and not with its square.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (..., n, L)
+        Bounded ones, such as probabilities, keep the exponentials small.
+    targets : Tensor of shape (n, L)
+        1, 0, or NaN for an unknown entry, which is in no pair.
+    slope : float, default=1.0
+    anchor : float, optional
+        Score of one more label, a virtual one that stands below each positive and above each
+        negative: it also tells where to cut.
+
+    Returns
+    -------
+    Tensor of shape (..., n)
+        One value a row; 0 for a row without a pair.
+
+    Examples
+    --------
+    >>> exponential_ranking(torch.tensor([[1.0, 0.0, 0.5]]), torch.tensor([[1.0, 0.0, 1.0]]))
+    tensor([0.4872])
+    """
+    positive, negative = targets == 1, targets == 0
+    n_positives, n_negatives = positive.sum(dim=-1), negative.sum(dim=-1)
+    # Each sum is taken relative to its largest term, so that neither overflows.
+    lowest, on_positives = _sum_from_the_largest(-slope * scores, positive)
+    highest, on_negatives = _sum_from_the_largest(slope * scores, negative)
+    total = torch.exp(lowest + highest) * on_positives * on_negatives
+    pairs = n_positives * n_negatives
+    if anchor is not None:
+        total = total + torch.exp(lowest + slope * anchor) * on_positives
+        total = total + torch.exp(highest - slope * anchor) * on_negatives
+        pairs = pairs + n_positives + n_negatives
+    return total / (slope * pairs.clamp(min=1))
+
+
+def _sum_from_the_largest(exponents: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest counted exponent m of each row, and the sum of ``exp(exponent - m)``."""
+    exponents = exponents.masked_fill(~counted, -torch.inf)
+    largest = exponents.detach().amax(dim=-1).nan_to_num(neginf=0.0)
+    return largest, torch.exp(exponents - largest.unsqueeze(-1)).sum(dim=-1)
