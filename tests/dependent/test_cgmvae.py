@@ -10,10 +10,10 @@ import torch
 from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent.cgmvae import CGMVAE, PUBLIC_CODE
+from labelweave.dependent.cgmvae_network import CGMVAETask, Objective
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
-from labelweave.nn.cgmvae import CGMVAETask, Objective
 from labelweave.nn.mixture import sample_gaussian
 from labelweave.nn.shares import held_share, share_of
 from labelweave.nn.task import StepInfo

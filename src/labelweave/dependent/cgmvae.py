@@ -13,13 +13,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from labelweave.dependent.cgmvae_latent import latent_diagnostics
+from labelweave.dependent.cgmvae_network import CGMVAENetwork, CGMVAETask, Objective
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batches
-from labelweave.nn.cgmvae import CGMVAENetwork, CGMVAETask, Objective
 from labelweave.nn.distributed import find_device
 from labelweave.nn.encoders import ACTIVATIONS, NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.latent import latent_diagnostics
 from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.task import Task
 from labelweave.registry import register
@@ -68,7 +68,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         After each hidden layer.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in the hidden layers of encoder and decoder.
-    skip : bool, default=False
+    skip : bool, default=True
         Whether the decoder sees the features beside the latent point.
     output_activation : str or None, default=None
         Activation of the feature embedding, a key of

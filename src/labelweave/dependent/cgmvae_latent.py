@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from labelweave.dependent.cgmvae_network import CGMVAENetwork, has_prior
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
 from labelweave.nn.batches import Batches
-from labelweave.nn.cgmvae import CGMVAENetwork, has_prior
 from labelweave.nn.mixture import log_gaussian, sample_gaussian
 
 __all__ = ["latent_diagnostics"]
