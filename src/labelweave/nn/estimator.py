@@ -24,7 +24,7 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import find_device, make_engine
-from labelweave.nn.losses import get_loss
+from labelweave.nn.losses import Loss, get_loss
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
 from labelweave.nn.scoring import predict_scores, scoring_rows
@@ -184,10 +184,14 @@ class NeuralClassifier(MultiLabelClassifier):
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         """The objective; by default `loss` with `loss_params`, and one AdamW."""
-        loss = getattr(self, "loss", "bce")
-        function = get_loss(loss, getattr(self, "loss_params", None))
-        name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own")
+        name, function = self._chosen_loss()
         return SupervisedTask(network, function, self._plan_options(), name=name)
+
+    def _chosen_loss(self) -> tuple[str, Loss]:
+        """The loss and its name in the history; binary cross-entropy without a parameter for it."""
+        loss = getattr(self, "loss", "bce")
+        name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own")
+        return name, get_loss(loss, getattr(self, "loss_params", None))
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         """Train the network; called with torch's generator seeded."""
@@ -225,13 +229,22 @@ class NeuralClassifier(MultiLabelClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         return self._in_batches(lambda x: torch.sigmoid(self.network_(x)), X)
 
-    def _in_batches(self, function: Callable[[Tensor], Tensor], X: Any) -> np.ndarray:
-        """A function of the (scaled) features, on the network's device, for all rows of X."""
+    def _in_batches(
+        self, function: Callable[..., Tensor], X: Any, labels: LabelMatrix | None = None
+    ) -> np.ndarray:
+        """A function of the (scaled) features, on the network's device, for all rows of X.
+
+        Given labels of the rows, it is a function of both.
+        """
         device = find_device(self.device)
-        rows = scoring_rows(X.shape[1])
-        batches = Batches(X, batch_size=rows, scaling=self.scaling_, device=device)
+        rows = scoring_rows(self._row_size(X.shape[1], self.n_labels_))
+        batches = Batches(X, labels, batch_size=rows, scaling=self.scaling_, device=device)
         self.network_.to(device).eval()
-        return predict_scores(function, batches)
+        return predict_scores(function, batches, with_labels=labels is not None)
+
+    def _row_size(self, n_features: int, n_labels: int) -> int:
+        """Numbers in the largest layer of one row, which decide how many are scored at a time."""
+        return n_features
 
     # -- persistence -------------------------------------------------------------------
 

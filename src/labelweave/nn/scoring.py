@@ -31,15 +31,25 @@ def scoring_rows(n_columns: int) -> int:
 
 
 def predict_scores(
-    scores: Callable[[Tensor], Tensor], batches: Batches, engine: Engine | None = None
+    scores: Callable[..., Tensor],
+    batches: Batches,
+    engine: Engine | None = None,
+    *,
+    with_labels: bool = False,
 ) -> np.ndarray:
-    """The scores of all rows, in their order, as one float32 array."""
+    """The scores of all rows, in their order, as one float32 array.
+
+    `scores` is a function of the features or, `with_labels`, of features and labels.
+    """
     engine = engine or Engine()
     parts = []
     with torch.inference_mode():
         for batch in batches.in_order():
-            n_rows = len(batch.x)
-            padding = batch.x.new_zeros((-n_rows % _ROW_BLOCK, *batch.x.shape[1:]))
-            own = scores(torch.cat([batch.x, padding]))[:n_rows]
+            given = (batch.x, batch.y) if with_labels else (batch.x,)
+            own = scores(*(_full_blocks(rows) for rows in given))[: len(batch.x)]
             parts.append(engine.gather(batch, own.float()).cpu())
         return torch.cat(parts).numpy()
+
+
+def _full_blocks(rows: Tensor) -> Tensor:
+    return torch.cat([rows, rows.new_zeros((-len(rows) % _ROW_BLOCK, *rows.shape[1:]))])

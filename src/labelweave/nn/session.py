@@ -130,7 +130,8 @@ class TrainingSession:
                 rule.fit(Y, scores)
             return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
 
-        batches = self._batches(X, Y, batch_size=scoring_rows(X.shape[1]))
+        size = self.estimator._row_size(X.shape[1], Y.n_labels)
+        batches = self._batches(X, Y, batch_size=scoring_rows(size))
         return Validation(batches, None if metric is None else score)
 
     def _identity(self, options: Mapping[str, Any]) -> list[Any]:
