@@ -16,7 +16,6 @@ def attention_by_loops(layer, nodes, senders, edges=None):
     nodes = nodes.expand(n_rows, -1, -1)
     width = size // layer.heads
     w_key, w_value = layer.key_value.weight.chunk(2)
-    b_key, b_value = layer.key_value.bias.chunk(2)
     found = torch.zeros_like(nodes)
     for r in range(n_rows):
         for i in range(nodes.shape[1]):
@@ -28,9 +27,9 @@ def attention_by_loops(layer, nodes, senders, edges=None):
                 for j in range(senders.shape[1]):
                     if edges is not None and not edges[i, j]:
                         continue
-                    key = (w_key @ senders[r, j] + b_key)[part]
+                    key = (w_key @ senders[r, j])[part]
                     scores.append(query[part] @ key / math.sqrt(width))
-                    values.append((w_value @ senders[r, j] + b_value)[part])
+                    values.append((w_value @ senders[r, j])[part])
                 total = sum(math.exp(score) for score in scores)
                 weighted = [math.exp(s) / total * v for s, v in zip(scores, values, strict=True)]
                 heads.append(sum(weighted))

@@ -21,6 +21,9 @@ import os, sys
 import numpy as np
 import torch
 from torch import nn
+from labelweave.dependent.ctran import CTran
+from labelweave.dependent.lamp import LaMP
+from labelweave.dependent.mlgcn import MLGCN
 from labelweave.dependent.mlp import MLP
 from labelweave.dependent.mulsupcon import MulSupCon
 from labelweave.nn.batches import Batches
@@ -68,6 +71,10 @@ model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=2, 
                   pretrain_steps=None, pretrain_batch_size=11, batch_size=11, random_state=3)
 out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
 
+for cls in (CTran, LaMP, MLGCN):
+    options = cls._test_params() | {"epochs": 2, "batch_size": 11, "patience": 1}
+    out[cls.__name__] = cls(random_state=3, **options).fit(X, Y).network_.state_dict()
+
 engine = make_engine()
 with forked_rng(0):
     task = Contrast(nn.Linear(10, 3))
@@ -100,7 +107,10 @@ def runs(tmp_path_factory) -> dict[str, dict]:
     return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
 
 
-@pytest.mark.parametrize("what", ["mlp None", "mlp batch", "mulsupcon", "contrast"])
+ALL = ["mlp None", "mlp batch", "mulsupcon", "contrast", "CTran", "LaMP", "MLGCN"]
+
+
+@pytest.mark.parametrize("what", ALL)
 def test_two_processes_give_the_model_of_one(runs, what):
     assert runs["two.0"]["world"] == 2
     assert runs["one.alone"]["world"] == 1

@@ -33,7 +33,8 @@ class Attention(nn.Module):
             raise InputError(f"{heads} heads cannot share vectors of {size}: choose a divisor")
         self.heads = heads
         self.query = nn.Linear(size, size)
-        self.key_value = nn.Linear(size, 2 * size)
+        # A bias of the keys changes nothing, and one of the values only what `join` adds.
+        self.key_value = nn.Linear(size, 2 * size, bias=False)
         self.join = nn.Linear(size, size)
 
     def forward(self, nodes: Tensor, senders: Tensor, edges: Tensor | None = None) -> Tensor:
