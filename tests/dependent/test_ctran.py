@@ -154,5 +154,6 @@ def test_a_thousand_sparse_labels():
 @pytest.mark.data
 def test_scene_reaches_what_a_bare_network_does(data_home):
     train, test = lw.load_dataset("scene").split()
-    model = CTran(threshold="tuned", epochs=30, random_state=0).fit(train.X, train.Y)
+    small = {"size": 64, "layers": 1, "epochs": 15, "lr": 1e-3}
+    model = CTran(threshold="tuned", **small, random_state=0).fit(train.X, train.Y)
     assert f1_example(test.Y, model.predict(test.X)) > 0.7

@@ -133,8 +133,6 @@ class LaMP(LabelAttentionClassifier):
         training rows (LaMP_pr), or none (LaMP_el).
     feature_layers : int, default=0
         Rounds of message passing among the vectors of the features, before.
-    dropout : float, default=0.2
-        In the message passing.
     intermediate_weight : float, default=0.2
         Weight of the loss of each step before the last.
     known_rows : float, default=0.5
@@ -198,12 +196,11 @@ class LaMP(LabelAttentionClassifier):
         layers: int = 2,
         graph: str = "full",
         feature_layers: int = 0,
-        dropout: float = 0.2,
         intermediate_weight: float = 0.2,
         known_rows: float = 0.5,
         **others: Any,
     ) -> None:
-        super().__init__(size, layers=layers, dropout=dropout, **others)
+        super().__init__(size, layers=layers, **others)
         self.graph = graph
         self.feature_layers = feature_layers
         self.intermediate_weight = intermediate_weight

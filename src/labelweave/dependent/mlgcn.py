@@ -174,7 +174,7 @@ class MLGCN(NeuralClassifier):
         NaN targets take no part.
     loss_params : dict, optional
         Parameters of the loss.
-    lr : float, default=5e-4
+    lr : float, default=2e-4
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
@@ -254,7 +254,7 @@ class MLGCN(NeuralClassifier):
         vector_size: int = 300,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
-        lr: float = 5e-4,
+        lr: float = 2e-4,
         **training: Any,
     ) -> None:
         super().__init__(lr=lr, **training)

@@ -38,20 +38,20 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
         Attention heads in each; they divide `size`.
     n_tokens : int, default=4
         Into how many vectors the features are made, to which labels attend.
-    hidden : sequence of int, default=(512,)
+    hidden : sequence of int, default=(512, 512)
         Hidden layers before these vectors.
     encoder_dropout : float, default=0.5
         After each hidden layer.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in the hidden layers.
-    dropout : float, default=0.1
+    dropout : float, default=0.2
         In the layers of attention.
     loss : str or callable, default="bce"
         A key of :data:`labelweave.nn.losses.LOSSES`, or a function of (logits, targets) in which
         NaN targets take no part.
     loss_params : dict, optional
         Parameters of the loss.
-    lr : float, default=5e-4
+    lr : float, default=2e-4
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
     """
@@ -87,13 +87,13 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
         layers: int = 2,
         heads: int = 4,
         n_tokens: int = 4,
-        hidden: Sequence[int] = (512,),
+        hidden: Sequence[int] = (512, 512),
         encoder_dropout: float = 0.5,
         norm: str | None = "batch",
-        dropout: float = 0.1,
+        dropout: float = 0.2,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
-        lr: float = 5e-4,
+        lr: float = 2e-4,
         **training: Any,
     ) -> None:
         super().__init__(lr=lr, **training)
@@ -130,7 +130,7 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         sizes = {"size": 16, "heads": 2, "layers": 1, "n_tokens": 2, "hidden": (32,)}
-        return {**super()._test_params(), **sizes, "encoder_dropout": 0.1}
+        return {**super()._test_params(), **sizes, "encoder_dropout": 0.1, "batch_size": 32}
 
 
 class LabelMaskTask(SupervisedTask):

@@ -65,8 +65,8 @@ class LabelNodes(nn.Module):
 
     def __init__(self, n_labels: int, size: int) -> None:
         super().__init__()
-        self.vectors = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
-        self.states = nn.Parameter(torch.randn(2, size) / size**0.5)
+        self.vectors = nn.Parameter(torch.randn(n_labels, size))
+        self.states = nn.Parameter(torch.randn(2, size))
 
     def forward(self, known: Tensor | None = None) -> Tensor:
         """Nodes of rows of which this is known: 1, 0, NaN; None: nothing, of any row."""
