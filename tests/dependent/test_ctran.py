@@ -8,6 +8,7 @@ from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.dependent.ctran import CTran
+from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, mean_average_precision
 from labelweave.nn.batches import Batch
 from labelweave.nn.label_attention import LabelMaskTask
@@ -114,6 +115,12 @@ def test_every_setting_learns_and_is_saved(data, changes, tmp_path):
     assert mean_average_precision(Y[200:], Y_score=found) > Y[200:].mean() + 0.2
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(lw.load(tmp_path / "model").predict_proba(X[200:]), found)
+
+
+def test_a_model_that_was_never_told_labels_refuses_them(data):
+    model = quick(most_known=0.0, epochs=1).fit(*data)
+    with pytest.raises(InputError, match="most_known=0 the model has not learnt"):
+        model.predict_proba(data[0], known=data[1])
 
 
 def test_a_tiny_set_is_learnt_by_heart():

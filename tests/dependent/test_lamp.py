@@ -8,6 +8,7 @@ from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.dependent.lamp import LaMP, LaMPTask
+from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, mean_average_precision
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
@@ -90,6 +91,16 @@ def test_every_setting_learns_and_is_saved(data, changes, tmp_path):
     assert mean_average_precision(Y[200:], Y_score=found) > Y[200:].mean() + 0.2
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(lw.load(tmp_path / "model").predict_proba(X[200:]), found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"known_rows": 0.0}, "known_rows=0"), ({"graph": "none"}, "graph='none'")],
+)
+def test_a_model_that_cannot_use_known_labels_refuses_them(data, changes, reason):
+    model = quick(epochs=1, **changes).fit(*data)
+    with pytest.raises(InputError, match=f"{reason} the model has not learnt"):
+        model.predict_proba(data[0], known=data[1])
 
 
 def test_a_tiny_set_is_learnt_by_heart():

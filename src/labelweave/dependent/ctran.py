@@ -75,8 +75,7 @@ class CTran(LabelAttentionClassifier):
         Transformer layers.
     most_known : float, default=0.75
         The largest share of its labels that a row is told in training: how many it is, is drawn
-        evenly from none to that. 0 trains without known labels, which then have no meaning for
-        the model.
+        evenly from none to that. 0 trains without known labels, which are then refused.
     **others
         The other parameters of :class:`labelweave.nn.label_attention.LabelAttentionClassifier`:
         size, heads, tokens, dropout, loss and training.
@@ -141,3 +140,6 @@ class CTran(LabelAttentionClassifier):
         name, loss = self._chosen_loss()
         plan = self._plan_options()
         return LabelMaskTask(network, loss, plan, name=name, most=self.most_known)
+
+    def _deaf_setting(self) -> str | None:
+        return "most_known=0" if self.most_known == 0 else None

@@ -138,7 +138,8 @@ class LaMP(LabelAttentionClassifier):
     known_rows : float, default=0.5
         Share of the rows that in each training step are told up to three quarters of their
         labels and asked for the others, so that ``predict_proba(X, known=...)`` can be told
-        some. 0 is the paper's training; known labels then have no meaning for the model.
+        some. 0 is the paper's training, after which known labels are refused, as they are
+        with ``graph="none"``.
     **others
         The other parameters of :class:`labelweave.nn.label_attention.LabelAttentionClassifier`:
         size, heads, tokens, dropout, loss and training.
@@ -234,8 +235,13 @@ class LaMP(LabelAttentionClassifier):
             name=name,
             intermediate_weight=self.intermediate_weight,
             most=MOST_KNOWN,
-            rows=self.known_rows,
+            rows=self.known_rows if self._deaf_setting() is None else 0.0,
         )
+
+    def _deaf_setting(self) -> str | None:
+        if self.graph == "none":
+            return "graph='none'"
+        return "known_rows=0" if self.known_rows == 0 else None
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self._edges = state["network"].get("edges")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor
 
+from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
@@ -121,8 +123,14 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         if known is None:
             return NeuralClassifier._predict_proba(self, X)
+        if (setting := self._deaf_setting()) is not None:
+            raise InputError(f"with {setting} the model has not learnt to use known labels")
         labels = LabelMatrix(known, tuple(self.label_names_))
         return self._in_batches(lambda x, y: torch.sigmoid(self.network_(x, y)), X, labels)
+
+    @abstractmethod
+    def _deaf_setting(self) -> str | None:
+        """The setting, if any, with which the model learns nothing from known labels."""
 
     def _row_size(self, n_features: int, n_labels: int) -> int:
         return max(n_features, (self.n_tokens + n_labels) * self.size)
