@@ -61,6 +61,8 @@ def serving_module(model: Any) -> ServingModule:
         )
     check_is_fitted(model)
     network = copy.deepcopy(model.network_).cpu()
+    if (frozen := getattr(network, "frozen", None)) is not None:
+        network = frozen()  # a plainer network with the same answers
     return ServingModule(network, model.scaling_, one_class_a_row=model._single_label).eval()
 
 

@@ -69,8 +69,8 @@ model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=2, 
                   pretrain_steps=None, pretrain_batch_size=11, batch_size=11, random_state=3)
 out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
 
-for method in ("c2ae", "mpvae", "rbcc", "ofcc"):
-    options = get_class(method)._test_params() | {"epochs": 2, "batch_size": 11, "dropout": 0.3}
+for method in ("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"):
+    options = get_class(method)._test_params() | {"epochs": 2, "batch_size": 11, "patience": 1}
     model = get_class(method)(**options, random_state=3).fit(X, Y)
     out[method] = model.network_.state_dict()
 
@@ -106,9 +106,13 @@ def runs(tmp_path_factory) -> dict[str, dict]:
     return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
 
 
-@pytest.mark.parametrize(
-    "what", ["mlp None", "mlp batch", "mulsupcon", "contrast", "c2ae", "mpvae", "rbcc", "ofcc"]
-)
+ALL = [
+    *("mlp None", "mlp batch", "mulsupcon", "contrast"),
+    *("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"),
+]
+
+
+@pytest.mark.parametrize("what", ALL)
 def test_two_processes_give_the_model_of_one(runs, what):
     assert runs["two.0"]["world"] == 2
     assert runs["one.alone"]["world"] == 1

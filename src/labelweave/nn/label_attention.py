@@ -1,0 +1,182 @@
+"""Base of the methods in which labels are nodes that attend to features and to each other."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import Tensor
+
+from labelweave.exceptions import InputError
+from labelweave.known import KnowsSomeLabels
+from labelweave.labels import LabelMatrix
+from labelweave.nn.batches import Batch
+from labelweave.nn.encoders import NORMS
+from labelweave.nn.estimator import NeuralClassifier
+from labelweave.nn.label_nodes import FeatureTokens, reveal_some
+from labelweave.nn.losses import LOSSES, mean_loss
+from labelweave.nn.task import StepInfo, SupervisedTask
+
+__all__ = ["LabelAttentionClassifier", "LabelMaskTask"]
+
+
+class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
+    """Base of methods whose network takes features and what is known of the labels.
+
+    The latter comes to the network as (n, L), with NaN for what is not known, or as None.
+
+    Parameters
+    ----------
+    size : int, default=128
+        Width of all nodes and tokens.
+    layers : int, default=2
+        Layers of attention.
+    heads : int, default=4
+        Attention heads in each; they divide `size`.
+    n_tokens : int, default=4
+        Into how many vectors the features are made, to which labels attend.
+    hidden : sequence of int, default=(512, 512)
+        Hidden layers before these vectors.
+    encoder_dropout : float, default=0.5
+        After each hidden layer.
+    norm : {"batch", "layer"} or None, default="batch"
+        Normalisation in the hidden layers.
+    dropout : float, default=0.2
+        In the layers of attention.
+    loss : str or callable, default="bce"
+        A key of :data:`labelweave.nn.losses.LOSSES`, or a function of (logits, targets) in which
+        NaN targets take no part.
+    loss_params : dict, optional
+        Parameters of the loss.
+    lr : float, default=2e-4
+    **training
+        The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NeuralClassifier._parameter_constraints,
+        "size": [Interval(Integral, 1, None, closed="left")],
+        "layers": [Interval(Integral, 1, None, closed="left")],
+        "heads": [Interval(Integral, 1, None, closed="left")],
+        "n_tokens": [Interval(Integral, 1, None, closed="left")],
+        "hidden": [list, tuple],
+        "encoder_dropout": [Interval(Real, 0, 1, closed="left")],
+        "norm": [StrOptions(set(NORMS)), None],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "loss": [StrOptions(set(LOSSES)), callable],
+        "loss_params": [dict, None],
+    }
+
+    tuning_space: ClassVar[dict[str, Any]] = {
+        "size": ("choice", [64, 128, 256]),
+        "layers": ("choice", [1, 2, 3]),
+        "n_tokens": ("choice", [1, 4, 8]),
+        "encoder_dropout": ("float", 0.0, 0.6),
+        "dropout": ("float", 0.0, 0.4),
+        "lr": ("log", 1e-4, 3e-3),
+        "weight_decay": ("log", 1e-6, 1e-2),
+    }
+
+    def __init__(
+        self,
+        size: int = 128,
+        *,
+        layers: int = 2,
+        heads: int = 4,
+        n_tokens: int = 4,
+        hidden: Sequence[int] = (512, 512),
+        encoder_dropout: float = 0.5,
+        norm: str | None = "batch",
+        dropout: float = 0.2,
+        loss: str | Callable[..., Any] = "bce",
+        loss_params: Mapping[str, Any] | None = None,
+        lr: float = 2e-4,
+        **training: Any,
+    ) -> None:
+        super().__init__(lr=lr, **training)
+        self.size = size
+        self.layers = layers
+        self.heads = heads
+        self.n_tokens = n_tokens
+        self.hidden = hidden
+        self.encoder_dropout = encoder_dropout
+        self.norm = norm
+        self.dropout = dropout
+        self.loss = loss
+        self.loss_params = loss_params
+
+    def _feature_tokens(self, n_features: int) -> FeatureTokens:
+        return FeatureTokens(
+            n_features,
+            self.n_tokens,
+            self.size,
+            hidden=self.hidden,
+            dropout=self.encoder_dropout,
+            norm=self.norm,
+        )
+
+    def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
+        if known is None:
+            return NeuralClassifier._predict_proba(self, X)
+        if (setting := self._deaf_setting()) is not None:
+            raise InputError(f"with {setting} the model has not learnt to use known labels")
+        labels = LabelMatrix(known, tuple(self.label_names_))
+        return self._in_batches(lambda x, y: torch.sigmoid(self.network_(x, y)), X, labels)
+
+    @abstractmethod
+    def _deaf_setting(self) -> str | None:
+        """The setting, if any, with which the model learns nothing from known labels."""
+
+    def _row_size(self, n_features: int, n_labels: int) -> int:
+        return max(n_features, (self.n_tokens + n_labels) * self.size)
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        sizes = {"size": 16, "heads": 2, "layers": 1, "n_tokens": 2, "hidden": (32,)}
+        return {**super()._test_params(), **sizes, "encoder_dropout": 0.1, "batch_size": 32}
+
+
+class LabelMaskTask(SupervisedTask):
+    """Label-mask training: rows are told some of their labels and asked for the others.
+
+    Only what a row was not told counts in the loss. Validation rows are asked twice: told nothing,
+    and told every other label, so that training does not stop before labels tell of labels.
+
+    Parameters
+    ----------
+    network, loss, plan, name
+        As in :class:`~labelweave.nn.task.SupervisedTask`.
+    most, rows : float
+        How much is told; see :func:`~labelweave.nn.label_nodes.reveal_some`.
+    """
+
+    def __init__(self, *given: Any, most: float, rows: float = 1.0, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.most = most
+        self.rows = rows
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        if self.most * self.rows == 0:
+            return self.terms(batch.x, None, batch.y)
+        if self.training:
+            told = reveal_some(batch.y, most=self.most, rows=self.rows)
+            return self.terms(batch.x, told, _asked(batch.y, told))
+        (told_nothing,) = self.terms(batch.x, None, batch.y).values()
+        labels = torch.arange(batch.y.shape[1], device=batch.y.device)
+        every_other = (batch.rows[:, None] + labels) % 2 == 0
+        told = torch.where(every_other, batch.y, torch.nan)
+        (told_half,) = self.terms(batch.x, told, _asked(batch.y, told)).values()
+        return {"told_nothing": told_nothing, "told_half": told_half}
+
+    def terms(self, x: Tensor, told: Tensor | None, asked: Tensor) -> dict[str, Tensor]:
+        """The terms of the objective, given what rows are told and what they are asked."""
+        return {self.name: mean_loss(self.loss(self.network(x, told), asked))}
+
+
+def _asked(targets: Tensor, told: Tensor) -> Tensor:
+    return targets.masked_fill(~torch.isnan(told), torch.nan)

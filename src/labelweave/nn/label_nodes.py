@@ -1,0 +1,120 @@
+"""Labels as nodes of a network: their vectors, what is known of them, and their logits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from labelweave.nn.encoders import MLPEncoder
+from labelweave.nn.shares import draw_rows
+
+__all__ = ["FeatureTokens", "LabelNodes", "LabelReadout", "reveal_some"]
+
+
+class FeatureTokens(nn.Module):
+    """A row of features as several vectors, to which labels can attend.
+
+    Hidden layers, then one linear map a token: each token is a view of all features, as the
+    features of a table have no neighbours that belong together.
+
+    Parameters
+    ----------
+    n_features : int
+    n_tokens : int
+    size : int
+        Width of a token.
+    hidden : sequence of int
+        Widths of the hidden layers.
+    dropout : float
+    norm : {"batch", "layer"} or None
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_tokens: int,
+        size: int,
+        *,
+        hidden: Sequence[int],
+        dropout: float,
+        norm: str | None,
+    ) -> None:
+        super().__init__()
+        self.encoder = MLPEncoder(n_features, hidden, dropout=dropout, norm=norm)
+        self.tokens = nn.Linear(self.encoder.n_out, n_tokens * size)
+        self.n_tokens = n_tokens
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.tokens(self.encoder(x)).unflatten(-1, (self.n_tokens, -1))
+
+
+class LabelNodes(nn.Module):
+    """One learnt vector a label, moved by what is known of the label in a row.
+
+    A label that is known to be negative or positive has the vector of that state added; one that
+    is not known stays as it is.
+
+    Examples
+    --------
+    >>> nodes = LabelNodes(3, 8)
+    >>> nodes().shape, nodes(torch.tensor([[1.0, 0.0, torch.nan]] * 5)).shape
+    (torch.Size([1, 3, 8]), torch.Size([5, 3, 8]))
+    """
+
+    def __init__(self, n_labels: int, size: int) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(torch.randn(n_labels, size))
+        self.states = nn.Parameter(torch.randn(2, size))
+
+    def forward(self, known: Tensor | None = None) -> Tensor:
+        """Nodes of rows of which this is known: 1, 0, NaN; None: nothing, of any row."""
+        nodes = self.vectors.unsqueeze(0)
+        if known is None:
+            return nodes
+        is_state = torch.stack([known == 0, known == 1], dim=-1)  # NaN is neither
+        return nodes + is_state.to(self.states.dtype) @ self.states
+
+
+class LabelReadout(nn.Module):
+    """A linear classifier for each node: ``w_i . u_i + b_i``."""
+
+    def __init__(self, n_labels: int, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
+        self.bias = nn.Parameter(torch.zeros(n_labels))
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        """Logits (n, L) of nodes (n, L, size)."""
+        return (nodes * self.weight).sum(dim=-1) + self.bias
+
+
+def reveal_some(targets: Tensor, *, most: float = 0.75, rows: float = 1.0) -> Tensor:
+    """What rows are told of their own labels in training: a random part of the targets.
+
+    Parameters
+    ----------
+    targets : Tensor of shape (n, L)
+        1, 0 and NaN; what is unknown is never told.
+    most : float, default=0.75
+        The largest share of its labels that a row is told; how many it is, is drawn evenly from
+        none to that.
+    rows : float, default=1.0
+        Share of the rows that are told anything.
+
+    Returns
+    -------
+    Tensor
+        The targets, with NaN for those that are not told.
+
+    Examples
+    --------
+    >>> reveal_some(torch.tensor([[1.0, 0.0]]), most=0.0)
+    tensor([[nan, nan]])
+    """
+    n_most = int(most * targets.shape[1])
+    drawn = draw_rows(targets[:, :1].expand(-1, 2), Tensor.uniform_)
+    how_many = torch.where(drawn[:, :1] < rows, (drawn[:, 1:] * (n_most + 1)).floor(), 0.0)
+    rank = draw_rows(targets, Tensor.uniform_).argsort(dim=1).argsort(dim=1)
+    return torch.where(rank < how_many, targets, torch.nan)

@@ -1,0 +1,166 @@
+"""C-Tran: tokens and states, label-mask training, labels known at prediction."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.datasets import make_multilabel_classification
+
+import labelweave as lw
+from labelweave.dependent.ctran import CTran
+from labelweave.exceptions import InputError
+from labelweave.metrics import f1_example, mean_average_precision
+from labelweave.nn.batches import Batch
+from labelweave.nn.label_attention import LabelMaskTask
+from labelweave.nn.losses import bce
+from labelweave.nn.task import StepInfo
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
+    return X.astype(np.float64), Y
+
+
+def quick(**changes):
+    given = {"size": 16, "heads": 2, "layers": 1, "n_tokens": 2, "hidden": (32,), "epochs": 15}
+    return CTran(**(given | {"lr": 1e-2, "random_state": 0} | changes))
+
+
+def test_the_network_is_attention_over_feature_and_label_tokens(data):
+    """Written out: tokens with states, layer norm, blocks, a classifier a label."""
+    X, Y = data
+    model = quick(epochs=2, layers=2).fit(X, Y)
+    network = model.network_
+    x = model.scaling_.apply(torch.from_numpy(X[:3].astype(np.float32)))
+    known = torch.tensor([[1.0, torch.nan, 0.0, torch.nan, torch.nan]] * 3)
+    labels = network.labels.vectors.repeat(3, 1, 1).detach()
+    labels[:, 0] += network.labels.states[1]
+    labels[:, 2] += network.labels.states[0]
+    tokens = network.norm(torch.cat([network.features(x), labels], dim=1))
+    for block in network.blocks:
+        tokens = block(tokens, tokens)
+    logits = torch.stack(
+        [tokens[:, 2 + j] @ network.readout.weight[j] + network.readout.bias[j] for j in range(5)],
+        dim=1,
+    )
+    torch.testing.assert_close(network(x, known), logits)
+    logits = logits.detach()
+    found = model.predict_proba(X[:3], known=known.numpy())
+    hidden = torch.isnan(known).numpy()
+    np.testing.assert_allclose(found[hidden], torch.sigmoid(logits).numpy()[hidden], atol=1e-5)
+
+
+def make_task(**options):
+    torch.manual_seed(0)
+    network = CTran(size=8, heads=2, layers=1, n_tokens=2, hidden=(6,), norm=None)
+    return LabelMaskTask(network._build_network(4, 6), bce, {}, name="bce", **options)
+
+
+def make_batch():
+    rng = torch.Generator().manual_seed(0)
+    y = torch.randint(0, 2, (50, 6), generator=rng).float()
+    y[torch.rand(y.shape, generator=rng) < 0.2] = torch.nan
+    return Batch(torch.randn(50, 4, generator=rng), y, torch.arange(50))
+
+
+def test_only_what_a_row_was_not_told_counts(monkeypatch):
+    task, batch = make_task(most=0.75), make_batch()
+    told = torch.full_like(batch.y, torch.nan)
+    told[:, :2] = batch.y[:, :2]
+    where = "labelweave.nn.label_attention.reveal_some"
+    monkeypatch.setattr(where, lambda targets, most, rows: told)
+    task.train()
+    for module in task.network.modules():
+        if hasattr(module, "p"):
+            module.p = 0.0
+    (found,) = task.losses(batch, StepInfo(0, 0, 0.0)).values()
+    p = torch.sigmoid(task.network(batch.x, told))
+    total = 0.0
+    for i in range(50):
+        for j in range(6):
+            if torch.isnan(told[i, j]) and not torch.isnan(batch.y[i, j]):
+                total -= torch.log(p[i, j] if batch.y[i, j] == 1 else 1 - p[i, j])
+    torch.testing.assert_close(found, total / 300)
+
+
+def test_validation_rows_are_told_nothing_and_every_other_label():
+    task, batch = make_task(most=0.75).eval(), make_batch()
+    found = task.losses(batch, StepInfo(0, 0, 0.0))
+    torch.testing.assert_close(found["told_nothing"], bce(task.network(batch.x), batch.y).mean())
+    told, asked = torch.full_like(batch.y, torch.nan), batch.y.clone()
+    for i in range(50):
+        for j in range(6):
+            if (i + j) % 2 == 0:
+                told[i, j] = batch.y[i, j]
+                asked[i, j] = torch.nan
+    expected = bce(task.network(batch.x, told), asked).mean()
+    torch.testing.assert_close(found["told_half"], expected)
+    task = make_task(most=0.0).eval()
+    assert list(task.losses(batch, StepInfo(0, 0, 0.0))) == ["bce"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"most_known": 0.0},
+        {"loss": "weighted-bce", "loss_params": {"pos_weight": 2.0}},
+        {"norm": "layer"},
+    ],
+)
+def test_every_setting_learns_and_is_saved(data, changes, tmp_path):
+    X, Y = data
+    model = quick(**changes).fit(X[:200], Y[:200])
+    found = model.predict_proba(X[200:])
+    assert mean_average_precision(Y[200:], Y_score=found) > Y[200:].mean() + 0.2
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(lw.load(tmp_path / "model").predict_proba(X[200:]), found)
+
+
+def test_a_model_that_was_never_told_labels_refuses_them(data):
+    model = quick(most_known=0.0, epochs=1).fit(*data)
+    with pytest.raises(InputError, match="most_known=0 the model has not learnt"):
+        model.predict_proba(data[0], known=data[1])
+
+
+def test_a_tiny_set_is_learnt_by_heart():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
+    model = quick(epochs=150, dropout=0, encoder_dropout=0, patience=None).fit(X, Y)
+    assert (model.predict(X) == Y).all()
+
+
+def test_the_more_is_known_the_better():
+    """Labels in a chain, each mostly like the one before; features know the first alone."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    Y = np.cumsum(rng.random((500, 5)) < 0.15, axis=1) % 2 ^ (X[:, :1] > 0)
+    model = quick(epochs=30).fit(X[:300], Y[:300].astype(int))
+    quality = []
+    for n_known in (0, 3, 4):
+        known = np.full((200, 5), np.nan)
+        known[:, :n_known] = Y[300:, :n_known]
+        found = model.predict_proba(X[300:], known=known)[:, 4]
+        quality.append(np.log(np.where(Y[300:, 4], found, 1 - found)).mean())
+    nothing, three, four = quality
+    assert three > nothing + 0.02
+    assert four > three + 0.05
+
+
+def test_a_thousand_sparse_labels():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((40, 50), density=0.1, format="csr", rng=rng)
+    Y = sp.random_array((40, 1000), density=0.005, format="csr", rng=rng)
+    Y.data[:] = 1
+    model = quick(epochs=1, size=8).fit(X, Y)
+    known = sp.csr_array(Y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert (model.predict_proba(X, known=known) == Y.toarray()).all()
+
+
+@pytest.mark.data
+def test_scene_reaches_what_a_bare_network_does(data_home):
+    train, test = lw.load_dataset("scene").split()
+    small = {"size": 64, "layers": 1, "epochs": 15, "lr": 1e-3}
+    model = CTran(threshold="tuned", **small, random_state=0).fit(train.X, train.Y)
+    assert f1_example(test.Y, model.predict(test.X)) > 0.7
