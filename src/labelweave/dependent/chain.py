@@ -107,7 +107,7 @@ class ClassifierChain(KnowsSomeLabels, NestsClassifier):
 
     tuning_space: ClassVar = {
         "estimator__C": ("log", 1e-3, 1e3),
-        "pass_on": ("categorical", ["labels", "probabilities"]),
+        "pass_on": ("choice", ["labels", "probabilities"]),
     }
 
     def __init__(

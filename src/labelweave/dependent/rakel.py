@@ -93,7 +93,7 @@ class RAkEL(KnowsSomeLabels, NestsClassifier):
     tuning_space: ClassVar = {
         "estimator__C": ("log", 1e-3, 1e3),
         "k": ("int", 2, 6),
-        "overlapping": ("categorical", [False, True]),
+        "overlapping": ("choice", [False, True]),
     }
 
     def __init__(
