@@ -21,11 +21,8 @@ __all__ = [
     "dense_rows",
     "join_trees",
     "members_of",
-    "row_blocks",
     "row_weights",
 ]
-
-_BLOCK_ENTRIES = 4_000_000  # entries that a block of rows may hold at a time
 
 
 @dataclass
@@ -133,12 +130,6 @@ def row_weights(leaves: np.ndarray, members: sp.csr_array, sizes: np.ndarray) ->
     indptr = np.arange(0, leaves.size + 1, n_trees)
     meets = sp.csr_array((share, leaves.ravel(), indptr), shape=(n_rows, members.shape[0]))
     return meets @ members
-
-
-def row_blocks(n_rows: int, entries_each: int) -> list[slice]:
-    """Slices of rows that hold a few million entries each."""
-    step = max(1, _BLOCK_ENTRIES // max(entries_each, 1))
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 def dense_rows(X: Any, rows: slice) -> np.ndarray:

@@ -9,15 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.special import expit, logit
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils import get_tags
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
 __all__ = [
+    "NestsClassifier",
     "OnePerLabel",
     "check_classifier",
     "constant_rates",
@@ -43,7 +45,6 @@ class OnePerLabel(MultiLabelClassifier):
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()
-        check_classifier(template)
         self.rates_ = constant_rates(y)
         X = with_short_indices(X)
         # Columns one after the other: a sparse matrix is never made dense as a whole.
@@ -84,6 +85,26 @@ class OnePerLabel(MultiLabelClassifier):
         for j, column in zip(learnt, found, strict=True):
             result[:, j] = column
         return result
+
+
+class NestsClassifier(MultiLabelClassifier):
+    """Mixin of methods with a parameter `estimator`, a classifier of scikit-learn to be cloned."""
+
+    @staticmethod
+    def _default_estimator() -> LogisticRegression:
+        return LogisticRegression(max_iter=10_000)
+
+    def _template(self) -> Any:
+        """The classifier asked for, or the default one."""
+        template = self._default_estimator() if self.estimator is None else self.estimator
+        check_classifier(template)
+        return template
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, BaseEstimator):
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
 
 
 def check_classifier(estimator: Any) -> None:

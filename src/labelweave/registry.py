@@ -116,7 +116,7 @@ def list_methods(room: str | None = None) -> list[Method]:
     """All methods, or those of one room, in the order of their ids.
 
     >>> [method.id for method in list_methods("dependent")][:2]
-    ['br', 'c-gmvae']
+    ['boosted-trees', 'br']
     """
     if room is not None and room not in (*ROOMS, "plug-in"):
         raise InputError(f"there is no room {room!r}: choose one of {', '.join(ROOMS)}")

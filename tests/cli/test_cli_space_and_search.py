@@ -8,6 +8,7 @@ from labelweave.cli import search
 from labelweave.cli.output import Output
 from labelweave.cli.space import Range, make_space
 from labelweave.exceptions import InputError
+from labelweave.registry import get_class, list_methods
 
 optuna = pytest.importorskip("optuna")
 
@@ -33,6 +34,13 @@ class Method:
 )
 def test_space_from_text(text, expected):
     assert make_space(object, [text]) == {expected.name: expected}
+
+
+@pytest.mark.parametrize("id", [method.id for method in list_methods()])
+def test_every_method_offers_a_valid_space(id):
+    cls = get_class(id)
+    for name in make_space(cls, []):
+        assert name.partition("__")[0] in cls().get_params(deep=False)
 
 
 def test_space_of_the_method_can_be_cut():

@@ -13,7 +13,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.forest import Splits, join_trees, row_blocks
+from labelweave.blocks import row_blocks
+from labelweave.forest import Splits, join_trees
 from labelweave.importance import HasFeatureImportance
 from labelweave.labels import LabelMatrix
 from labelweave.per_label import OnePerLabel

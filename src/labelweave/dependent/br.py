@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.importance import HasFeatureImportance, column_scales
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import OnePerLabel
+from labelweave.per_label import NestsClassifier, OnePerLabel
 from labelweave.registry import register
 
 __all__ = ["BinaryRelevance"]
 
 
 @register("br", summary="binary relevance: one scikit-learn classifier a label")
-class BinaryRelevance(HasFeatureImportance, OnePerLabel):
+class BinaryRelevance(HasFeatureImportance, NestsClassifier, OnePerLabel):
     """One classifier of scikit-learn for each label [1]_.
 
     Parameters
@@ -104,13 +101,6 @@ class BinaryRelevance(HasFeatureImportance, OnePerLabel):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    @staticmethod
-    def _default_estimator() -> Any:
-        return LogisticRegression(max_iter=10_000)
-
-    def _template(self) -> Any:
-        return self._default_estimator() if self.estimator is None else self.estimator
-
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         super()._fit(X, y, validation)
         self.feature_scale_ = None if self.coef_ is None else column_scales(X)
@@ -126,9 +116,3 @@ class BinaryRelevance(HasFeatureImportance, OnePerLabel):
                 )
             return np.array([blank if f is None else f for f in found], dtype=float)
         return np.abs(self.coef_) * self.feature_scale_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if isinstance(self.estimator, BaseEstimator):
-            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
-        return tags

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
@@ -17,7 +16,7 @@ from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
 from labelweave.per_label import (
-    check_classifier,
+    NestsClassifier,
     constant_rates,
     is_linear,
     probability,
@@ -30,7 +29,7 @@ __all__ = ["ClassifierChain"]
 
 
 @register("chain", summary="a chain of classifiers: each sees the labels before its own")
-class ClassifierChain(KnowsSomeLabels):
+class ClassifierChain(KnowsSomeLabels, NestsClassifier):
     """One classifier of scikit-learn a label, in a chain [1]_.
 
     The classifier of a label is given the features and the labels that come before it in the
@@ -108,7 +107,7 @@ class ClassifierChain(KnowsSomeLabels):
 
     tuning_space: ClassVar = {
         "estimator__C": ("log", 1e-3, 1e3),
-        "pass_on": ("categorical", ["labels", "probabilities"]),
+        "pass_on": ("choice", ["labels", "probabilities"]),
     }
 
     def __init__(
@@ -130,8 +129,7 @@ class ClassifierChain(KnowsSomeLabels):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        template = LogisticRegression(max_iter=10_000) if self.estimator is None else self.estimator
-        check_classifier(template)
+        template = self._template()
         self.order_ = self._checked_order()
         self.rates_ = constant_rates(Y)
         X = with_short_indices(X)

@@ -13,13 +13,13 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.blocks import row_blocks
 from labelweave.forest import (
     Splits,
     as_single,
     dense_rows,
     join_trees,
     members_of,
-    row_blocks,
     row_weights,
 )
 from labelweave.importance import HasFeatureImportance
@@ -127,7 +127,7 @@ class ExtraTrees(HasFeatureImportance, MultiLabelClassifier):
     }
 
     tuning_space: ClassVar = {
-        "max_features": ("categorical", ["sqrt", "log2", 0.3]),
+        "max_features": ("choice", ["sqrt", "log2", 0.3]),
         "min_samples_leaf": ("int-log", 1, 20),
     }
 
@@ -267,7 +267,7 @@ class ExtraTrees(HasFeatureImportance, MultiLabelClassifier):
             asked = self.node_feature_[start:end][inner], np.arange(len(inner) + 1)
             split_on = sp.csr_array((np.ones(len(inner)), *asked), shape=shape)
             found = (split_on.T @ np.maximum(gain, 0)).T
-            found[:, :] = np.where(found > 1e-9 * len(above), found, 0)
+            found = np.where(found > 1e-9 * len(above), found, 0)  # what rounding leaves
             sums = found.sum(axis=1, keepdims=True)
             total += np.divide(found, sums, out=np.zeros_like(found), where=sums > 0)
         return total

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.blocks import row_blocks
 from labelweave.boxes import Boxes, grow_boxes
-from labelweave.forest import row_blocks
 from labelweave.label_sets import label_set_codes
 from labelweave.labels import LabelMatrix
 from labelweave.registry import register

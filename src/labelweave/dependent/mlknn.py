@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.blocks import row_blocks
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
 from labelweave.neighbors import ENGINES, NeighborSearch, sum_over
@@ -153,7 +154,7 @@ class MLkNN(MultiLabelClassifier):
             return tables[0], tables[1]
         nearest = self._search.among_themselves(self.k_)
         offset = np.arange(self.n_labels_) * shape[1]
-        for rows in self._row_blocks(len(Y)):
+        for rows in row_blocks(len(Y), self.n_labels_, _BLOCK_ENTRIES):
             cell = self._counts(nearest[rows]) + offset
             truth = Y[rows].to_numpy()
             for table, state in zip(tables, (1, 0), strict=True):
@@ -167,7 +168,7 @@ class MLkNN(MultiLabelClassifier):
         nearest = self._search.of(X, self.k_)
         result = np.empty((len(nearest), self.n_labels_))
         label = np.arange(self.n_labels_)
-        for rows in self._row_blocks(len(nearest)):
+        for rows in row_blocks(len(nearest), self.n_labels_, _BLOCK_ENTRIES):
             result[rows] = self.posterior_[label, self._counts(nearest[rows])]
         return result
 
@@ -179,10 +180,6 @@ class MLkNN(MultiLabelClassifier):
         known = sum_over(nearest, self.train_known_)
         scaled = np.floor(self.k_ * positive / np.maximum(known, 1) + 0.5).astype(np.int64)
         return np.where(known > 0, scaled, self.k_ + 1)
-
-    def _row_blocks(self, n_rows: int) -> list[slice]:
-        step = max(1, _BLOCK_ENTRIES // self.n_labels_)
-        return [slice(start, start + step) for start in range(0, n_rows, step)]
 
     def _state(self) -> dict[str, Any]:
         names = ("k_", "train_X_", "train_positive_", "train_known_", "prior_", "posterior_")

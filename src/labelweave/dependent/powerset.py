@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, softmax
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
@@ -16,14 +15,14 @@ from labelweave.dependent.br import BinaryRelevance
 from labelweave.known import KnowsSomeLabels
 from labelweave.label_sets import label_set_codes
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.per_label import check_classifier, seeded_clones, with_short_indices
+from labelweave.per_label import NestsClassifier, seeded_clones, with_short_indices
 from labelweave.registry import register
 
 __all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"]
 
 
 @register("label-powerset", summary="one classifier whose classes are the label sets")
-class LabelPowerset(KnowsSomeLabels):
+class LabelPowerset(KnowsSomeLabels, NestsClassifier):
     """One multi-class classifier of scikit-learn over label sets [1]_.
 
     Every label set of the training rows is a class; the probability of a label is the sum of the
@@ -100,8 +99,7 @@ class LabelPowerset(KnowsSomeLabels):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        template = LogisticRegression(max_iter=10_000) if self.estimator is None else self.estimator
-        check_classifier(template)
+        template = self._template()
         X = with_short_indices(X)
         (estimator,) = seeded_clones(self, template, 1)
         Y = completed(X, Y, template, self.random_state)

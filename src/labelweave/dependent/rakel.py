@@ -8,21 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.powerset import completed, fit_label_sets, label_probabilities
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import check_classifier, seeded_clones, with_short_indices
+from labelweave.per_label import NestsClassifier, seeded_clones, with_short_indices
 from labelweave.registry import register
 
 __all__ = ["RAkEL"]
 
 
 @register("rakel", summary="label powersets over small random sets of labels")
-class RAkEL(KnowsSomeLabels):
+class RAkEL(KnowsSomeLabels, NestsClassifier):
     """Random k-labelsets [1]_.
 
     The labels are dealt out to small random groups, and each group gets a label powerset (a
@@ -94,7 +93,7 @@ class RAkEL(KnowsSomeLabels):
     tuning_space: ClassVar = {
         "estimator__C": ("log", 1e-3, 1e3),
         "k": ("int", 2, 6),
-        "overlapping": ("categorical", [False, True]),
+        "overlapping": ("choice", [False, True]),
     }
 
     def __init__(
@@ -122,8 +121,7 @@ class RAkEL(KnowsSomeLabels):
         return {"k": 2}  # of three labels in the checks, which one is alone depends on the seed
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        template = LogisticRegression(max_iter=10_000) if self.estimator is None else self.estimator
-        check_classifier(template)
+        template = self._template()
         X = with_short_indices(X)
         random = self._generator()
         self.groups_ = self._dealt_out(random)

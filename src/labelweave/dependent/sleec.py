@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.forest import row_blocks
+from labelweave.blocks import row_blocks
 from labelweave.importance import column_scales
 from labelweave.labels import LabelMatrix
 from labelweave.neighbors import NeighborSearch, sum_over
