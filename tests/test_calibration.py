@@ -167,6 +167,8 @@ def test_it_can_be_saved(rng, tmp_path, method):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+# MLkNN minds sets of a few rows, of which these checks are made.
+@pytest.mark.filterwarnings("default::labelweave.exceptions.LabelweaveWarning")
 @parametrize_with_checks([CalibratedMultiLabel(MLkNN(), cv=2)])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
