@@ -157,7 +157,7 @@ class C2AE(NeuralClassifier):
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in the hidden layers of the feature encoder.
     alpha : float, default=10.0
-        Weight of the decoder's loss (Eq. 1); the paper looks between 0.1 and 10.
+        Weight of the decoder's loss (Eq. 1).
     orthogonality : float, default=0.5
         `lambda` of Eq. 4, the weight of the constraint that codes are uncorrelated.
     feature_branch : float, default=0.0
