@@ -11,6 +11,8 @@ as-published
     thresholds .1 to .9 **on the test part**. Rows whose truth and prediction are both empty
     are left out of the example-F1.
 
+``--split training`` takes all three parts from the training part: for choosing settings.
+
 Run it with, say,
 
     LABELWEAVE_DATA=... python benchmarks/dependent_quality.py --methods c-gmvae mlp \\
@@ -62,6 +64,11 @@ PUBLISHED = {
 def parts_of(name: str, split: str, seed: int) -> tuple[lw.Dataset, lw.Dataset, lw.Dataset]:
     """Train, validation and test part."""
     data = lw.load_dataset(name)
+    if split == "training":  # settings are chosen here: the test part is not looked at
+        train, _ = data.split()
+        rest, judged = stratified_holdout(train.Y, 0.25, random_state=100 + seed)
+        fitted, kept = stratified_holdout(train[rest].Y, 0.2, random_state=seed)
+        return train[rest][fitted], train[rest][kept], train[judged]
     if split == "random":
         how = {"method": "random", "test_size": 0.1, "validation": 1 / 9}
         train, held, test = data.split(**how, random_state=seed)
@@ -152,7 +159,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["c-gmvae", "mlp"])
     parser.add_argument("--datasets", nargs="+", default=["scene", "yeast"])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--split", choices=["official", "random"])
+    parser.add_argument("--split", choices=["official", "random", "training"])
     parser.add_argument("--protocol", choices=["honest", "as-published"], default="honest")
     parser.add_argument("--set", nargs="+", default=[], metavar="ID.PARAMETER=VALUE")
     parser.add_argument("--results", help="file of finished runs, to go on from")

@@ -115,8 +115,8 @@ def _methods_of_plugins() -> list[Method]:
 def list_methods(room: str | None = None) -> list[Method]:
     """All methods, or those of one room, in the order of their ids.
 
-    >>> [method.id for method in list_methods("dependent")][:2]
-    ['boosted-trees', 'br']
+    >>> "mlknn" in [method.id for method in list_methods("dependent")]
+    True
     """
     if room is not None and room not in (*ROOMS, "plug-in"):
         raise InputError(f"there is no room {room!r}: choose one of {', '.join(ROOMS)}")

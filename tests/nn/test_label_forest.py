@@ -139,3 +139,14 @@ def test_residuals_are_those_of_ridge_regression():
         spread = np.square(X[fitted] - X[fitted].mean(axis=0)).sum()
         model = Ridge(alpha=0.01 * spread / 6).fit(X[fitted], Y[fitted])
         np.testing.assert_allclose(found[asked], Y[asked] - model.predict(X[asked]), atol=1e-8)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_features_far_from_zero_do_no_harm(form):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 4)), rng.integers(0, 2, (60, 3)).astype(float)
+    X[:, 3] = 1.7e9
+    assert np.isfinite(cross_residuals(form(X), Y)).all()
+    np.testing.assert_allclose(
+        cross_residuals(X, Y), cross_residuals(X - [0, 0, 0, 1.7e9], Y), atol=1e-6
+    )

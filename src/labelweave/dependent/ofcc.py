@@ -207,7 +207,7 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
     loss : {"final", "every-step"}, default="final"
         Cross-entropy of the final logits, which is Eq. 11 of the paper, or averaged over the
         logits of all steps, as in the authors' program. The first stops where the chain of a
-        batch has ended and takes about a third of the time; neither is clearly the better.
+        batch has ended and takes less than half of the time; neither is clearly the better.
     max_steps : int, optional
         Length of the chain; by default the number of labels. Where these are many and rows have
         few, a shorter chain saves most of the time.
@@ -216,7 +216,7 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
         then learnt from, as at prediction with `known` labels.
     encoder : sequence of int, default=()
         Hidden layers between the features and the chain, each with `dropout` and `norm`. The
-        paper has none; one of 512 is better on scene and yeast.
+        paper has none; one of 512 is better on yeast.
     dropout : float, default=0.5
     norm : {"batch", "layer"} or None, default="batch"
     **training

@@ -151,12 +151,11 @@ class RBCC(KnowsSomeLabels, NeuralClassifier):
     `most_probable_sets` finds the best label set as a whole. The loss is the likelihood of the
     known labels, in which unknown ones are summed over.
 
-    Departures from the paper: it lets a label have several parents, searches for the network
-    with a general structure learner, and predicts greedily, parents first. Here the network is
-    the best forest (Chow and Liu's algorithm, with edges that pay by the Bayesian information
-    criterion) over the errors of ridge regression on held-out halves of the training rows; that
-    a label has one parent is what makes the sums exact. There is no public specification of
-    how the cell reads features and parents; the way here is ours.
+    Written from the paper's abstract and descriptions of it, not from its text or program. The
+    network is the best forest (Chow and Liu's algorithm, with edges that pay by the Bayesian
+    information criterion) over the errors of ridge regression on held-out halves of the training
+    rows: one parent a label is what makes the sums exact. How the cell reads features and parent
+    is this library's own.
 
     References
     ----------

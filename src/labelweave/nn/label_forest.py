@@ -46,9 +46,11 @@ def cross_residuals(X: Any, Y: np.ndarray, *, seed: int = 0, strength: float = 0
     order = np.random.default_rng(seed).permutation(len(Y))[:_MOST_ROWS]
     half = len(order) // 2
     rank = max(min(half, X.shape[1]), 1)
-    X, filled = X[order], np.where(known, Y, means)[order]
+    X, filled = X[order].astype(float), np.where(known, Y, means)[order]
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0)  # a large constant would drown the products
     kernel = X @ X.T
-    kernel = (kernel.toarray() if sp.issparse(kernel) else kernel).astype(float)
+    kernel = kernel.toarray() if sp.issparse(kernel) else kernel
     first, second = slice(None, half), slice(half, None)
     found = np.empty(filled.shape)
     for fitted, asked in ((first, second), (second, first)):
@@ -68,8 +70,9 @@ def _ridge(
     means = kernel.mean(axis=0)
     centred = kernel - means - means[:, None] + means.mean()
     asked = asked - means - asked.mean(axis=1, keepdims=True) + means.mean()
-    penalty = strength * np.trace(centred) / rank
-    centred[np.diag_indices_from(centred)] += max(penalty, 1e-6)
+    rounding = np.finfo(float).eps * len(kernel) * np.abs(kernel).max(initial=0)
+    penalty = max(strength * np.trace(centred) / rank, 10 * rounding, 1e-6)
+    centred[np.diag_indices_from(centred)] += penalty
     offset = targets.mean(axis=0)
     return asked @ solve(centred, targets - offset, assume_a="pos", overwrite_a=True) + offset
 
