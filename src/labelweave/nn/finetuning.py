@@ -43,7 +43,7 @@ class FineTuningTask(TwoStepTask):
         return head(representation)
 
     def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        return {"bce": mean_loss(bce(outputs, batch.y))}
+        return {"bce": mean_loss(bce(outputs, batch.y), batch.weight)}
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         encoder, head = encoder_and_head(self.network)

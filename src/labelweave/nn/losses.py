@@ -50,12 +50,15 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 _TINY = 1e-8
 
 
-def mean_loss(values: Tensor) -> Tensor:
+def mean_loss(values: Tensor, weight: Tensor | None = None) -> Tensor:
     """Mean over rows of a loss; entries are averaged over all labels of their row.
 
     An unknown entry adds nothing and is still counted, so that the mean is one over rows:
-    that of a batch is the weighted mean of those of its parts.
+    that of a batch is the weighted mean of those of its parts. Weights of entries, which must
+    not be NaN, scale what they add; a loss of whole rows has no entries to weight.
     """
+    if weight is not None and values.dim() > 1:
+        values = values * weight
     return values.mean()
 
 

@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 import torch
+from scipy.special import expit
 from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
-from labelweave.nn.losses import bce
 from labelweave.nn.observed import unannotated_in
-from labelweave.nn.selection import drop_share, extreme, label_loss, rows_to_drop
+from labelweave.nn.selection import drop_share, extreme, rows_to_drop, without
 from labelweave.nn.shares import current_share, gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, TwoStepTask
 
@@ -110,6 +111,8 @@ class PeerTask(Task):
         Share of the unannotated entries of lowest loss to drop of those that are left.
     ramp : float, default=10
         Epochs over which both shares rise to these values.
+    negative_weight : float, default=1.0
+        Weight of an unannotated entry in the tasks' losses of entries.
     estimate : function without arguments, optional
         The rate that stands for `tau_h` where that is None; it is asked after each epoch of the
         ramp.
@@ -134,6 +137,7 @@ class PeerTask(Task):
         tau_h: float | None,
         tau_l: float = 0.0,
         ramp: float = 10,
+        negative_weight: float = 1.0,
         estimate: Callable[[], float] | None = None,
         missing: sp.csr_array | None = None,
         n_rows: int = 0,
@@ -144,6 +148,7 @@ class PeerTask(Task):
         self.strategy = strategy
         self.tau_l = tau_l
         self.ramp = ramp
+        self.negative_weight = negative_weight
         self.estimate = estimate if tau_h is None else None
         self.missing = missing
         # Everything that a checkpoint has to hold.
@@ -168,7 +173,7 @@ class PeerTask(Task):
         weight = 1 - self.strategy.agreement
         terms = []
         for task, out, view in zip(self.tasks, outputs, views, strict=True):
-            own = batch._replace(y=view)
+            own = batch._replace(y=view, weight=self._weights(batch.y, view))
             found = task.losses(own, info) if out is None else task.terms(out, own, info)
             terms.append({name: weight * term for name, term in found.items()})
         if self.strategy.agreement > 0:
@@ -176,76 +181,93 @@ class PeerTask(Task):
             terms.append({"agreement": self.strategy.agreement * apart.mean()})
         return _summed(terms)
 
+    def _weights(self, codes: Tensor, view: Tensor) -> Tensor | None:
+        """Weights of the entries: less for those that are only assumed to be negative."""
+        if self.negative_weight == 1:
+            return None
+        return torch.where((codes == 0) & (view != 1), self.negative_weight, 1.0)
+
     def choose(self, logits: Sequence[Tensor], batch: Batch, info: StepInfo) -> list[Tensor]:
         """The targets that each network learns from, by the logits of the whole batch."""
-        targets, is_open = unannotated_in(gather_rows(batch.y))
-        rows = gather_rows(batch.rows)
+        codes, rows = gather_rows(batch.y).cpu().numpy(), gather_rows(batch.rows).cpu().numpy()
+        targets, is_open = np.maximum(codes, 0.0), codes == 0
         if self.strategy.correct == "for good":
-            corrected = self.corrected[rows]
-            targets = targets.masked_fill(corrected & is_open, 1.0)
-            is_open = is_open & ~corrected
-        share = drop_share(info.epoch, float(self.tau), self.ramp)
+            corrected = self.corrected[rows].cpu().numpy() & is_open
+            targets += corrected
+            is_open &= ~corrected
+        scores = [one.float().cpu().numpy() for one in logits]
         choose = self._choose_labels if self.strategy.unit == "labels" else self._choose_rows
-        views = choose(logits, targets, is_open, rows, share, info)
+        found = choose(scores, targets, is_open, rows, info.epoch)
+        views = [torch.from_numpy(view).to(batch.y.device) for view in found]
         held = current_share()
         return views if held is None else [view[held.start : held.stop] for view in views]
 
     def _choose_labels(
         self,
-        logits: Sequence[Tensor],
-        targets: Tensor,
-        is_open: Tensor,
-        rows: Tensor,
-        share: float,
-        info: StepInfo,
-    ) -> list[Tensor]:
-        low_share = drop_share(info.epoch, self.tau_l, self.ramp)
-        losses = [label_loss(one) for one in logits]
+        logits: Sequence[np.ndarray],
+        targets: np.ndarray,
+        is_open: np.ndarray,
+        rows: np.ndarray,
+        epoch: int,
+    ) -> list[np.ndarray]:
+        # The loss of a negative rises with its logit, so logits rank as losses do.
+        closed = np.flatnonzero(~is_open)
+        n_open = is_open.size - len(closed)
+        n_high = round(drop_share(epoch, float(self.tau), self.ramp) * n_open)
+        n_low = round(drop_share(epoch, self.tau_l, self.ramp) * (n_open - n_high))
         views = []
-        for k, own in enumerate(losses):
+        for k, own in enumerate(logits):
             # Eq. 1 and 2: the peer says what looks like a missing positive.
-            high = extreme(self._judge(losses, k), is_open, share)
-            view = targets.masked_fill(high, torch.nan if self.strategy.correct == "no" else 1.0)
-            if low_share > 0:
-                # Eq. 3 and 4: the network itself says what it has nothing to learn from.
-                low = extreme(own, is_open & ~high, low_share, largest=False)
-                view = view.masked_fill_(low, torch.nan)
-                self.counts[2] += low.sum() / len(losses)
+            high = extreme(self._judge(logits, k), closed, n_high)
+            # Eq. 3 and 4: the network itself says what it has nothing to learn from.
+            settled = np.concatenate([closed, np.flatnonzero(high)])
+            low = extreme(own, settled, n_low, largest=False)
+            if self.strategy.correct == "no":
+                views.append(without(targets, high | low))
+            else:
+                views.append(without(targets, low) + high)
             if self.strategy.correct == "for good":
-                self.corrected[rows] |= high
-            self._count(high, rows, len(losses))
-            views.append(view)
+                self.corrected[rows] |= torch.from_numpy(high).to(self.corrected.device)
+            self._count(high, n_high, rows)
+        self.counts[2] += n_low
         return views
 
     def _choose_rows(
         self,
-        logits: Sequence[Tensor],
-        targets: Tensor,
-        is_open: Tensor,
-        rows: Tensor,
-        share: float,
-        info: StepInfo,
-    ) -> list[Tensor]:
-        weight = self.strategy.agreement
-        losses = [bce(one, targets).sum(dim=1) for one in logits]
+        logits: Sequence[np.ndarray],
+        targets: np.ndarray,
+        is_open: np.ndarray,
+        rows: np.ndarray,
+        epoch: int,
+    ) -> list[np.ndarray]:
+        share, weight = drop_share(epoch, float(self.tau), self.ramp), self.strategy.agreement
+        known = ~np.isnan(targets)
+        f, *other = logits
+        # Cross-entropy of an entry: log(1 + e^z) - y z.
+        losses = [
+            np.sum(np.logaddexp(0, one) - targets * one, axis=1, where=known) for one in logits
+        ]
         if weight > 0:
-            apart = torch.where(torch.isnan(targets), 0.0, divergence(*logits)).sum(dim=1)
+            apart = np.sum((expit(f) - expit(other[0])) * (f - other[0]), axis=1, where=known)
             losses = [(1 - weight) * own + weight * apart / 2 for own in losses]
         among = None
         if self.strategy.disagreement != "no":
-            among = ((logits[0] > 0) != (logits[1] > 0)).any(dim=1)
+            among = ((f > 0) != (other[0] > 0)).any(axis=1)
             if self.strategy.disagreement == "or all" and not among.any():
                 among = None
         views = []
         for k in range(len(losses)):
             dropped = rows_to_drop(self._judge(losses, k), share, among)
             if among is not None:
-                dropped |= ~among.unsqueeze(1)
-            self._count(dropped & is_open, rows, len(losses))
-            views.append(targets.masked_fill(dropped, torch.nan))
+                dropped |= ~among
+            removed = dropped[:, None] & is_open
+            self._count(removed, np.count_nonzero(removed), rows)
+            view = targets.copy()
+            view[dropped] = np.nan
+            views.append(view)
         return views
 
-    def _judge(self, losses: Sequence[Tensor], k: int) -> Tensor:
+    def _judge(self, losses: Sequence[np.ndarray], k: int) -> np.ndarray:
         """The losses by which something is chosen for network k."""
         if self.strategy.by == "both":
             return losses[0] + losses[1]
@@ -261,11 +283,11 @@ class PeerTask(Task):
 
     # -- the history -------------------------------------------------------------------
 
-    def _count(self, removed: Tensor, rows: Tensor, n_peers: int) -> None:
-        self.counts[0] += removed.sum() / n_peers
+    def _count(self, removed: np.ndarray, number: int, rows: np.ndarray) -> None:
+        self.counts[0] += number / len(self.tasks)
         if self.missing is not None:
-            missing = torch.from_numpy(self.missing[rows.cpu().numpy()].toarray())
-            self.counts[1] += (removed & missing.to(removed.device)).sum() / n_peers
+            hits = np.count_nonzero(removed & self.missing[rows].toarray())
+            self.counts[1] += hits / len(self.tasks)
 
     def epoch_metrics(self) -> dict[str, float]:
         """Entries removed (or corrected) in the epoch, by the average network, and the rate."""
@@ -275,7 +297,8 @@ class PeerTask(Task):
             found["removed_missing"] = float(self.counts[1])
         if self.tau_l > 0:
             found["removed_low"] = float(self.counts[2])
-        found["tau_h"] = float(self.tau)
+        if self.estimate is not None:
+            found["tau_h"] = float(self.tau)
         self.counts.zero_()
         self.epochs_done += 1
         if self.estimate is not None and int(self.epochs_done) <= self.ramp:

@@ -1,14 +1,15 @@
 """Choosing among the labels, or the rows, of a mini-batch by the rank of their losses.
 
-Pure functions. A selection is a partial one (``torch.topk``): nothing is sorted that need not be.
+Pure functions of arrays. A selection is a partial one, in linear time: nothing is sorted. It is
+done by NumPy, whose selection and comparisons are ten times as fast as torch's on a CPU; from an
+accelerator the logits of a mini-batch are a small thing to fetch.
 """
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
 
-__all__ = ["drop_share", "extreme", "label_loss", "rows_to_drop"]
+__all__ = ["drop_share", "extreme", "rows_to_drop", "without"]
 
 
 def drop_share(epoch: int, tau: float, ramp: float) -> float:
@@ -23,50 +24,58 @@ def drop_share(epoch: int, tau: float, ramp: float) -> float:
     return tau * min(epoch / ramp, 1.0) if ramp > 0 else tau
 
 
-def label_loss(logits: Tensor, positive: bool = False) -> Tensor:
-    """Cross-entropy of each entry if its label were negative (or positive), without gradient.
+def extreme(
+    values: np.ndarray, outside: np.ndarray, count: int, *, largest: bool = True
+) -> np.ndarray:
+    """Mask of the `count` entries whose values are largest (or smallest).
 
-    >>> label_loss(torch.zeros(1, 2))
-    tensor([[0.6931, 0.6931]])
-    """
-    logits = logits.detach()
-    return torch.nn.functional.softplus(-logits if positive else logits)
-
-
-def extreme(values: Tensor, among: Tensor, share: float, *, largest: bool = True) -> Tensor:
-    """Mask of the share of the entries `among` whose values are largest (or smallest).
-
-    Exactly ``round(share * number of entries among)`` are chosen, whatever ties there are.
+    Exactly that many are chosen: of equal ones at the end those that come first.
 
     Parameters
     ----------
-    values : Tensor of any shape
-    among : boolean Tensor of that shape
-    share : float from 0 to 1
+    values : array of any shape, finite
+    outside : array of integers
+        Numbers of the entries that do not take part, counted row after row; few of many.
+    count : int
     largest : bool, default=True
 
     Examples
     --------
-    >>> values = torch.tensor([[0.1, 0.9], [0.5, 0.7]])
-    >>> extreme(values, values < 0.8, 0.34)
-    tensor([[False, False],
-            [False,  True]])
+    >>> values = np.array([[0.1, 0.9], [0.5, 0.7]])
+    >>> extreme(values, np.array([1]), 1)
+    array([[False, False],
+           [False,  True]])
     """
-    chosen = torch.zeros_like(among)
-    count = round(share * int(among.sum()))
     if count == 0:
-        return chosen
-    worst = -torch.inf if largest else torch.inf
-    candidates = values.masked_fill(~among, worst).view(-1)
-    chosen.view(-1)[candidates.topk(count, largest=largest, sorted=False).indices] = True
-    return chosen
+        return np.zeros(values.shape, dtype=bool)
+    candidates = values.flatten()
+    candidates[outside] = -np.inf if largest else np.inf
+    place = len(candidates) - count if largest else count - 1
+    cut = np.partition(candidates, place)[place]
+    chosen = candidates >= cut if largest else candidates <= cut
+    excess = np.count_nonzero(chosen) - count
+    if excess > 0:
+        equal = np.flatnonzero(candidates == cut)
+        chosen[equal[len(equal) - excess :]] = False
+    return chosen.reshape(values.shape)
 
 
-def rows_to_drop(losses: Tensor, share: float, among: Tensor | None = None) -> Tensor:
-    """Mask of the share of rows (of those `among`) whose losses are largest; (n, 1).
+def without(targets: np.ndarray, dropped: np.ndarray) -> np.ndarray:
+    """Targets with NaN for the entries that are dropped, all of which are 0.
 
-    >>> rows_to_drop(torch.tensor([0.3, 0.1, 0.2]), 0.34).ravel()
-    tensor([ True, False, False])
+    >>> without(np.zeros(2), np.array([False, True]))
+    array([ 0., nan])
     """
-    among = torch.ones_like(losses, dtype=torch.bool) if among is None else among
-    return extreme(losses, among, share).unsqueeze(1)
+    with np.errstate(invalid="ignore"):
+        return targets / ~dropped  # 0 / 0 is NaN: ten times as fast as filling by a mask
+
+
+def rows_to_drop(losses: np.ndarray, share: float, among: np.ndarray | None = None) -> np.ndarray:
+    """Mask of the share of rows (of those `among`) whose losses are largest.
+
+    >>> rows_to_drop(np.array([0.3, 0.1, 0.2]), 0.34)
+    array([ True, False, False])
+    """
+    if among is None:
+        return extreme(losses, np.empty(0, dtype=int), round(share * len(losses)))
+    return extreme(losses, np.flatnonzero(~among), round(share * np.count_nonzero(among)))

@@ -145,7 +145,7 @@ class SupervisedTask(TwoStepTask):
         return self.network(batch.x)
 
     def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        return {self.name: mean_loss(self.loss(outputs, batch.y))}
+        return {self.name: mean_loss(self.loss(outputs, batch.y), batch.weight)}
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]

@@ -16,6 +16,7 @@ from labelweave.registry import register
 
 __all__ = ["CLS"]
 
+_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together
 _ACTIONS = {"remove": "cls", "correct": "clc"}
 
 
@@ -42,6 +43,10 @@ class CLS(PartialClassifier):
         the estimated share of missing positives among them.
     tau_l : float, default=0.02
         Share of the unannotated entries of lowest loss to leave out in the end.
+    negative_weight : float or "auto", default="auto"
+        Weight of an unannotated entry in the loss of entries; 1 is the paper's. ``"auto"``:
+        ``3 / (L - 1)`` and 1 at most, so that all of a row weigh about as much as three
+        annotated positives. See Notes.
     ramp : float, default=10
         Epochs over which both shares rise from zero, the paper's E_k.
     action : {"remove", "correct"}, default="remove"
@@ -55,9 +60,9 @@ class CLS(PartialClassifier):
     ----------
     history_ : DataFrame
         Also, by epoch and for the average network: ``removed``, unannotated entries left out (or
-        corrected) for their high loss; ``removed_low``, for their low loss; ``tau_h``, the rate
-        in use; and, if `fit` was given the `truth`, ``removed_missing``: how many of the removed
-        were missing positives.
+        corrected) for their high loss; ``removed_low``, for their low loss; ``tau_h``, where it
+        is estimated; and, if `fit` was given the `truth`, ``removed_missing``: how many of the
+        removed were missing positives.
 
     Notes
     -----
@@ -95,6 +100,7 @@ class CLS(PartialClassifier):
         **PartialClassifier._parameter_constraints,
         "tau_h": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "tau_l": [Interval(Real, 0, 1, closed="left")],
+        "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "ramp": [Interval(Real, 0, None, closed="left")],
         "action": [StrOptions(set(_ACTIONS))],
     }
@@ -110,6 +116,7 @@ class CLS(PartialClassifier):
         *,
         tau_h: float | str = "auto",
         tau_l: float = 0.02,
+        negative_weight: float | str = "auto",
         ramp: float = 10,
         action: str = "remove",
         **partial: Any,
@@ -117,6 +124,7 @@ class CLS(PartialClassifier):
         super().__init__(base, **partial)
         self.tau_h = tau_h
         self.tau_l = tau_l
+        self.negative_weight = negative_weight
         self.ramp = ramp
         self.action = action
 
@@ -128,4 +136,10 @@ class CLS(PartialClassifier):
             tau_h=None if self.tau_h == "auto" else float(self.tau_h),
             tau_l=self.tau_l,
             ramp=self.ramp,
+            negative_weight=self._negative_weight(session.Y.n_labels),
         )
+
+    def _negative_weight(self, n_labels: int) -> float:
+        if self.negative_weight == "auto":
+            return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
+        return float(self.negative_weight)

@@ -50,9 +50,10 @@ class PartialClassifier(NeuralClassifier):
         ``"clean"``: annotated in full, and given to `fit`; this is how the literature chooses
         epochs, and only for comparison with it.
     monitor : str, default="auto"
-        What says which weights are best. ``"auto"``: mean average precision on the validation
-        rows, with unannotated entries taken as negatives where they are partial. Otherwise as
-        in every neural estimator.
+        What says which weights are best. ``"auto"``: on partial validation rows the mean over
+        labels of the area under the ROC curve of annotated positives against unannotated
+        entries; on clean ones mean average precision. Otherwise as in every neural estimator.
+        See Notes.
     threshold : float, str or Threshold, default="cardinality"
         As in every estimator. The default predicts as many labels as the probabilities sum up
         to, and looks at no label.
@@ -66,6 +67,13 @@ class PartialClassifier(NeuralClassifier):
     scaling_ : FeatureScaling or None
     history_ : DataFrame
     best_epoch_ : int
+
+    Notes
+    -----
+    Where positives are missed by chance, a missing positive ranks like an annotated one, so the
+    area under the ROC curve against unannotated entries is ``(1 - m) A + m / 2``, with A the true
+    area and m the share of missing positives among these entries: the model that is best by the
+    one is best by the other. Losses and precisions on partial labels have no such guarantee.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -193,7 +201,9 @@ class PartialClassifier(NeuralClassifier):
         for k, own in enumerate(networks):
             prefix = f"peer-{k + 1}-" if len(networks) > 1 else ""
             model._prepare(own, replace(session, Y=plain, prefix=prefix))
-        monitor = "map" if self.monitor == "auto" else self.monitor
+        monitor = self.monitor
+        if monitor == "auto":
+            monitor = "auc_macro" if self.validation == "partial" else "map"
         session.train(
             self._build_task(network, session),
             monitor=None if model.patience is None else monitor,
