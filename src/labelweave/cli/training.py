@@ -61,7 +61,9 @@ class Recipe:
         from labelweave.thresholds import make_threshold
 
         check_parameters(method, parameters)
-        chosen: dict[str, Any] = {"threshold": DEFAULT_THRESHOLD, "random_state": seed}
+        own = defaults(method).get("threshold")  # a rule that a method brings stays
+        rule = own if isinstance(own, str) else DEFAULT_THRESHOLD
+        chosen: dict[str, Any] = {"threshold": rule, "random_state": seed}
         if metric is not None:
             judge = get_metric(metric)
             if judge.needs == "pred":

@@ -269,7 +269,8 @@ class CGMVAETask(Task):
         if given.alpha > 0:
             contrast = weights @ self._contrast(products, embeddings, batch.y).mean(dim=1)
             terms["contrast"] = given.alpha * contrast
-        entropy = bce(products, batch.y.expand_as(products)).sum(dim=-1)  # Eq. 6
+        entropy = bce(products, batch.y.expand_as(products))  # Eq. 6
+        entropy = (entropy if batch.weight is None else entropy * batch.weight).sum(dim=-1)
         terms["cross_entropy"] = given.beta * (weights @ entropy.mean(dim=1))
         if given.reconstruction > 0:
             # Eq. 4 with unit variance, up to a constant.

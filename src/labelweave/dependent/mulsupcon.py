@@ -251,7 +251,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         head = nn.Linear(encoder.n_out, n_labels)  # type: ignore[arg-type]
         return nn.Sequential(OrderedDict(encoder=encoder, head=head))
 
-    def _learn(self, network: nn.Module, session: TrainingSession) -> None:
+    def _prepare(self, network: nn.Module, session: TrainingSession) -> None:
         if self.pretrained is not None:
             self._take_over(network)
         elif self.pretrain_epochs > 0:
@@ -264,6 +264,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
                 monitor=None,
                 patience=None,
             )
+
+    def _learn(self, network: nn.Module, session: TrainingSession) -> None:
+        self._prepare(network, session)
         session.train(
             self._build_task(network, session),
             stage=self.mode,

@@ -23,13 +23,14 @@ class Batch(NamedTuple):
     """Some rows: features, targets (1, 0, NaN), and their row numbers.
 
     `y` is None where there are no labels (at prediction), `share` where this process holds
-    all rows of the batch.
+    all rows of the batch. A training strategy may give the entries of `y` weights.
     """
 
     x: Tensor
     y: Tensor
     rows: Tensor
     share: RowShare | None = None
+    weight: Tensor | None = None
 
 
 class Batches:

@@ -194,8 +194,12 @@ class NeuralClassifier(MultiLabelClassifier):
         name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own")
         return name, get_loss(loss, getattr(self, "loss_params", None))
 
+    def _prepare(self, network: nn.Module, session: TrainingSession) -> None:
+        """What comes before the supervised stage, such as pretraining; nothing by default."""
+
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         """Train the network; called with torch's generator seeded."""
+        self._prepare(network, session)
         monitor = None if self.patience is None else self.monitor
         session.train(self._build_task(network, session), monitor=monitor)
 
@@ -213,16 +217,24 @@ class NeuralClassifier(MultiLabelClassifier):
         return self.patience is not None and self.monitor != "loss"
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        session = self._open_session(X, Y, validation)
+        with forked_rng(session.seed, session.engine.device):
+            network = self._build_network(X.shape[1], Y.n_labels)
+            self._learn(network, session)
+        self._keep(network, session)
+
+    def _open_session(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> TrainingSession:
+        """A session of this estimator's settings on these rows; the features are scaled by them."""
         engine = make_engine(self.device, self.precision)
         if self.random_state is None and (self.checkpoint is not None or engine.world > 1):
             what = "a checkpoint" if engine.world == 1 else "training with several processes"
             raise InputError(f"{what} needs a seed: set random_state")
         seed = int(self._generator().randint(np.iinfo(np.int32).max))
         self.scaling_ = fit_scaling(X, self.scale)
-        session = TrainingSession(self, X, Y, validation, engine, seed)
-        with forked_rng(seed, engine.device):
-            network = self._build_network(X.shape[1], Y.n_labels)
-            self._learn(network, session)
+        return TrainingSession(self, X, Y, validation, engine, seed)
+
+    def _keep(self, network: nn.Module, session: TrainingSession) -> None:
+        """Keep what was learnt."""
         self.network_ = network.to("cpu", torch.float32).eval()
         self.history_ = session.history()
         self.best_epoch_ = session.results[-1][1].best_epoch

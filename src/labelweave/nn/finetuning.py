@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.nn.task import OptimizerPlan, StepInfo, TwoStepTask, make_plan
 
 __all__ = ["FineTuningTask", "encoder_and_head"]
 
 
-class FineTuningTask(Task):
+class FineTuningTask(TwoStepTask):
     """Binary cross-entropy of a linear layer on an encoder, with a learning rate for each.
 
     Parameters
@@ -34,15 +34,16 @@ class FineTuningTask(Task):
         self.backbone_lr = backbone_lr
         self.plan = plan
 
-    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+    def outputs(self, batch: Batch) -> Tensor:
         if self.backbone_lr is not None:
-            logits = self.network(batch.x)
-        else:
-            encoder, head = encoder_and_head(self.network)
-            with torch.no_grad():
-                representation = encoder.eval()(batch.x)
-            logits = head(representation)
-        return {"bce": mean_loss(bce(logits, batch.y))}
+            return self.network(batch.x)
+        encoder, head = encoder_and_head(self.network)
+        with torch.no_grad():
+            representation = encoder.eval()(batch.x)
+        return head(representation)
+
+    def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        return {"bce": mean_loss(bce(outputs, batch.y), batch.weight)}
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         encoder, head = encoder_and_head(self.network)

@@ -34,11 +34,17 @@ __all__ = [
     "LOSSES",
     "asl",
     "bce",
+    "entropy_maximisation",
+    "expected_positives",
     "focal",
+    "generalized_robust",
     "get_loss",
+    "hill",
     "mean_loss",
     "mulsupcon",
+    "positive_bce",
     "smoothed_bce",
+    "splc",
     "supcon",
     "weighted_bce",
     "zlpr",
@@ -49,12 +55,15 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 _TINY = 1e-8
 
 
-def mean_loss(values: Tensor) -> Tensor:
+def mean_loss(values: Tensor, weight: Tensor | None = None) -> Tensor:
     """Mean over rows of a loss; entries are averaged over all labels of their row.
 
     An unknown entry adds nothing and is still counted, so that the mean is one over rows:
-    that of a batch is the weighted mean of those of its parts.
+    that of a batch is the weighted mean of those of its parts. Weights of entries, which must
+    not be NaN, scale what they add; a loss of whole rows has no entries to weight.
     """
+    if weight is not None and values.dim() > 1:
+        values = values * weight
     return values.mean()
 
 
@@ -166,6 +175,106 @@ def zlpr(logits: Tensor, targets: Tensor) -> Tensor:
     return log_one_plus_sum(-logits, positive) + log_one_plus_sum(logits, negative)
 
 
+# -- where a negative may be a positive that nobody annotated ----------------------------
+
+
+def positive_bce(logits: Tensor, targets: Tensor) -> Tensor:
+    """Binary cross-entropy of the positives alone; other entries are zero."""
+    targets, known = known_targets(targets)
+    return _only_known(-targets * F.logsigmoid(logits), known)
+
+
+def expected_positives(probabilities: Tensor, k: float) -> Tensor:
+    """How far the mean number of positives a row is from `k`: ``((mean - k) / L)^2``, a number.
+
+    The regulariser R_k of Cole et al., CVPR 2021, Eq. 6.
+    """
+    mean = probabilities.sum(dim=1).mean()
+    return ((mean - k) / probabilities.shape[1]) ** 2
+
+
+def hill(logits: Tensor, targets: Tensor, *, margin: float = 1.5) -> Tensor:
+    """Hill loss: ``(margin - p) p^2`` on negatives, less steep the surer they look positive.
+
+    Zhang et al., "Simple and Robust Loss Design for Multi-Label Learning with Missing Labels",
+    2021, Eq. 8; cross-entropy on positives.
+    """
+    targets, known = known_targets(targets)
+    p = torch.sigmoid(logits)
+    entries = -targets * F.logsigmoid(logits) + (1 - targets) * (margin - p) * p**2
+    return _only_known(entries, known)
+
+
+def splc(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    tau: float = 0.6,
+    margin: float = 1.0,
+    gamma: float = 2.0,
+    correct: bool = True,
+) -> Tensor:
+    """Self-paced loss correction: a negative with a probability above `tau` counts as positive.
+
+    Zhang et al., 2021 (as :func:`hill`), Eq. 10 and 11: focal margin loss on positives,
+    ``-(1 - q)^gamma log q`` with ``q = sigmoid(logit - margin)``; cross-entropy on negatives.
+    """
+    targets, known = known_targets(targets)
+    if correct:
+        targets = torch.where(torch.sigmoid(logits.detach()) > tau, 1.0, targets)
+    shifted = logits - margin
+    on_positive = torch.exp(gamma * F.logsigmoid(-shifted)) * F.logsigmoid(shifted)
+    return _only_known(-(targets * on_positive + (1 - targets) * F.logsigmoid(-logits)), known)
+
+
+def entropy_maximisation(logits: Tensor, targets: Tensor, *, alpha: float = 0.2) -> Tensor:
+    """Cross-entropy on positives, minus `alpha` times the entropy on all other entries.
+
+    Zhou et al., "Acknowledging the Unknown for Multi-Label Learning with Single Positive
+    Labels", ECCV 2022, Eq. 3: what nobody annotated is better left undecided than called
+    negative.
+    """
+    targets, known = known_targets(targets)
+    log_p, log_not = F.logsigmoid(logits), F.logsigmoid(-logits)
+    negentropy = log_p.exp() * log_p + log_not.exp() * log_not
+    return _only_known(torch.where(targets > 0.5, -log_p, alpha * negentropy), known)
+
+
+def generalized_robust(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    progress: float = 1.0,
+    slope: tuple[float, float] = (0.0, 2.0),
+    offset: tuple[float, float] = (-2.0, -2.0),
+    mean: tuple[float, float] = (0.5, 0.8),
+    width: tuple[float, float] = (2.0, 0.5),
+    q_positive: float = 0.01,
+    q_negative: float = 1.0,
+) -> Tensor:
+    """Generalized robust loss: a negative counts as positive by the chance that it is one.
+
+    Chen et al., "Boosting Single Positive Multi-label Classification with Generalized Robust
+    Loss", IJCAI 2024. On negatives ``v (k l+ + (1 - k) l-)`` with the estimated chance
+    ``k = sigmoid(slope p + offset)``, the weight ``v = exp(-((p - mean) / width)^2 / 2)``, and
+    ``l+ = (1 - p^q) / q``, ``l- = (1 - (1 - p)^q) / q``, each with its own q; cross-entropy on
+    positives. The four pairs are values at the start and at the end of training, between which
+    `progress` moves. `k` and `v` carry no gradient.
+    """
+    targets, known = known_targets(targets)
+
+    def at(ends: tuple[float, float]) -> float:
+        return ends[0] + (ends[1] - ends[0]) * progress
+
+    p = torch.sigmoid(logits.detach())
+    chance = torch.sigmoid(at(slope) * p + at(offset))
+    weight = torch.exp(-0.5 * ((p - at(mean)) / at(width)) ** 2)
+    as_positive = (1 - torch.exp(q_positive * F.logsigmoid(logits))) / q_positive
+    as_negative = (1 - torch.exp(q_negative * F.logsigmoid(-logits))) / q_negative
+    robust = weight * (chance * as_positive + (1 - chance) * as_negative)
+    return _only_known(torch.where(targets > 0.5, -F.logsigmoid(logits), robust), known)
+
+
 LOSSES: dict[str, Callable[..., Tensor]] = {
     "bce": bce,
     "weighted-bce": weighted_bce,
@@ -173,6 +282,7 @@ LOSSES: dict[str, Callable[..., Tensor]] = {
     "focal": focal,
     "asl": asl,
     "zlpr": zlpr,
+    "hill": hill,
 }
 
 

@@ -35,6 +35,7 @@ class TrainingSession:
     engine: Engine
     seed: int
     results: list[tuple[str, TrainingResult]] = field(default_factory=list)
+    prefix: str = ""  # of the names of its stages, where several networks are trained
 
     def train(self, task: Task, *, stage: str = "training", **changes: Any) -> TrainingResult:
         """Run the loop on a task.
@@ -49,6 +50,7 @@ class TrainingSession:
             (None keeps the last weights), `patience`, `clip_norm`, `steps_per_epoch`.
         """
         model = self.estimator
+        stage = self.prefix + stage
         options = {name: changes.pop(name, getattr(model, name, None)) for name in _OPTIONS}
         if changes:
             raise TypeError(f"a stage has no setting {', '.join(changes)}")
@@ -93,6 +95,11 @@ class TrainingSession:
         history = pd.concat(frames, ignore_index=True)
         return history.astype({"epoch": int})
 
+    def scoring_batches(self, X: Any, Y: LabelMatrix) -> Batches:
+        """These rows in batches for prediction."""
+        size = self.estimator._row_size(X.shape[1], Y.n_labels)
+        return self._batches(X, Y, batch_size=scoring_rows(size))
+
     def _batches(self, X: Any, Y: LabelMatrix, *, batch_size: int, **options: Any) -> Batches:
         return Batches(
             X,
@@ -130,9 +137,7 @@ class TrainingSession:
                 rule.fit(Y, scores)
             return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
 
-        size = self.estimator._row_size(X.shape[1], Y.n_labels)
-        batches = self._batches(X, Y, batch_size=scoring_rows(size))
-        return Validation(batches, None if metric is None else score)
+        return Validation(self.scoring_batches(X, Y), None if metric is None else score)
 
     def _identity(self, options: Mapping[str, Any]) -> list[Any]:
         model = self.estimator

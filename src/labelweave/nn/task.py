@@ -21,6 +21,7 @@ __all__ = [
     "StepInfo",
     "SupervisedTask",
     "Task",
+    "TwoStepTask",
     "make_plan",
 ]
 
@@ -95,7 +96,31 @@ class Task(nn.Module):
         return {}
 
 
-class SupervisedTask(Task):
+class TwoStepTask(Task):
+    """A task in two steps: a pass through the network, then the loss terms of what came out.
+
+    The pass needs no labels. A strategy that chooses labels by what the networks say
+    (:class:`~labelweave.nn.peers.PeerTask`) looks at the outputs in between, at no cost; around
+    any other task it needs one more pass.
+    """
+
+    def outputs(self, batch: Batch) -> Any:
+        """What the loss terms are made of, with gradients."""
+        raise NotImplementedError
+
+    def logits_of(self, outputs: Any) -> Tensor:
+        """The logits of the labels, shape (n, L), among the outputs."""
+        return outputs
+
+    def terms(self, outputs: Any, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        """The loss terms, as `losses` returns them."""
+        raise NotImplementedError
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        return self.terms(self.outputs(batch), batch, info)
+
+
+class SupervisedTask(TwoStepTask):
     """One network, one loss, one optimiser.
 
     Parameters
@@ -116,8 +141,11 @@ class SupervisedTask(Task):
         self.plan = plan
         self.name = name
 
-    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        return {self.name: mean_loss(self.loss(self.network(batch.x), batch.y))}
+    def outputs(self, batch: Batch) -> Tensor:
+        return self.network(batch.x)
+
+    def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        return {self.name: mean_loss(self.loss(outputs, batch.y), batch.weight)}
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]

@@ -1,0 +1,341 @@
+"""Networks that choose labels, or rows, for each other: one engine for all such strategies.
+
+A strategy acts on the targets of a mini-batch before the task of each network computes its
+losses: what is not to be learnt from becomes unknown (NaN), what is corrected becomes 1. Every
+task of the library knows unknown entries, so a strategy works around any of them, and every term
+of its objective (a KL term, a contrast) sees the same labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from scipy.special import expit
+from torch import Tensor, nn
+
+from labelweave.nn.batches import Batch
+from labelweave.nn.observed import unannotated_in
+from labelweave.nn.selection import drop_share, extreme, rows_to_drop, without
+from labelweave.nn.shares import current_share, gather_rows
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, TwoStepTask
+
+__all__ = ["STRATEGIES", "PeerNetwork", "PeerTask", "Strategy", "peers_of"]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """What the networks of a :class:`PeerTask` do for each other.
+
+    Parameters
+    ----------
+    peers : int, default=2
+    unit : {"labels", "rows"}, default="labels"
+        What is chosen: unannotated entries, or whole rows.
+    by : {"peer", "self", "both"}, default="peer"
+        Whose losses choose: those of the other network, of the network itself, or their sum.
+    correct : {"no", "batch", "for good"}, default="no"
+        Whether an entry of high loss is called positive rather than left out, and for how long.
+    disagreement : {"no", "only", "or all"}, default="no"
+        Whether only rows on whose labels the networks disagree are learnt from; "or all": where
+        there is none, all of the batch.
+    agreement : float, default=0.0
+        Weight of a term that draws the networks' probabilities together; the losses get one
+        minus this weight.
+    """
+
+    peers: int = 2
+    unit: str = "labels"
+    by: str = "peer"
+    correct: str = "no"
+    disagreement: str = "no"
+    agreement: float = 0.0
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "cls": Strategy(),
+    "clc": Strategy(correct="batch"),
+    "co-teaching": Strategy(unit="rows"),
+    "co-teaching+": Strategy(unit="rows", disagreement="or all"),
+    "decoupling": Strategy(unit="rows", by="self", disagreement="only"),
+    "jocor": Strategy(unit="rows", by="both", agreement=0.1),
+    "ll-r": Strategy(peers=1, by="self"),
+    "ll-ct": Strategy(peers=1, by="self", correct="batch"),
+    "ll-cp": Strategy(peers=1, by="self", correct="for good"),
+}
+"""The published strategies; CLS-H and CLS-L are "cls" with a rate of zero."""
+
+
+class PeerNetwork(nn.Module):
+    """The mean of the probabilities of several networks, as logits.
+
+    >>> half = PeerNetwork([nn.Identity(), nn.Identity()])
+    >>> half(torch.tensor([[0.0, 2.0]]))
+    tensor([[0.0000, 2.0000]])
+    """
+
+    def __init__(self, peers: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.peers = nn.ModuleList(peers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        probabilities = torch.stack([torch.sigmoid(peer(x)) for peer in self.peers])
+        return torch.logit(probabilities.mean(dim=0), eps=1e-7)
+
+
+def peers_of(network: nn.Module) -> list[nn.Module]:
+    """The networks of a :class:`PeerNetwork`; any other network is its own only one."""
+    return list(network.peers) if isinstance(network, PeerNetwork) else [network]
+
+
+class PeerTask(Task):
+    """Several networks, each with a task of its own, trained together under a strategy.
+
+    Targets are coded as in :mod:`labelweave.nn.observed`.
+
+    Parameters
+    ----------
+    network : nn.Module
+        What predicts: a :class:`PeerNetwork`, or the only network.
+    tasks : sequence of Task
+        One a network.
+    strategy : Strategy
+    tau_h : float or None
+        Share of the unannotated entries (or of the rows) of highest loss to drop or correct;
+        None lets `estimate` say.
+    tau_l : float, default=0.0
+        Share of the unannotated entries of lowest loss to drop of those that are left.
+    ramp : float, default=10
+        Epochs over which both shares rise to these values.
+    negative_weight : float, default=1.0
+        Weight of an unannotated entry in the tasks' losses of entries.
+    estimate : function without arguments, optional
+        The rate that stands for `tau_h` where that is None; it is asked after each epoch of the
+        ramp.
+    missing : boolean csr_array of shape (n_rows, n_labels), optional
+        The unannotated entries that are really positive, where that is known. Only counted.
+    n_rows, n_labels : int
+        Of the training rows, where corrections are for good.
+    """
+
+    tasks: Any  # a ModuleList of Task
+    tau: Tensor
+    counts: Tensor
+    epochs_done: Tensor
+    corrected: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        tasks: Sequence[Task],
+        strategy: Strategy,
+        *,
+        tau_h: float | None,
+        tau_l: float = 0.0,
+        ramp: float = 10,
+        negative_weight: float = 1.0,
+        estimate: Callable[[], float] | None = None,
+        missing: sp.csr_array | None = None,
+        n_rows: int = 0,
+        n_labels: int = 0,
+    ) -> None:
+        super().__init__(network)
+        self.tasks = nn.ModuleList(tasks)
+        self.strategy = strategy
+        self.tau_l = tau_l
+        self.ramp = ramp
+        self.negative_weight = negative_weight
+        self.estimate = estimate if tau_h is None else None
+        self.missing = missing
+        # Everything that a checkpoint has to hold.
+        self.register_buffer("tau", torch.tensor(tau_h or 0.0, dtype=torch.float64))
+        self.register_buffer("counts", torch.zeros(3, dtype=torch.float64))
+        self.register_buffer("epochs_done", torch.zeros((), dtype=torch.long))
+        if strategy.correct == "for good":
+            self.register_buffer("corrected", torch.zeros(n_rows, n_labels, dtype=torch.bool))
+
+    # -- the objective -----------------------------------------------------------------
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        if not self.training:
+            plain = batch._replace(y=unannotated_in(batch.y)[0])
+            return _summed([task.losses(plain, info) for task in self.tasks])
+        outputs = [_outputs(task, batch) for task in self.tasks]
+        learnt = self.strategy.agreement > 0
+        logits = [
+            _logits(task, out, batch, learnt) for task, out in zip(self.tasks, outputs, strict=True)
+        ]
+        views = self.choose([gather_rows(one.detach()) for one in logits], batch, info)
+        weight = 1 - self.strategy.agreement
+        terms = []
+        for task, out, view in zip(self.tasks, outputs, views, strict=True):
+            own = batch._replace(y=view, weight=self._weights(batch.y, view))
+            found = task.losses(own, info) if out is None else task.terms(out, own, info)
+            terms.append({name: weight * term for name, term in found.items()})
+        if self.strategy.agreement > 0:
+            apart = torch.where(torch.isnan(views[0]), 0.0, divergence(logits[0], logits[1]))
+            terms.append({"agreement": self.strategy.agreement * apart.mean()})
+        return _summed(terms)
+
+    def _weights(self, codes: Tensor, view: Tensor) -> Tensor | None:
+        """Weights of the entries: less for those that are only assumed to be negative."""
+        if self.negative_weight == 1:
+            return None
+        return torch.where((codes == 0) & (view != 1), self.negative_weight, 1.0)
+
+    def choose(self, logits: Sequence[Tensor], batch: Batch, info: StepInfo) -> list[Tensor]:
+        """The targets that each network learns from, by the logits of the whole batch."""
+        codes, rows = gather_rows(batch.y).cpu().numpy(), gather_rows(batch.rows).cpu().numpy()
+        targets, is_open = np.maximum(codes, 0.0), codes == 0
+        if self.strategy.correct == "for good":
+            corrected = self.corrected[rows].cpu().numpy() & is_open
+            targets += corrected
+            is_open &= ~corrected
+        scores = [one.float().cpu().numpy() for one in logits]
+        choose = self._choose_labels if self.strategy.unit == "labels" else self._choose_rows
+        found = choose(scores, targets, is_open, rows, info.epoch)
+        views = [torch.from_numpy(view).to(batch.y.device) for view in found]
+        held = current_share()
+        return views if held is None else [view[held.start : held.stop] for view in views]
+
+    def _choose_labels(
+        self,
+        logits: Sequence[np.ndarray],
+        targets: np.ndarray,
+        is_open: np.ndarray,
+        rows: np.ndarray,
+        epoch: int,
+    ) -> list[np.ndarray]:
+        # The loss of a negative rises with its logit, so logits rank as losses do.
+        closed = np.flatnonzero(~is_open)
+        n_open = is_open.size - len(closed)
+        n_high = round(drop_share(epoch, float(self.tau), self.ramp) * n_open)
+        n_low = round(drop_share(epoch, self.tau_l, self.ramp) * (n_open - n_high))
+        views = []
+        for k, own in enumerate(logits):
+            # Eq. 1 and 2: the peer says what looks like a missing positive.
+            high = extreme(self._judge(logits, k), closed, n_high)
+            # Eq. 3 and 4: the network itself says what it has nothing to learn from.
+            settled = np.concatenate([closed, np.flatnonzero(high)])
+            low = extreme(own, settled, n_low, largest=False)
+            if self.strategy.correct == "no":
+                views.append(without(targets, high | low))
+            else:
+                views.append(without(targets, low) + high)
+            if self.strategy.correct == "for good":
+                self.corrected[rows] |= torch.from_numpy(high).to(self.corrected.device)
+            self._count(high, n_high, rows)
+        self.counts[2] += n_low
+        return views
+
+    def _choose_rows(
+        self,
+        logits: Sequence[np.ndarray],
+        targets: np.ndarray,
+        is_open: np.ndarray,
+        rows: np.ndarray,
+        epoch: int,
+    ) -> list[np.ndarray]:
+        share, weight = drop_share(epoch, float(self.tau), self.ramp), self.strategy.agreement
+        known = ~np.isnan(targets)
+        f, *other = logits
+        # Cross-entropy of an entry: log(1 + e^z) - y z.
+        losses = [
+            np.sum(np.logaddexp(0, one) - targets * one, axis=1, where=known) for one in logits
+        ]
+        if weight > 0:
+            apart = np.sum((expit(f) - expit(other[0])) * (f - other[0]), axis=1, where=known)
+            losses = [(1 - weight) * own + weight * apart / 2 for own in losses]
+        among = None
+        if self.strategy.disagreement != "no":
+            among = ((f > 0) != (other[0] > 0)).any(axis=1)
+            if self.strategy.disagreement == "or all" and not among.any():
+                among = None
+        views = []
+        for k in range(len(losses)):
+            dropped = rows_to_drop(self._judge(losses, k), share, among)
+            if among is not None:
+                dropped |= ~among
+            removed = dropped[:, None] & is_open
+            self._count(removed, np.count_nonzero(removed), rows)
+            view = targets.copy()
+            view[dropped] = np.nan
+            views.append(view)
+        return views
+
+    def _judge(self, losses: Sequence[np.ndarray], k: int) -> np.ndarray:
+        """The losses by which something is chosen for network k."""
+        if self.strategy.by == "both":
+            return losses[0] + losses[1]
+        return losses[1 - k if self.strategy.by == "peer" else k]
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        return [plan for task in self.tasks for plan in task.optimizers(n_steps)]
+
+    def after_step(self, batch: Batch, info: StepInfo) -> None:
+        plain = batch._replace(y=unannotated_in(batch.y)[0])
+        for task in self.tasks:
+            task.after_step(plain, info)
+
+    # -- the history -------------------------------------------------------------------
+
+    def _count(self, removed: np.ndarray, number: int, rows: np.ndarray) -> None:
+        self.counts[0] += number / len(self.tasks)
+        if self.missing is not None:
+            hits = np.count_nonzero(removed & self.missing[rows].toarray())
+            self.counts[1] += hits / len(self.tasks)
+
+    def epoch_metrics(self) -> dict[str, float]:
+        """Entries removed (or corrected) in the epoch, by the average network, and the rate."""
+        found = {name: v for task in self.tasks for name, v in task.epoch_metrics().items()}
+        found["removed"] = float(self.counts[0])
+        if self.missing is not None:
+            found["removed_missing"] = float(self.counts[1])
+        if self.tau_l > 0:
+            found["removed_low"] = float(self.counts[2])
+        if self.estimate is not None:
+            found["tau_h"] = float(self.tau)
+        self.counts.zero_()
+        self.epochs_done += 1
+        if self.estimate is not None and int(self.epochs_done) <= self.ramp:
+            self.tau.fill_(self.estimate())
+        return found
+
+
+def divergence(one: Tensor, other: Tensor) -> Tensor:
+    """Both Kullback-Leibler divergences between the probabilities of two logits, summed.
+
+    >>> divergence(torch.tensor([0.0, 1.0]), torch.tensor([0.0, -1.0]))
+    tensor([0.0000, 0.9242])
+    """
+    # (p - q) (logit p - logit q): the two sums written out, the entropies cancel.
+    return (torch.sigmoid(one) - torch.sigmoid(other)) * (one - other)
+
+
+def _outputs(task: Any, batch: Batch) -> Any:
+    return task.outputs(batch) if isinstance(task, TwoStepTask) else None
+
+
+def _logits(task: Any, outputs: Any, batch: Batch, learnt: bool) -> Tensor:
+    """The logits of a network; of a task without outputs by a pass more, for gradients or not."""
+    if outputs is not None:
+        return task.logits_of(outputs)
+    if learnt:
+        return task.network(batch.x)
+    with torch.no_grad():
+        task.network.eval()
+        logits = task.network(batch.x)
+        task.network.train()
+    return logits
+
+
+def _summed(terms: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    total: dict[str, Tensor] = {}
+    for found in terms:
+        for name, term in found.items():
+            total[name] = total[name] + term if name in total else term
+    return total

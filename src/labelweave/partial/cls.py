@@ -1,0 +1,145 @@
+"""Co-label selection (CLS): two networks remove each other's missing positives."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import nn
+
+from labelweave.nn.peers import STRATEGIES
+from labelweave.nn.session import TrainingSession
+from labelweave.nn.task import Task
+from labelweave.partial.common import PartialClassifier
+from labelweave.registry import register
+
+__all__ = ["CLS"]
+
+_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together
+_ACTIONS = {"remove": "cls", "correct": "clc"}
+
+
+@register("cls", summary="co-label selection: two networks leave out each other's false negatives")
+class CLS(PartialClassifier):
+    """Co-label selection: two networks pick the labels that the other learns from.
+
+    In each mini-batch the unannotated entries (assumed negatives) are ranked by their losses, all
+    of them together. Those of highest loss with one network look like missing positives and are
+    left out for the other (Eq. 1 and 2); of the rest each network leaves out those of lowest
+    loss with itself, which have nothing more to teach (Eq. 3 and 4). Positives always stay. The
+    prediction is the mean of the two networks' probabilities.
+
+    This is a way to train, not a network: `base` is any neural method of the library, and every
+    term of its objective sees the selected labels, because an entry that is left out is unknown
+    (NaN) for this mini-batch and all methods know unknown labels.
+
+    Parameters
+    ----------
+    base : str or neural estimator, default="mlp"
+        The network, two of which are trained; also epochs, learning rate, patience.
+    tau_h : float or "auto", default="auto"
+        Share of the unannotated entries of highest loss to leave out in the end. ``"auto"``:
+        the estimated share of missing positives among them.
+    tau_l : float, default=0.02
+        Share of the unannotated entries of lowest loss to leave out in the end.
+    negative_weight : float or "auto", default="auto"
+        Weight of an unannotated entry in the loss of entries; 1 is the paper's. ``"auto"``:
+        ``3 / (L - 1)`` and 1 at most, so that all of a row weigh about as much as three
+        annotated positives. See Notes.
+    ramp : float, default=10
+        Epochs over which both shares rise from zero, the paper's E_k.
+    action : {"remove", "correct"}, default="remove"
+        What happens to entries of highest loss: left out, or called positive for this step
+        (co-label correction, CLC).
+    **partial
+        As in :class:`labelweave.partial.common.PartialClassifier`: `unannotated`, `validation`,
+        `monitor`, `threshold`, `validation_fraction`, `random_state`.
+
+    Attributes
+    ----------
+    history_ : DataFrame
+        Also, by epoch and for the average network: ``removed``, unannotated entries left out (or
+        corrected) for their high loss; ``removed_low``, for their low loss; ``tau_h``, where it
+        is estimated; and, if `fit` was given the `truth`, ``removed_missing``: how many of the
+        removed were missing positives.
+
+    Notes
+    -----
+    Ablations are settings: without high-loss removal (CLS-H) ``tau_h=0``, without low-loss removal
+    (CLS-L) ``tau_l=0``, correction instead of removal (CLC) ``action="correct"``.
+
+    ``tau_h="auto"`` scores the validation rows after each epoch of the ramp and compares
+    annotated with unannotated entries (:func:`labelweave.nn.missing.missing_share`). It needs no
+    clean label; it assumes that positives are missed by chance.
+
+    In line 7 of Algorithm 1 network g selects from the set of f; here from its own, as in Eq. 4.
+    The loss is that of `base`: an entry that is left out adds nothing, and the mean is over all
+    rows, as in Eq. 7 and 8.
+
+    References
+    ----------
+    .. [1] G. Lyu, B. Sun, X. Deng and S. Feng. Addressing multi-label learning with partial
+       labels: from sample selection to label selection. AAAI 2025.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from labelweave.data.scenarios import hide_positives
+    >>> X, Y = make_multilabel_classification(n_samples=300, random_state=0)
+    >>> found = hide_positives(Y, 0.5, random_state=0)
+    >>> model = CLS(random_state=0).set_params(base__epochs=5)
+    >>> model.fit(X, found.Y, truth=Y).predict_proba(X[:3]).shape
+    (3, 5)
+    >>> sorted(set(model.history_.columns) & {"removed", "removed_missing", "tau_h"})
+    ['removed', 'removed_missing', 'tau_h']
+    """
+
+    _n_peers: ClassVar[int] = 2
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PartialClassifier._parameter_constraints,
+        "tau_h": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
+        "tau_l": [Interval(Real, 0, 1, closed="left")],
+        "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "ramp": [Interval(Real, 0, None, closed="left")],
+        "action": [StrOptions(set(_ACTIONS))],
+    }
+    tuning_space: ClassVar = {
+        "tau_h": ("float", 0.0, 0.5),
+        "tau_l": ("float", 0.0, 0.5),
+        "ramp": ("int", 1, 30),
+    }
+
+    def __init__(
+        self,
+        base: Any = "mlp",
+        *,
+        tau_h: float | str = "auto",
+        tau_l: float = 0.02,
+        negative_weight: float | str = "auto",
+        ramp: float = 10,
+        action: str = "remove",
+        **partial: Any,
+    ) -> None:
+        super().__init__(base, **partial)
+        self.tau_h = tau_h
+        self.tau_l = tau_l
+        self.negative_weight = negative_weight
+        self.ramp = ramp
+        self.action = action
+
+    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+        return self._peer_task(
+            network,
+            session,
+            STRATEGIES[_ACTIONS[self.action]],
+            tau_h=None if self.tau_h == "auto" else float(self.tau_h),
+            tau_l=self.tau_l,
+            ramp=self.ramp,
+            negative_weight=self._negative_weight(session.Y.n_labels),
+        )
+
+    def _negative_weight(self, n_labels: int) -> float:
+        if self.negative_weight == "auto":
+            return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
+        return float(self.negative_weight)

@@ -1,0 +1,290 @@
+"""Base of the methods for partial labels: a way to train any network of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils._param_validation import StrOptions
+from torch import nn
+
+from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix, as_labels
+from labelweave.nn.estimator import NeuralClassifier
+from labelweave.nn.losses import bce
+from labelweave.nn.missing import missing_share
+from labelweave.nn.observed import UNANNOTATED, as_observed, assume_negative, has_zeros
+from labelweave.nn.partial_tasks import EntryLoss, PartialLossTask
+from labelweave.nn.peers import PeerNetwork, PeerTask, Strategy, peers_of
+from labelweave.nn.randomness import forked_rng
+from labelweave.nn.scoring import predict_scores
+from labelweave.nn.session import TrainingSession
+from labelweave.nn.task import Task
+from labelweave.registry import make
+
+__all__ = ["PartialClassifier"]
+
+_PROBE_EPOCHS = 8
+
+
+class PartialClassifier(NeuralClassifier):
+    """Base of the methods for partial labels; these parameters are common to all of them.
+
+    Parameters
+    ----------
+    base : str or neural estimator, default="mlp"
+        The network to train, and how: any neural estimator of the library or its id. Epochs,
+        learning rate, patience, device, checkpoint, callbacks are its parameters
+        (``base__epochs=50``).
+    unannotated : {"auto", "zeros", "unknown"}, default="auto"
+        Which entries of Y nobody annotated. ``"zeros"``: the zeros; NaN entries then take no
+        part at all. ``"unknown"``: the NaN entries; zeros are then known negatives that are
+        never doubted. ``"auto"``: the zeros if there is any, else the NaN entries.
+    validation : {"partial", "clean"}, default="partial"
+        What the validation rows are. ``"partial"``: annotated like the training rows.
+        ``"clean"``: annotated in full, and given to `fit`; this is how the literature chooses
+        epochs, and only for comparison with it.
+    monitor : str, default="auto"
+        What says which weights are best. ``"auto"``: on partial validation rows the mean over
+        labels of the area under the ROC curve of annotated positives against unannotated
+        entries; on clean ones mean average precision. Otherwise as in every neural estimator.
+        See Notes.
+    threshold : float, str or Threshold, default="cardinality"
+        As in every estimator. The default predicts as many labels as the probabilities sum up
+        to, and looks at no label.
+    validation_fraction, random_state
+        As in every estimator.
+
+    Attributes
+    ----------
+    network_ : nn.Module
+        Maps (scaled) features to one logit a label; the mean of the peers where there are two.
+    scaling_ : FeatureScaling or None
+    history_ : DataFrame
+    best_epoch_ : int
+
+    Notes
+    -----
+    Where positives are missed by chance, a missing positive ranks like an annotated one, so the
+    area under the ROC curve against unannotated entries is ``(1 - m) A + m / 2``, with A the true
+    area and m the share of missing positives among these entries: the model that is best by the
+    one is best by the other. Losses and precisions on partial labels have no such guarantee.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "base": [str, NeuralClassifier],
+        "unannotated": [StrOptions(set(UNANNOTATED))],
+        "validation": [StrOptions({"partial", "clean"})],
+        "monitor": [str],
+    }
+    _n_peers: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        base: Any = "mlp",
+        *,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.base = base
+        self.unannotated = unannotated
+        self.validation = validation
+        self.monitor = monitor
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    # -- the network to train ----------------------------------------------------------
+
+    def _network_model(self) -> NeuralClassifier:
+        """The estimator whose network is trained: unfitted, and nobody else's."""
+        model = make(self.base) if isinstance(self.base, str) else clone(self.base)
+        if not isinstance(model, NeuralClassifier):
+            raise InputError(f"base must be a neural method, and {self.base!r} is none")
+        if isinstance(model, PartialClassifier):
+            raise InputError(
+                f"base is {type(model).__name__}, which itself trains another network: give that"
+            )
+        return model
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters; those of the network are called ``base__name``."""
+        if any(name.startswith("base__") for name in parameters):
+            base = parameters.get("base", self.base)
+            parameters["base"] = make(base) if isinstance(base, str) else base
+        return super().set_params(**parameters)
+
+    @property
+    def device(self) -> str:  # type: ignore[override]
+        """Where the network computes."""
+        return self._network_model().device
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, validation: Any = None, truth: Any = None) -> Self:
+        """Fit to features and partial labels.
+
+        Parameters
+        ----------
+        X, y, validation
+            As in every estimator.
+        truth : labels of the n rows, optional
+            The full labels, where a scenario knows them. They are not learnt from: the history
+            counts by them how many of the entries that were removed are missing positives.
+
+        Returns
+        -------
+        self
+        """
+        self._truth = None if truth is None else as_labels(truth)
+        self._training_rows: np.ndarray | None = None
+        try:
+            return super().fit(X, y, validation=validation)
+        finally:
+            del self._truth, self._training_rows
+
+    def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
+        if self.validation == "clean":
+            raise InputError(
+                "validation='clean' needs validation rows that are annotated in full: pass "
+                "validation= to fit"
+            )
+        rows, Y, held = super()._hold_out(np.arange(len(Y)), Y)
+        self._training_rows = rows  # so that the truth can follow
+        return X[rows], Y, None if held is None else (X[held[0]], held[1])
+
+    def _wants_validation(self) -> bool:
+        return self._network_model().patience is not None and self.monitor != "loss"
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        model = self._network_model()
+        if self.random_state is not None:
+            model.random_state = int(self._generator().randint(np.iinfo(np.int32).max))
+        for name in ("n_features_in_", "n_labels_", "label_names_"):
+            setattr(model, name, getattr(self, name))
+        rule = self._rule(Y)
+        observed = as_observed(Y, rule)
+        if validation is not None and self.validation == "partial":
+            validation = (validation[0], assume_negative(as_observed(validation[1], rule)))
+        session = model._open_session(X, observed, validation)
+        with forked_rng(session.seed, session.engine.device):
+            network = self._build_network(X.shape[1], Y.n_labels)
+            self._learn(network, session)
+        self.scaling_ = model.scaling_
+        self._keep(network, session)
+
+    def _rule(self, Y: LabelMatrix) -> str:
+        """Which entries are unannotated, by the training labels where it is "auto"."""
+        if self.unannotated != "auto":
+            return self.unannotated
+        return "zeros" if has_zeros(Y) else "unknown"
+
+    def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
+        model = self._network_model()
+        networks = [model._build_network(n_features, n_labels) for _ in range(self._n_peers)]
+        return networks[0] if len(networks) == 1 else PeerNetwork(networks)
+
+    def _learn(self, network: nn.Module, session: TrainingSession) -> None:
+        model = session.estimator
+        plain = assume_negative(session.Y)
+        networks = peers_of(network)
+        for k, own in enumerate(networks):
+            prefix = f"peer-{k + 1}-" if len(networks) > 1 else ""
+            model._prepare(own, replace(session, Y=plain, prefix=prefix))
+        monitor = self.monitor
+        if monitor == "auto":
+            monitor = "auc_macro" if self.validation == "partial" else "map"
+        session.train(
+            self._build_task(network, session),
+            monitor=None if model.patience is None else monitor,
+        )
+
+    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+        """The objective, over targets coded as in :mod:`labelweave.nn.observed`."""
+        raise NotImplementedError
+
+    def _loss_task(
+        self, network: nn.Module, session: TrainingSession, loss: EntryLoss, name: str
+    ) -> Task:
+        """The network with a loss of its own in place of that of its estimator."""
+        return PartialLossTask(network, loss, session.estimator._plan_options(), name=name)
+
+    def _peer_task(
+        self, network: nn.Module, session: TrainingSession, strategy: Strategy, **rates: Any
+    ) -> Task:
+        """The networks with the objective of their estimator, under a strategy."""
+        model = session.estimator
+        tasks = [model._build_task(own, session) for own in peers_of(network)]
+        return PeerTask(
+            network,
+            tasks,
+            strategy,
+            missing=self._missing(session.Y),
+            n_rows=session.Y.n_rows,
+            n_labels=session.Y.n_labels,
+            estimate=self._estimator(session),
+            **rates,
+        )
+
+    # -- how much is missing -----------------------------------------------------------
+
+    def _estimator(self, session: TrainingSession) -> Callable[[], float]:
+        """The missing share of the unannotated entries, by the task that is being trained.
+
+        Scores of validation rows, which were not trained on; without any, of training rows.
+        """
+        if session.validation is None or self.validation == "clean":
+            X, Y = session.X, assume_negative(session.Y)
+        else:
+            X, Y = session.validation
+        batches = session.scoring_batches(X, Y)
+        targets = Y.to_numpy()
+        positive, unannotated = targets == 1, targets == 0
+
+        def estimate() -> float:
+            scores = predict_scores(session.engine.scores, batches, session.engine)
+            return missing_share(scores[positive], scores[unannotated])
+
+        return estimate
+
+    def _expected(self, session: TrainingSession, given: float | str) -> float:
+        """Positives to expect a row: as given, or annotated ones and the estimated missing ones."""
+        if given != "auto":
+            return float(given)
+        model = session.estimator
+        probe = model._build_network(session.X.shape[1], session.Y.n_labels)
+        task = self._loss_task(probe, session, lambda z, y, _: bce(z, y), "an")
+        short = {"epochs": min(_PROBE_EPOCHS, model.epochs), "monitor": None, "patience": None}
+        session.train(task, stage="probe", **short)
+        share = self._estimator(session)()
+        positives = float(session.Y.positive().sum())
+        unannotated = float((session.Y.to_numpy() == 0).sum())
+        return (positives + share * unannotated) / session.Y.n_rows
+
+    def _missing(self, observed: LabelMatrix) -> sp.csr_array | None:
+        """The unannotated training entries that are positive in truth, if that is known."""
+        if self._truth is None:
+            return None
+        truth = self._truth if self._training_rows is None else self._truth[self._training_rows]
+        if truth.shape != observed.shape:
+            raise InputError(f"truth has shape {truth.shape}, but Y has {observed.shape}")
+        is_open = observed.to_numpy() == 0
+        return sp.csr_array(sp.csr_array(truth.positive()).multiply(is_open))
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        """Parameters with which tests over many tiny data sets stay quick."""
+        mlp = make("mlp")
+        mlp.set_params(**{**type(mlp)._test_params(), "epochs": 15, "lr": 2e-2})
+        # scikit-learn wants label sets to be the probabilities above one half.
+        return {"base": mlp, "threshold": 0.5}

@@ -1,0 +1,323 @@
+"""The two-network engine: each rule against loops, and that the peers really exchange."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch import nn
+
+from labelweave.labels import as_labels
+from labelweave.nn.batches import Batch, Batches
+from labelweave.nn.callbacks import Callback
+from labelweave.nn.losses import bce, mean_loss
+from labelweave.nn.peers import STRATEGIES, PeerNetwork, PeerTask, divergence, peers_of
+from labelweave.nn.randomness import forked_rng
+from labelweave.nn.task import StepInfo, SupervisedTask, Task, make_plan
+from labelweave.nn.training import LoopSettings, train
+
+NAN = torch.nan
+
+
+class OneStep(Task):
+    """Like SupervisedTask, but it computes its losses in one go."""
+
+    def losses(self, batch, info):
+        return {"bce": mean_loss(bce(self.network(batch.x), batch.y))}
+
+    def optimizers(self, n_steps):
+        return [make_plan(self.network.parameters(), n_steps=n_steps, lr=0.01)]
+
+
+def make_task(strategy, *, kind=SupervisedTask, n_labels=5, **rates):
+    torch.manual_seed(0)
+    strategy = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
+    networks = [nn.Linear(4, n_labels) for _ in range(strategy.peers)]
+    tasks = [
+        SupervisedTask(one, bce, {"lr": 0.01}, name="bce") if kind is SupervisedTask else kind(one)
+        for one in networks
+    ]
+    network = networks[0] if len(networks) == 1 else PeerNetwork(networks)
+    given = {"tau_h": 0.2, "ramp": 10, "n_rows": 40, "n_labels": n_labels}
+    return PeerTask(network, tasks, strategy, **(given | rates)).train()
+
+
+@pytest.fixture
+def batch():
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(8, 4, generator=generator)
+    y = (torch.rand(8, 5, generator=generator) < 0.3).float()
+    y[0, 0], y[1, 1], y[2, 2] = NAN, -1.0, -1.0  # one takes no part, two are known negatives
+    return Batch(x, y, torch.arange(8))
+
+
+def at(epoch):
+    return StepInfo(epoch, 0, 0.0)
+
+
+def slow_labels(logits, y, tau_h, tau_l, epoch, ramp=10, fill=NAN, by_peer=True):
+    """Algorithm 1, lines 5 to 8, with loops and sorting."""
+    share = {k: min(epoch / ramp * tau, tau) for k, tau in (("h", tau_h), ("l", tau_l))}
+    negatives = [(i, j) for i in range(y.shape[0]) for j in range(y.shape[1]) if y[i, j] == 0]
+    views = []
+    for k in range(len(logits)):
+        judge = logits[1 - k] if by_peer else logits[k]
+
+        def loss(place, of=judge):
+            return -torch.log(1 - torch.sigmoid(of[place])).item()
+
+        ranked = sorted(negatives, key=loss)
+        n_high = round(share["h"] * len(ranked))
+        kept = ranked[: len(ranked) - n_high]
+        own = sorted(kept, key=lambda place, of=logits[k]: loss(place, of))
+        low = own[: round(share["l"] * len(kept))]
+        view = y.clamp(min=0).clone()
+        for place in ranked[len(ranked) - n_high :]:
+            view[place] = fill
+        for place in low:
+            view[place] = NAN
+        views.append(view)
+    return views
+
+
+def same(found, expected):
+    torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("epoch", [0, 3, 10, 50])
+@pytest.mark.parametrize(("tau_h", "tau_l"), [(0.2, 0.0), (0.0, 0.4), (0.3, 0.3)])
+def test_label_selection_is_the_algorithm(batch, epoch, tau_h, tau_l):
+    task = make_task("cls", tau_h=tau_h, tau_l=tau_l)
+    logits = [one(batch.x).detach() for one in peers_of(task.network)]
+    for found, expected in zip(
+        task.choose(logits, batch, at(epoch)),
+        slow_labels(logits, batch.y, tau_h, tau_l, epoch),
+        strict=True,
+    ):
+        same(found, expected)
+
+
+def test_positives_and_known_negatives_always_stay(batch):
+    task = make_task("cls", tau_h=0.9, tau_l=0.9)
+    logits = [10 * torch.randn(8, 5) for _ in range(2)]
+    for view in task.choose(logits, batch, at(99)):
+        assert (view[batch.y == 1] == 1).all()
+        assert (view[batch.y == -1] == 0).all()
+        assert torch.isnan(view[0, 0])
+
+
+def test_correction_calls_them_positive(batch):
+    task = make_task("clc", tau_h=0.3)
+    logits = [one(batch.x).detach() for one in peers_of(task.network)]
+    expected = slow_labels(logits, batch.y, 0.3, 0.0, 10, fill=1.0)
+    for found, slow in zip(task.choose(logits, batch, at(10)), expected, strict=True):
+        same(found, slow)
+
+
+def test_peers_choose_for_each_other(batch):
+    """What f learns from follows from g's logits alone, and the other way round."""
+    task = make_task("cls", tau_h=0.3)
+    f, g, other = torch.randn(3, 8, 5)
+    for_f, for_g = task.choose([f, g], batch, at(10))
+    same(task.choose([other, g], batch, at(10))[0], for_f)
+    same(task.choose([f, other], batch, at(10))[1], for_g)
+    changed = task.choose([f, other], batch, at(10))[0]
+    assert not torch.equal(torch.isnan(changed), torch.isnan(for_f))
+
+
+def test_the_loss_of_each_is_over_the_labels_chosen_for_it(batch):
+    task = make_task("cls", tau_h=0.3, tau_l=0.2)
+    f, g = peers_of(task.network)
+    views = slow_labels([f(batch.x).detach(), g(batch.x).detach()], batch.y, 0.3, 0.2, 10)
+    total = task.losses(batch, at(10))["bce"]
+    total.backward()
+    for network, view in zip((f, g), views, strict=True):
+        alone = copy.deepcopy(network)
+        mean_loss(bce(alone(batch.x), view)).backward()
+        torch.testing.assert_close(network.weight.grad, alone.weight.grad)
+
+
+def test_unannotated_entries_may_weigh_less(batch):
+    """Known negatives and entries that were corrected keep their weight."""
+    for strategy, fill in (("cls", NAN), ("clc", 1.0)):
+        task = make_task(strategy, tau_h=0.3, negative_weight=0.1)
+        logits = [one(batch.x) for one in peers_of(task.network)]
+        views = slow_labels([one.detach() for one in logits], batch.y, 0.3, 0, 10, fill=fill)
+        expected = 0.0
+        for one, view in zip(logits, views, strict=True):
+            entries = bce(one, view)
+            for i in range(8):
+                for j in range(5):
+                    assumed = batch.y[i, j] == 0 and view[i, j] == 0
+                    expected = expected + entries[i, j] * (0.1 if assumed else 1.0) / 40
+        torch.testing.assert_close(task.losses(batch, at(10))["bce"], expected)
+
+
+def test_a_task_without_steps_gives_the_same(batch):
+    """Around a task in one go the engine needs a pass more, and chooses alike."""
+    one, two = (make_task("cls", kind=kind, tau_h=0.3) for kind in (OneStep, SupervisedTask))
+    torch.testing.assert_close(one.losses(batch, at(10))["bce"], two.losses(batch, at(10))["bce"])
+
+
+def test_large_loss_is_one_network_choosing_for_itself(batch):
+    task = make_task("ll-r", tau_h=1.0, ramp=20)
+    logits = [task.network(batch.x).detach()]
+    (found,) = task.choose(logits, batch, at(4))
+    same(found, slow_labels(logits, batch.y, 1.0, 0.0, 4, ramp=20, by_peer=False)[0])
+
+
+def test_corrections_for_good_stay(batch):
+    task = make_task("ll-cp", tau_h=0.1, ramp=0)
+    first = torch.randn(8, 5)
+    before = task.choose([first], batch, at(1))[0] == 1
+    after = task.choose([torch.randn(8, 5)], batch, at(2))[0] == 1
+    assert (after & before).sum() == before.sum()
+    n_open = int((batch.y == 0).sum())
+    added = [round(0.1 * n_open), round(0.1 * (n_open - round(0.1 * n_open)))]
+    assert task.corrected.sum() == sum(added)
+
+
+# -- rows ------------------------------------------------------------------------------
+
+
+def row_losses(logits, y):
+    return bce(logits, y.clamp(min=0)).sum(dim=1)
+
+
+@pytest.mark.parametrize(("strategy", "of"), [("co-teaching", "peer"), ("jocor", "both")])
+def test_rows_of_small_loss(batch, strategy, of):
+    task = make_task(replace(STRATEGIES[strategy], agreement=0.0), tau_h=0.25)
+    logits = [one(batch.x).detach() for one in peers_of(task.network)]
+    for k, view in enumerate(task.choose(logits, batch, at(10))):
+        losses = [row_losses(one, batch.y) for one in logits]
+        judge = losses[1 - k] if of == "peer" else losses[0] + losses[1]
+        out = set(judge.argsort(descending=True)[:2].tolist())
+        assert {i for i in range(8) if torch.isnan(view[i]).all()} == out
+
+
+def test_disagreement(batch):
+    f = -0.5 - torch.rand(8, 5, generator=torch.Generator().manual_seed(2))  # no ties
+    g = f.clone()
+    g[3, 1], g[5, 0], g[6, 2] = 1.0, 1.0, 2.0
+    views = make_task("decoupling", tau_h=0.0).choose([f, g], batch, at(10))
+    for view in views:
+        assert {i for i in range(8) if not torch.isnan(view[i]).all()} == {3, 5, 6}
+    kept = make_task("co-teaching+", tau_h=1 / 3).choose([f, g], batch, at(10))
+    for view, judge in zip(kept, (g, f), strict=True):
+        losses = row_losses(judge, batch.y)[[3, 5, 6]]
+        worst = [3, 5, 6][int(losses.argmax())]
+        assert {i for i in range(8) if not torch.isnan(view[i]).all()} == {3, 5, 6} - {worst}
+
+
+def test_without_disagreement(batch):
+    f = torch.randn(8, 5)
+    for view in make_task("decoupling", tau_h=0.0).choose([f, f], batch, at(3)):
+        assert torch.isnan(view).all()
+    for view in make_task("co-teaching+", tau_h=0.0).choose([f, f], batch, at(3)):
+        same(view, batch.y.clamp(min=0))
+
+
+@pytest.mark.parametrize("kind", [SupervisedTask, OneStep])
+def test_agreement_term(batch, kind):
+    task = make_task("jocor", kind=kind, tau_h=0.0)
+    f, g = (one(batch.x) for one in peers_of(task.network))
+    known = ~torch.isnan(batch.y)
+    p, q = torch.sigmoid(f), torch.sigmoid(g)
+    kl = p * (p / q).log() + (1 - p) * ((1 - p) / (1 - q)).log()
+    kl = kl + q * (q / p).log() + (1 - q) * ((1 - q) / (1 - p)).log()
+    torch.testing.assert_close(divergence(f, g), kl, atol=1e-6, rtol=1e-4)
+    terms = task.losses(batch, at(0))
+    torch.testing.assert_close(terms["agreement"], 0.1 * (kl * known).mean())
+    both = mean_loss(bce(f, batch.y.clamp(min=0))) + mean_loss(bce(g, batch.y.clamp(min=0)))
+    torch.testing.assert_close(terms["bce"], 0.9 * both)
+    terms["agreement"].backward()
+    assert all(one.weight.grad.abs().sum() > 0 for one in peers_of(task.network))
+
+
+# -- batches with nothing to choose -----------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("value", [1.0, 0.0, -1.0, NAN])
+def test_batches_all_alike(strategy, value):
+    """Only positives, only unannotated, only known negatives, only unknown entries."""
+    task = make_task(strategy, tau_h=0.4, tau_l=0.3)
+    batch = Batch(torch.randn(6, 4), torch.full((6, 5), value), torch.arange(6))
+    total = sum(task.losses(batch, at(20)).values())
+    total.backward()
+    assert torch.isfinite(total)
+    for one in peers_of(task.network):
+        assert torch.isfinite(one.weight.grad).all()
+
+
+# -- history, estimate, prediction ------------------------------------------------------
+
+
+def test_history_counts_what_was_removed(batch):
+    missing = np.zeros((40, 5), dtype=bool)
+    missing[:8] = np.random.default_rng(0).random((8, 5)) < 0.4
+    missing[:8] &= batch.y.numpy() == 0
+    task = make_task("cls", tau_h=0.5, tau_l=0.2, missing=sp.csr_array(missing))
+    views = task.choose([torch.randn(8, 5), torch.randn(8, 5)], batch, at(10))
+    low = round(0.2 * (int((batch.y == 0).sum()) - round(0.5 * int((batch.y == 0).sum()))))
+    removed = [torch.isnan(view) & (batch.y == 0) for view in views]
+    row = task.epoch_metrics()
+    assert row["removed"] + row["removed_low"] == sum(int(one.sum()) for one in removed) / 2
+    assert row["removed_low"] == low
+    assert row["removed"] == round(0.5 * int((batch.y == 0).sum()))
+    # Those of low loss may be missing positives as well: they are not counted.
+    upper = sum(int((one & torch.from_numpy(missing[:8])).sum()) for one in removed) / 2
+    assert 0 < row["removed_missing"] <= upper
+    assert task.epoch_metrics()["removed"] == 0
+
+
+def test_the_rate_is_estimated_during_the_ramp():
+    rates = iter([0.3, 0.2, 0.1, 0.05])
+    task = make_task("cls", tau_h=None, ramp=3, estimate=lambda: next(rates))
+    assert [task.epoch_metrics()["tau_h"] for _ in range(6)] == [0, 0.3, 0.2, 0.1, 0.1, 0.1]
+
+
+def test_prediction_is_the_mean_of_the_probabilities(batch):
+    task = make_task("cls").eval()
+    f, g = (torch.sigmoid(one(batch.x)) for one in peers_of(task.network))
+    torch.testing.assert_close(task.scores(batch.x), (f + g) / 2)
+
+
+def test_loss_of_validation_rows_is_over_all_labels(batch):
+    task = make_task("cls", tau_h=0.5).eval()
+    plain = batch.y.clamp(min=0)
+    expected = sum(mean_loss(bce(one(batch.x), plain)) for one in peers_of(task.network))
+    torch.testing.assert_close(task.losses(batch, at(50))["bce"], expected)
+
+
+@pytest.mark.parametrize("strategy", ["cls", "ll-cp", "jocor"])
+def test_a_killed_run_ends_like_one_that_was_not(strategy, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)).astype(np.float32)
+    Y = as_labels((rng.random((40, 5)) < 0.3).astype(np.float32))
+
+    class Kill(Callback):
+        def on_step(self, run, loss):
+            if run.step == 17:  # in the middle of the fifth epoch
+                raise KeyboardInterrupt
+
+    def run(folder, *callbacks):
+        rates = iter([0.3, 0.25, 0.2] * 9)
+        with forked_rng(0):
+            task = make_task(strategy, tau_h=None, ramp=3, estimate=lambda: next(rates))
+            settings = LoopSettings(8, checkpoint=tmp_path / folder, checkpoint_every=0)
+            result = train(task, Batches(X, Y, batch_size=10), settings, callbacks=callbacks)
+        return task.state_dict(), result.history
+
+    whole, history = run("whole.ckpt")
+    with pytest.raises(KeyboardInterrupt):
+        run("killed.ckpt", Kill())
+    again, resumed = run("killed.ckpt")
+    for name, value in whole.items():
+        assert torch.equal(value, again[name]), name
+    drop = {"seconds"}
+    assert [{k: v for k, v in row.items() if k not in drop} for row in history] == [
+        {k: v for k, v in row.items() if k not in drop} for row in resumed
+    ]

@@ -1,0 +1,279 @@
+"""CLS as a user meets it: any base, settings, history, honest validation, odd labels."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import labelweave as lw
+from labelweave.data.scenarios import hide_positives
+from labelweave.exceptions import InputError
+from labelweave.labels import as_labels
+from labelweave.nn.peers import PeerNetwork, peers_of
+from labelweave.partial.cls import CLS
+
+QUICK = {"hidden": (16,), "epochs": 6, "lr": 2e-2}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 8))
+    Y = (X[:, :4] + 0.3 * rng.normal(size=(160, 4)) > 0.3).astype(float)
+    return X, Y, hide_positives(Y, 0.5, random_state=0).Y.to_numpy()
+
+
+def quick(**changes):
+    given = {"base": lw.MLP(**QUICK), "random_state": 0, "ramp": 3}
+    return CLS(**(given | changes))
+
+
+def test_two_networks_that_started_apart(data):
+    X, _, partial = data
+    model = quick().fit(X, partial)
+    assert isinstance(model.network_, PeerNetwork)
+    f, g = peers_of(model.network_)
+    assert not torch.equal(f[1].weight, g[1].weight)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "mlp",
+        lw.MLP(loss="asl", **QUICK),
+        lw.CGMVAE(**lw.CGMVAE._test_params()),
+        lw.MulSupCon(**lw.MulSupCon._test_params()),
+    ],
+    ids=["by name", "mlp with asl", "c-gmvae", "mulsupcon"],
+)
+def test_any_network(data, base):
+    X, Y, partial = data
+    model = CLS(base, random_state=0).set_params(base__epochs=4)
+    model.fit(X[:120], partial[:120])
+    found = model.predict_proba(X[120:])
+    assert found.shape == (40, 4)
+    assert found[Y[120:] == 1].mean() > found[Y[120:] == 0].mean()
+    assert {"removed", "tau_h"} <= set(model.history_.columns)
+
+
+def test_each_peer_is_pretrained_by_itself(data, tmp_path):
+    X, _, partial = data
+    base = lw.MulSupCon(**lw.MulSupCon._test_params(), checkpoint=tmp_path)
+    model = CLS(base.set_params(epochs=3), random_state=0).fit(X, partial)
+    stages = list(dict.fromkeys(model.history_["stage"]))
+    assert stages == ["peer-1-pretraining", "peer-2-pretraining", "training"]
+
+
+def test_history_says_how_many_of_the_removed_were_missing(data):
+    X, Y, partial = data
+    model = quick(tau_h=0.2, tau_l=0.1).fit(X, partial, truth=Y)
+    history = model.history_
+    assert history["removed"].iloc[0] == 0
+    rows = 128  # a fifth is held out
+    unannotated = (partial == 0).sum() * rows / 160
+    assert history["removed"].iloc[-1] == pytest.approx(0.2 * unannotated, rel=0.1)
+    share = (history["removed_missing"] / history["removed"]).iloc[2:]
+    by_chance = ((partial == 0) & (Y == 1)).sum() / (partial == 0).sum()
+    assert (share > by_chance).all()
+    assert (history["removed_low"].iloc[3:] > 0).all()
+    assert "removed_missing" not in quick().fit(X, partial).history_
+
+
+def test_truth_is_only_counted(data):
+    X, Y, partial = data
+    plain, told = quick().fit(X, partial), quick().fit(X, partial, truth=Y)
+    np.testing.assert_array_equal(plain.predict_proba(X), told.predict_proba(X))
+    assert vars(plain).keys() == vars(told).keys()
+    with pytest.raises(InputError, match="truth has shape"):
+        quick().fit(X, partial, truth=Y[:, :2])
+
+
+def test_ablations_are_settings(data):
+    X, _, partial = data
+    models = {
+        "cls": quick(tau_h=0.2, tau_l=0.2),
+        "cls-h": quick(tau_h=0, tau_l=0.2),
+        "cls-l": quick(tau_h=0.2, tau_l=0),
+        "clc": quick(tau_h=0.2, tau_l=0.2, action="correct"),
+        "neither": quick(tau_h=0, tau_l=0),
+    }
+    found = {name: model.fit(X, partial).predict_proba(X) for name, model in models.items()}
+    for name, one in found.items():
+        for other, scores in found.items():
+            assert name == other or not np.allclose(one, scores), f"{name} and {other}"
+    assert (models["cls-h"].history_["removed"] == 0).all()
+    assert "removed_low" not in models["cls-l"].history_
+    assert found["clc"].mean() > found["cls"].mean() > found["cls-h"].mean()
+
+
+def test_the_rate_is_estimated_without_clean_labels(data):
+    X, Y, partial = data
+    model = quick(base=lw.MLP(**{**QUICK, "epochs": 12}), ramp=8).fit(X, partial)
+    missing = ((partial == 0) & (Y == 1)).sum() / (partial == 0).sum()
+    found = model.history_["tau_h"].iloc[-1]
+    assert missing / 3 < found < 3 * missing
+
+
+def test_more_than_one_network_s_recall(data):
+    """With half of the positives hidden, hidden ones score higher than if they were negatives."""
+    X, Y, partial = data
+    hidden = (Y == 1) & (partial == 0)
+    assumed = lw.AssumeNegative(lw.MLP(**QUICK), random_state=0).fit(X, partial)
+    selected = quick().fit(X, partial)
+    assert selected.predict_proba(X)[hidden].mean() > assumed.predict_proba(X)[hidden].mean()
+
+
+def test_weight_of_unannotated_entries(data):
+    X, _, partial = data
+    light, plain = (quick(negative_weight=w).fit(X, partial) for w in (0.1, 1))
+    assert light.predict_proba(X).mean() > plain.predict_proba(X).mean() + 0.05
+    assert quick()._negative_weight(4) == 1
+    assert quick()._negative_weight(31) == pytest.approx(0.1)
+    assert quick()._negative_weight(1) == 1
+
+
+# -- validation ------------------------------------------------------------------------
+
+
+def test_validation_rows_are_partial_unless_said(data):
+    X, Y, partial = data
+    with pytest.raises(InputError, match="annotated in full"):
+        quick(validation="clean").fit(X, partial)
+    clean = quick(validation="clean", threshold="tuned")
+    clean.fit(X[:120], partial[:120], validation=(X[120:], Y[120:]))
+    honest = quick(threshold="tuned")
+    honest.fit(X[:120], partial[:120], validation=(X[120:], partial[120:]))
+    assert "val_map" in clean.history_
+    assert "val_auc_macro" in honest.history_
+    watched = [
+        quick(monitor="map", validation=kind, tau_h=0.1)
+        .fit(X[:120], partial[:120], validation=(X[120:], Y[120:]))
+        .history_["val_map"]
+        for kind in ("clean", "partial")
+    ]
+    np.testing.assert_array_equal(*watched)  # the labels given are what counts
+
+
+def test_the_default_threshold_looks_at_no_label(data):
+    X, _, partial = data
+    other = partial.copy()
+    other[120:] = 1 - other[120:]
+    rules = [
+        quick(tau_h=0.1, monitor="loss")
+        .fit(X[:120], partial[:120], validation=(X[120:], held))
+        .threshold_
+        for held in (partial[120:], other[120:])
+    ]
+    assert rules[0].value_ == rules[1].value_
+
+
+def test_without_patience_all_epochs_are_trained(data):
+    X, _, partial = data
+    model = quick(base=lw.MLP(**QUICK, patience=None), threshold=0.5).fit(X, partial)
+    assert len(model.history_) == 6
+    assert "val_auc_macro" not in model.history_
+
+
+# -- odd labels ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tau", ["tau_h", "tau_l"])
+@pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, "most"])
+def test_rates_outside_their_range_are_refused(data, tau, value):
+    with pytest.raises(ValueError, match=tau):
+        quick(**{tau: value}).fit(data[0], data[2])
+
+
+def test_no_positive_at_all(data):
+    X, Y, _ = data
+    model = quick().fit(X, np.zeros_like(Y))
+    assert (model.predict_proba(X) < 0.5).all()
+    assert (model.history_["tau_h"] == 0).all()
+
+
+def test_all_positive(data):
+    X, Y, _ = data
+    model = quick().fit(X, np.ones_like(Y))
+    assert (model.predict_proba(X) > 0.5).all()
+    assert (model.history_["removed"] == 0).all()
+
+
+def test_only_positives_are_known(data):
+    """Then what is unknown is what nobody annotated: the same model as with zeros for it."""
+    X, _, partial = data
+    positives = np.where(partial == 1, 1.0, np.nan)
+    expected = quick().fit(X[:120], partial[:120], validation=(X[120:], partial[120:]))
+    found = quick().fit(X[:120], positives[:120], validation=(X[120:], positives[120:]))
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+
+
+def test_unknowns_mixed_with_zeros(data):
+    """By default NaN takes no part and zeros are doubted; "unknown" turns it round."""
+    X, Y, partial = data
+    checked = np.random.default_rng(1).random(Y.shape) < 0.3
+    mixed = np.where(partial == 1, 1.0, np.where(checked & (Y == 0), 0.0, np.nan))
+    auto = quick(tau_h=0.3).fit(X, mixed)
+    zeros = quick(tau_h=0.3, unannotated="zeros").fit(X, mixed)
+    unknown = quick(tau_h=0.3, unannotated="unknown").fit(X, mixed)
+    np.testing.assert_array_equal(auto.predict_proba(X), zeros.predict_proba(X))
+    n_nan, n_zero = np.isnan(mixed).sum(), (mixed == 0).sum()
+    assert n_nan > 2 * n_zero
+    share = unknown.history_["removed"].iloc[-1] / zeros.history_["removed"].iloc[-1]
+    assert share == pytest.approx(n_nan / n_zero, rel=0.15)
+
+
+# -- an estimator like others -----------------------------------------------------------
+
+
+def test_parameters_of_the_network(data):
+    model = CLS().set_params(base__epochs=3, base__hidden=(8,), tau_l=0.1)
+    assert model.base.epochs == 3
+    assert model.get_params()["base__hidden"] == (8,)
+    assert clone(model).base is not model.base
+    assert len(model.set_params(random_state=0).fit(data[0], data[2]).history_) <= 3
+
+
+def test_a_base_that_is_no_network():
+    X, Y = np.zeros((6, 2)), np.eye(6, 2)
+    with pytest.raises(InputError, match="neural method"):
+        CLS("mlknn").fit(X, Y)
+    with pytest.raises(InputError, match="trains another network"):
+        CLS(CLS()).fit(X, Y)
+    with pytest.raises(InputError, match="no method 'mpl'"):
+        CLS("mpl").fit(X, Y)
+
+
+def test_export_holds_both_networks(data):
+    from labelweave.export import serving_module
+
+    X, _, partial = data
+    model = quick().fit(X, partial)
+    served = serving_module(model)(torch.tensor(X[:5], dtype=torch.float32))
+    np.testing.assert_allclose(served.detach(), model.predict_proba(X[:5]), atol=1e-6)
+
+
+def test_resume_is_exact(data, tmp_path):
+    X, _, partial = data
+
+    class Kill(lw.nn.callbacks.Callback):
+        def on_step(self, run, loss):
+            if run.step == 8:
+                raise KeyboardInterrupt
+
+    def model(folder, **more):
+        base = lw.MLP(**QUICK, checkpoint=tmp_path / folder, checkpoint_every=0, **more)
+        return quick(base=base)
+
+    whole = model("whole").fit(X, partial)
+    with pytest.raises(KeyboardInterrupt):
+        model("killed", callbacks=[Kill()]).fit(X, partial)
+    again = model("killed").fit(X, partial)
+    np.testing.assert_array_equal(whole.predict_proba(X), again.predict_proba(X))
+    columns = ["removed", "tau_h", "loss"]
+    assert whole.history_[columns].equals(again.history_[columns])
+
+
+def test_names_of_labels(data):
+    X, _, partial = data
+    model = quick().fit(X, as_labels(partial, names=["a", "b", "c", "d"]))
+    assert list(model.label_names_) == ["a", "b", "c", "d"]

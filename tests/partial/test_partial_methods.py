@@ -1,0 +1,105 @@
+"""What the compared methods have in common, and what each one's setting is."""
+
+import numpy as np
+import pytest
+
+import labelweave as lw
+from labelweave.data.scenarios import hide_positives
+from labelweave.registry import list_methods
+
+METHODS = [method.id for method in list_methods("partial")]
+QUICK = {"hidden": (16,), "epochs": 12, "lr": 2e-2}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 8))
+    Y = (X[:, :4] + 0.3 * rng.normal(size=(240, 4)) > 0.3).astype(float)
+    return X, Y, hide_positives(Y, 0.5, random_state=0).Y.to_numpy()
+
+
+def make(id, **changes):
+    return lw.make(id, base=lw.MLP(**QUICK), random_state=0, **changes)
+
+
+def test_the_room_is_complete():
+    assert set(METHODS) >= {
+        "an", "wan", "an-ls", "epr", "role", "ll-r", "ll-ct", "ll-cp", "em-apl", "hill", "splc",
+        "gr", "cls", "co-teaching", "co-teaching+", "decoupling", "jocor",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("id", METHODS)
+def test_it_ranks_unseen_rows_with_half_of_the_positives_hidden(id, data):
+    X, Y, partial = data
+    scores = make(id).fit(X[:160], partial[:160]).predict_proba(X[160:])
+    # Sample selection loses the rows with annotated positives: their loss is high.
+    more = 0.1 if id in ("co-teaching", "co-teaching+", "decoupling", "jocor", "splc") else 0.25
+    assert lw.metrics.get_metric("map")(Y[160:], Y_score=scores) > Y.mean() + more
+
+
+@pytest.mark.parametrize("id", METHODS)
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_all_labels_alike(id, value, data):
+    X, Y, _ = data
+    found = make(id).fit(X, np.full_like(Y, value)).predict_proba(X)
+    assert np.isfinite(found).all()
+    if id not in ("epr", "role", "em-apl"):  # they do not learn from what is not annotated
+        assert abs(found.mean() - value) < 0.5
+
+
+@pytest.mark.parametrize("id", METHODS)
+def test_known_negatives_are_learnt(id, data):
+    """With only NaN and checked entries, entries known to be negative score low."""
+    X, Y, partial = data
+    checked = np.random.default_rng(1).random(Y.shape) < 0.5
+    mixed = np.where(partial == 1, 1.0, np.where(checked & (Y == 0), 0.0, np.nan))
+    found = make(id, unannotated="unknown").fit(X, mixed).predict_proba(X)
+    assert found[partial == 1].mean() > found[mixed == 0].mean() + 0.05
+
+
+def test_assume_negative_is_the_plain_network(data):
+    """The same objective as the network's own: a different seed is all that differs."""
+    X, Y, _ = data
+    assumed = make("an", monitor="val_loss").fit(X, Y)
+    plain = lw.MLP(**QUICK, random_state=0).fit(X, Y)
+    assert np.abs(assumed.predict_proba(X) - plain.predict_proba(X)).mean() < 0.1
+
+
+def test_expected_positives_are_estimated(data):
+    X, Y, partial = data
+    model = make("epr").fit(X, partial)
+    assert partial.sum(axis=1).mean() < model.expected_ < 2 * Y.sum(axis=1).mean()
+    assert list(dict.fromkeys(model.history_["stage"])) == ["probe", "training"]
+    told = make("epr", expected=1.5).fit(X, partial)
+    assert told.expected_ == 1.5
+    assert "stage" not in told.history_
+    assert told.predict_proba(X).sum(axis=1).mean() == pytest.approx(1.5, rel=0.35)
+
+
+def test_co_teaching_leaves_rows_out(data):
+    X, Y, partial = data
+    history = make("co-teaching", noise_rate=0.25, ramp=2).fit(X, partial, truth=Y).history_
+    rows = 192  # a fifth is held out
+    unannotated = (partial == 0).sum() * rows / 240
+    # Rows with annotated positives have a high loss, and fewer unannotated entries.
+    assert 0.6 * 0.25 < history["removed"].iloc[-1] / unannotated < 0.25
+    assert "removed_missing" in history
+
+
+def test_large_loss_rates_rise_without_end(data):
+    X, _, partial = data
+    history = make("ll-r", delta=0.05).fit(X, partial).history_
+    removed = history["removed"].to_numpy()
+    np.testing.assert_allclose(np.diff(removed)[:5], removed[1], rtol=0.35)
+
+
+@pytest.mark.parametrize("id", ["epr", "gr"])
+def test_a_loaded_model(id, data, tmp_path):
+    X, _, partial = data
+    model = make(id).fit(X, partial)
+    model.save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert getattr(loaded, "expected_", None) == getattr(model, "expected_", None)
