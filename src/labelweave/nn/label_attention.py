@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor
+from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels
@@ -19,8 +19,8 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.label_nodes import FeatureTokens, reveal_some
-from labelweave.nn.losses import LOSSES, mean_loss
-from labelweave.nn.task import StepInfo, SupervisedTask
+from labelweave.nn.losses import LOSSES, Loss, mean_loss
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["LabelAttentionClassifier", "LabelMaskTask"]
 
@@ -141,7 +141,7 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
         return {**super()._test_params(), **sizes, "encoder_dropout": 0.1, "batch_size": 32}
 
 
-class LabelMaskTask(SupervisedTask):
+class LabelMaskTask(Task):
     """Label-mask training: rows are told some of their labels and asked for the others.
 
     Only what a row was not told counts in the loss. Validation rows are asked twice: told nothing,
@@ -155,10 +155,25 @@ class LabelMaskTask(SupervisedTask):
         How much is told; see :func:`~labelweave.nn.label_nodes.reveal_some`.
     """
 
-    def __init__(self, *given: Any, most: float, rows: float = 1.0, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(
+        self,
+        network: nn.Module,
+        loss: Loss,
+        plan: dict[str, Any],
+        *,
+        name: str = "loss",
+        most: float,
+        rows: float = 1.0,
+    ) -> None:
+        super().__init__(network)
+        self.loss = loss
+        self.plan = plan
+        self.name = name
         self.most = most
         self.rows = rows
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         if self.most * self.rows == 0:
