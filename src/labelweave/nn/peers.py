@@ -261,7 +261,7 @@ class PeerTask(Task):
             if among is not None:
                 dropped |= ~among
             removed = dropped[:, None] & is_open
-            self._count(removed, np.count_nonzero(removed), rows)
+            self._count(removed, int(np.count_nonzero(removed)), rows)
             view = targets.copy()
             view[dropped] = np.nan
             views.append(view)
