@@ -56,7 +56,7 @@ def measure(rows: int, features: int, labels: int, epochs: int, repeat: int) -> 
     Y = (rng.random((rows, labels)) < 2 / labels).astype(np.float32)
     base = lw.MLP(epochs=epochs, patience=None)
     alone = lw.make("an", base=base, threshold=0.5, random_state=0)
-    rates = {"tau_h": 0.02, "tau_l": 0.5, "ramp": 1}
+    rates = {"tau_h": 0.02, "tau_l": 0.02, "ramp": 1}
     both = lw.CLS(base=base, threshold=0.5, random_state=0, **rates)
     one, two, chosen = [], [], []
     for _ in range(repeat):

@@ -342,3 +342,14 @@ def test_a_column_with_a_slip_in_its_name(run, csv_file):
     assert "there is no column 'bleu'; did you mean 'blue'?" in shown
     shown = run("train", csv_file, "-m", "mlknn", "--labels", "red,kind", status=2).stderr
     assert "there is no column 'kind'; the columns are 'f1', 'f2'" in shown
+
+
+def test_a_method_around_a_network(run, csv_file):
+    """Parameters of the network go by base__name; the rule that a method brings stays."""
+    settings = ("--set", "base__epochs=2", "--set", "base__hidden=[8]", "--set", "tau_h=0.1")
+    result = trained(run, csv_file, "--labels", 3, "-m", "cls", *settings)
+    model = lw.load(result["model"])
+    assert model.base.epochs == 2
+    assert len(model.history_) == 2
+    assert model.threshold == "cardinality"
+    run("train", csv_file, "--labels", 3, "-m", "cls", "--set", "base__epoch=2", status=2)

@@ -93,6 +93,8 @@ class Recipe:
         _set_nested(model, nested, self.method)
         if self.verbose and model._draws_a_bar:
             model.set_params(verbose=plain.get("verbose", 1))
+        elif self.verbose and hasattr(model, "_default_base"):
+            model.set_params(base__verbose=nested.get("base__verbose", 1))
         if data is None:
             return model
         if not data.is_text:
@@ -111,10 +113,11 @@ class Recipe:
 
 
 def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
-    """Set `outer__inner` parameters; a default estimator that None stands for is made first."""
+    """Set `outer__inner` parameters; an estimator that None or an id stands for is made first."""
     for name, value in nested.items():
         outer, _, inner = name.partition("__")
-        if getattr(model, outer) is None and hasattr(model, f"_default_{outer}"):
+        stands_for = isinstance(getattr(model, outer), str | None)
+        if stands_for and hasattr(model, f"_default_{outer}"):
             model.set_params(**{outer: getattr(model, f"_default_{outer}")()})
         part = getattr(model, outer)
         if not hasattr(part, "get_params"):

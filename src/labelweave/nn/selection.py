@@ -48,14 +48,16 @@ def extreme(
     """
     if count == 0:
         return np.zeros(values.shape, dtype=bool)
-    candidates = values.flatten()
-    candidates[outside] = -np.inf if largest else np.inf
-    place = len(candidates) - count if largest else count - 1
-    cut = np.partition(candidates, place)[place]
-    chosen = candidates >= cut if largest else candidates <= cut
+    ranked = values.flatten()
+    ranked[outside] = -np.inf if largest else np.inf
+    place = ranked.size - count if largest else count - 1
+    ranked.partition(place)
+    cut = ranked[place]
+    chosen = np.ravel(values >= cut if largest else values <= cut)
+    chosen[outside] = False
     excess = np.count_nonzero(chosen) - count
     if excess > 0:
-        equal = np.flatnonzero(candidates == cut)
+        equal = np.flatnonzero(chosen & (values.ravel() == cut))
         chosen[equal[len(equal) - excess :]] = False
     return chosen.reshape(values.shape)
 

@@ -106,9 +106,13 @@ class PartialClassifier(NeuralClassifier):
 
     # -- the network to train ----------------------------------------------------------
 
+    def _default_base(self) -> Any:
+        """The estimator that the id in `base` stands for."""
+        return make(self.base)
+
     def _network_model(self) -> NeuralClassifier:
         """The estimator whose network is trained: unfitted, and nobody else's."""
-        model = make(self.base) if isinstance(self.base, str) else clone(self.base)
+        model = self._default_base() if isinstance(self.base, str) else clone(self.base)
         if not isinstance(model, NeuralClassifier):
             raise InputError(f"base must be a neural method, and {self.base!r} is none")
         if isinstance(model, PartialClassifier):
