@@ -28,6 +28,7 @@ from labelweave.nn.distributed import make_engine
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.shares import gather_rows
 from labelweave.nn.task import Task, make_plan
+from labelweave.registry import make
 from labelweave.nn.training import LoopSettings, train
 from labelweave.labels import as_labels
 
@@ -68,6 +69,12 @@ model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=2, 
                   pretrain_steps=None, pretrain_batch_size=11, batch_size=11, random_state=3)
 out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
 
+base = MLP(hidden=(16,), dropout=0.3, epochs=4, batch_size=11, lr=0.01)
+for id, given in (("cls", {"ramp": 2}), ("jocor", {"ramp": 2}), ("role", {}), ("em-apl", {"warmup": 1}),
+                  ("ll-cp", {"delta": 0.05})):
+    model = make(id, base=base, random_state=3, **given)
+    out[id] = model.fit(X, Y).network_.state_dict()
+
 engine = make_engine()
 with forked_rng(0):
     task = Contrast(nn.Linear(10, 3))
@@ -100,7 +107,10 @@ def runs(tmp_path_factory) -> dict[str, dict]:
     return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
 
 
-@pytest.mark.parametrize("what", ["mlp None", "mlp batch", "mulsupcon", "contrast"])
+@pytest.mark.parametrize(
+    "what",
+    ["mlp None", "mlp batch", "mulsupcon", "contrast", "cls", "jocor", "role", "em-apl", "ll-cp"],
+)
 def test_two_processes_give_the_model_of_one(runs, what):
     assert runs["two.0"]["world"] == 2
     assert runs["one.alone"]["world"] == 1

@@ -277,3 +277,23 @@ def test_names_of_labels(data):
     X, _, partial = data
     model = quick().fit(X, as_labels(partial, names=["a", "b", "c", "d"]))
     assert list(model.label_names_) == ["a", "b", "c", "d"]
+
+
+def test_a_checkpoint_of_other_settings_is_refused(data, tmp_path):
+    """What CLS does is part of what a run is, not only its network's parameters."""
+    X, _, partial = data
+    base = lw.MLP(**QUICK, checkpoint=tmp_path, checkpoint_every=0)
+    quick(base=base, tau_l=0.1).fit(X, partial)
+    with pytest.raises(lw.exceptions.LabelweaveError, match="checkpoint"):
+        quick(base=base, tau_l=0.2).fit(X, partial)
+
+
+def test_known_negatives_are_not_counted_as_unannotated_in_the_estimate(data):
+    X, Y, partial = data
+    checked = (Y == 0) & (np.random.default_rng(0).random(Y.shape) < 0.7)
+    mixed = np.where(partial == 1, 1.0, np.where(checked, 0.0, np.nan))
+    base = lw.MLP(**{**QUICK, "epochs": 12})
+    doubted = quick(base=base, ramp=8, unannotated="unknown").fit(X, mixed)
+    all_blank = quick(base=base, ramp=8).fit(X, partial)
+    rates = [model.history_["tau_h"].iloc[-1] for model in (doubted, all_blank)]
+    assert rates[0] > rates[1]

@@ -83,11 +83,12 @@ class ExpectedTask(PartialLossTask):
         entries = self._entries(logits, targets, is_open, batch, info)
         return {
             self.name: mean_loss(entries),
-            "expected": self.weight * self._expected(torch.sigmoid(logits)),
+            "expected": self.weight * self._expected(torch.sigmoid(logits), targets),
         }
 
-    def _expected(self, probabilities: Tensor) -> Tensor:
-        return expected_positives(gather_rows(probabilities), self.k)
+    def _expected(self, probabilities: Tensor, targets: Tensor) -> Tensor:
+        taking_part = torch.where(torch.isnan(targets), 0.0, probabilities)
+        return expected_positives(gather_rows(taking_part), self.k)
 
 
 class FreeLabelsTask(ExpectedTask):
@@ -131,8 +132,8 @@ class FreeLabelsTask(ExpectedTask):
         for one, other in ((logits, free), (free, logits)):
             estimate = torch.where(is_open, torch.sigmoid(other.detach()), targets)
             entries = bce(one, estimate) + positive_bce(one, targets)
-            known = torch.where(is_open, torch.sigmoid(one), targets.nan_to_num(0.0))
-            expected = self.weight * self._expected(known)
+            filled = torch.where(is_open, torch.sigmoid(one), targets)
+            expected = self.weight * self._expected(filled, targets)
             halves.append((mean_loss(entries), expected))
         (of_network, expected), (of_labels, free_expected) = halves
         return {

@@ -73,6 +73,10 @@ class CLS(PartialClassifier):
     annotated with unannotated entries (:func:`labelweave.nn.missing.missing_share`). It needs no
     clean label; it assumes that positives are missed by chance.
 
+    ``negative_weight="auto"`` does what the paper leaves to `tau_l`: balance positives and
+    negatives. Entries of low loss have next to no gradient, so leaving them out alone changes
+    little. A network whose objective does not weigh single entries is trained without weights.
+
     In line 7 of Algorithm 1 network g selects from the set of f; here from its own, as in Eq. 4.
     The loss is that of `base`: an entry that is left out adds nothing, and the mean is over all
     rows, as in Eq. 7 and 8.

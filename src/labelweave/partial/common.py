@@ -40,7 +40,7 @@ class PartialClassifier(NeuralClassifier):
     base : str or neural estimator, default="mlp"
         The network to train, and how: any neural estimator of the library or its id. Epochs,
         learning rate, patience, device, checkpoint, callbacks are its parameters
-        (``base__epochs=50``).
+        (``base__epochs=50``). A method that is a loss puts it in the place of the network's own.
     unannotated : {"auto", "zeros", "unknown"}, default="auto"
         Which entries of Y nobody annotated. ``"zeros"``: the zeros; NaN entries then take no
         part at all. ``"unknown"``: the NaN entries; zeros are then known negatives that are
@@ -152,10 +152,11 @@ class PartialClassifier(NeuralClassifier):
         """
         self._truth = None if truth is None else as_labels(truth)
         self._training_rows: np.ndarray | None = None
+        self._held: Pair | None = None
         try:
             return super().fit(X, y, validation=validation)
         finally:
-            del self._truth, self._training_rows
+            del self._truth, self._training_rows, self._held
 
     def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
         if self.validation == "clean":
@@ -179,8 +180,9 @@ class PartialClassifier(NeuralClassifier):
         rule = self._rule(Y)
         observed = as_observed(Y, rule)
         if validation is not None and self.validation == "partial":
-            validation = (validation[0], assume_negative(as_observed(validation[1], rule)))
-        session = model._open_session(X, observed, validation)
+            self._held = (validation[0], as_observed(validation[1], rule))
+            validation = (validation[0], assume_negative(self._held[1]))
+        session = replace(model._open_session(X, observed, validation), around=self)
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)
             self._learn(network, session)
@@ -236,7 +238,7 @@ class PartialClassifier(NeuralClassifier):
             missing=self._missing(session.Y),
             n_rows=session.Y.n_rows,
             n_labels=session.Y.n_labels,
-            estimate=self._estimator(session),
+            estimate=self._estimator(session) if rates["tau_h"] is None else None,
             **rates,
         )
 
@@ -247,13 +249,10 @@ class PartialClassifier(NeuralClassifier):
 
         Scores of validation rows, which were not trained on; without any, of training rows.
         """
-        if session.validation is None or self.validation == "clean":
-            X, Y = session.X, assume_negative(session.Y)
-        else:
-            X, Y = session.validation
-        batches = session.scoring_batches(X, Y)
-        targets = Y.to_numpy()
-        positive, unannotated = targets == 1, targets == 0
+        X, observed = (session.X, session.Y) if self._held is None else self._held
+        batches = session.scoring_batches(X, observed)
+        codes = observed.to_numpy()
+        positive, unannotated = codes == 1, codes == 0
 
         def estimate() -> float:
             scores = predict_scores(session.engine.scores, batches, session.engine)
