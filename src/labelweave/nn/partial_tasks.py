@@ -164,6 +164,8 @@ class PseudoNegativesTask(PartialLossTask):
     warmup, rise : int
     share, beta : float
         Largest share, and weight of the pseudo-labels' cross-entropy.
+    soft : bool, default=True
+        Pseudo-labels are probabilities, rather than 0.
     """
 
     seen: Tensor
@@ -182,8 +184,10 @@ class PseudoNegativesTask(PartialLossTask):
         rise: int,
         share: float,
         beta: float,
+        soft: bool = True,
     ) -> None:
         super().__init__(network, loss, plan, name="entropy")
+        self.soft = soft
         self.warmup, self.rise, self.share, self.beta = warmup, rise, share, beta
         # The probability of each unannotated entry when its row was last seen; NaN for others.
         self.register_buffer("seen", torch.full((n_rows, n_labels), torch.nan))
@@ -199,7 +203,8 @@ class PseudoNegativesTask(PartialLossTask):
         self._cut(info.epoch)
         before = self.seen[batch.rows]
         pseudo = is_open & (before <= self.cuts)
-        entries = torch.where(pseudo, self.beta * bce(logits, before), entries)
+        labels = before if self.soft else torch.zeros_like(before)
+        entries = torch.where(pseudo, self.beta * bce(logits, labels), entries)
         probabilities = torch.sigmoid(logits.detach()).masked_fill(~is_open, torch.nan)
         rows = gather_rows(batch.rows)
         self.seen[rows] = torch.where(
