@@ -30,7 +30,7 @@ from labelweave.nn.shares import gather_rows
 from labelweave.nn.task import Task, make_plan
 from labelweave.nn.training import LoopSettings, train
 from labelweave.labels import as_labels
-from labelweave.registry import get_class
+from labelweave.registry import get_class, make
 
 
 class Contrast(Task):
@@ -74,6 +74,12 @@ for method in ("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"):
     model = get_class(method)(**options, random_state=3).fit(X, Y)
     out[method] = model.network_.state_dict()
 
+base = MLP(hidden=(16,), dropout=0.3, epochs=4, batch_size=11, lr=0.01)
+for id, given in (("cls", {"ramp": 2}), ("jocor", {"ramp": 2}), ("role", {}),
+                  ("em-apl", {"warmup": 1}), ("ll-cp", {"delta": 0.05})):
+    model = make(id, base=base, random_state=3, **given)
+    out[id] = model.fit(X, Y).network_.state_dict()
+
 engine = make_engine()
 with forked_rng(0):
     task = Contrast(nn.Linear(10, 3))
@@ -109,6 +115,7 @@ def runs(tmp_path_factory) -> dict[str, dict]:
 ALL = [
     *("mlp None", "mlp batch", "mulsupcon", "contrast"),
     *("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"),
+    *("cls", "jocor", "role", "em-apl", "ll-cp"),
 ]
 
 

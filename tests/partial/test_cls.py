@@ -135,6 +135,31 @@ def test_weight_of_unannotated_entries(data):
 # -- validation ------------------------------------------------------------------------
 
 
+def test_an_objective_that_weighs_no_entries_is_not_weighted_in_silence(data):
+    X, _, partial = data
+    base = lw.make("c2ae", **lw.registry.get_class("c2ae")._test_params(), epochs=1)
+    with pytest.raises(InputError, match="C2AE weighs no entries"):
+        CLS(base=base, negative_weight=0.5, random_state=0).fit(X, partial)
+    auto, one = (
+        CLS(base=base, negative_weight=weight, random_state=0).fit(X, partial).predict_proba(X)
+        for weight in ("auto", 1.0)
+    )
+    np.testing.assert_array_equal(auto, one)
+
+
+def test_a_callback_of_the_network_reports_to_its_owner(data):
+    class Count(lw.nn.callbacks.Callback):
+        epochs = 0
+
+        def on_epoch(self, run, row):
+            self.epochs += 1
+
+    X, _, partial = data
+    seen = Count()
+    quick(base=lw.MLP(**QUICK, callbacks=[seen])).fit(X, partial)
+    assert seen.epochs == QUICK["epochs"]
+
+
 def test_validation_rows_are_partial_unless_said(data):
     X, Y, partial = data
     with pytest.raises(InputError, match="annotated in full"):
@@ -277,3 +302,23 @@ def test_names_of_labels(data):
     X, _, partial = data
     model = quick().fit(X, as_labels(partial, names=["a", "b", "c", "d"]))
     assert list(model.label_names_) == ["a", "b", "c", "d"]
+
+
+def test_a_checkpoint_of_other_settings_is_refused(data, tmp_path):
+    """What CLS does is part of what a run is, not only its network's parameters."""
+    X, _, partial = data
+    base = lw.MLP(**QUICK, checkpoint=tmp_path, checkpoint_every=0)
+    quick(base=base, tau_l=0.1).fit(X, partial)
+    with pytest.raises(lw.exceptions.LabelweaveError, match="checkpoint"):
+        quick(base=base, tau_l=0.2).fit(X, partial)
+
+
+def test_known_negatives_are_not_counted_as_unannotated_in_the_estimate(data):
+    X, Y, partial = data
+    checked = (Y == 0) & (np.random.default_rng(0).random(Y.shape) < 0.7)
+    mixed = np.where(partial == 1, 1.0, np.where(checked, 0.0, np.nan))
+    base = lw.MLP(**{**QUICK, "epochs": 12})
+    doubted = quick(base=base, ramp=8, unannotated="unknown").fit(X, mixed)
+    all_blank = quick(base=base, ramp=8).fit(X, partial)
+    rates = [model.history_["tau_h"].iloc[-1] for model in (doubted, all_blank)]
+    assert rates[0] > rates[1]

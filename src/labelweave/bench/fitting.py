@@ -85,19 +85,29 @@ def _settings(cell: Cell) -> dict[str, Any]:
         for name, value in known.items()
         if (name == "epochs" or name.endswith("_epochs")) and isinstance(value, int)
     }
+    if inner := _of_the_network(cell):
+        short[f"{inner}epochs"] = cell.quick.epochs
     return {**cell.settings, **short}
+
+
+def _of_the_network(cell: Cell) -> str:
+    """What the parameters of training are prefixed by, where a method trains another's network."""
+    from labelweave.registry import get_class
+
+    return "base__" if hasattr(get_class(cell.method), "_default_base") else ""
 
 
 def _watch_test_rows(cell: Cell, model: Any, parts: Parts) -> None:
     """Add the columns that `test_curve:<metric>` asks for; the run itself does not see them."""
     wanted = [what.partition(":")[2] for what in cell.keep if what.startswith("test_curve:")]
     core = getattr(model, "classifier", model)
-    if wanted and "callbacks" in core.get_params(deep=False):
+    inner = _of_the_network(cell)
+    if wanted and (inner or "callbacks" in core.get_params(deep=False)):
         from labelweave.bench.curves import TestCurve
 
         if core is not model:
             raise InputError("a test curve of texts is not built: give the suite features")
-        core.set_params(callbacks=[TestCurve(core, parts.test, wanted)])
+        core.set_params(**{f"{inner}callbacks": [TestCurve(core, parts.test, wanted)]})
 
 
 def _history(model: Any) -> dict[str, list[Any]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -233,6 +233,7 @@ class CGMVAETask(Task):
     """Eq. 7: the KL term, the contrast, the cross-entropy and, if asked for, Eq. 4."""
 
     network: CGMVAENetwork
+    weighs_entries: ClassVar[bool] = True  # in Eq. 6
 
     def __init__(self, network: CGMVAENetwork, objective: Objective, plan: dict[str, Any]) -> None:
         super().__init__(network)

@@ -43,6 +43,11 @@ class AveragedTask(Task):
         """What predicts: the average."""
         return self.averaged.network
 
+    @property
+    def weighs_entries(self) -> bool:  # type: ignore[override]
+        """As the task that is averaged."""
+        return self.averaged.weighs_entries
+
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         return (self.trained if self.training else self.averaged).losses(batch, info)
 

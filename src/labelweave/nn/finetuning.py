@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,8 @@ class FineTuningTask(TwoStepTask):
     plan : dict
         Arguments of :func:`labelweave.nn.task.make_plan`; its `lr` is that of the head.
     """
+
+    weighs_entries: ClassVar[bool] = True
 
     def __init__(
         self, network: nn.Module, *, backbone_lr: float | None, plan: dict[str, Any]

@@ -83,11 +83,12 @@ class ExpectedTask(PartialLossTask):
         entries = self._entries(logits, targets, is_open, batch, info)
         return {
             self.name: mean_loss(entries),
-            "expected": self.weight * self._expected(torch.sigmoid(logits)),
+            "expected": self.weight * self._expected(torch.sigmoid(logits), targets),
         }
 
-    def _expected(self, probabilities: Tensor) -> Tensor:
-        return expected_positives(gather_rows(probabilities), self.k)
+    def _expected(self, probabilities: Tensor, targets: Tensor) -> Tensor:
+        taking_part = torch.where(torch.isnan(targets), 0.0, probabilities)
+        return expected_positives(gather_rows(taking_part), self.k)
 
 
 class FreeLabelsTask(ExpectedTask):
@@ -131,8 +132,8 @@ class FreeLabelsTask(ExpectedTask):
         for one, other in ((logits, free), (free, logits)):
             estimate = torch.where(is_open, torch.sigmoid(other.detach()), targets)
             entries = bce(one, estimate) + positive_bce(one, targets)
-            known = torch.where(is_open, torch.sigmoid(one), targets.nan_to_num(0.0))
-            expected = self.weight * self._expected(known)
+            filled = torch.where(is_open, torch.sigmoid(one), targets)
+            expected = self.weight * self._expected(filled, targets)
             halves.append((mean_loss(entries), expected))
         (of_network, expected), (of_labels, free_expected) = halves
         return {
@@ -163,6 +164,8 @@ class PseudoNegativesTask(PartialLossTask):
     warmup, rise : int
     share, beta : float
         Largest share, and weight of the pseudo-labels' cross-entropy.
+    soft : bool, default=True
+        Pseudo-labels are probabilities, rather than 0.
     """
 
     seen: Tensor
@@ -181,8 +184,10 @@ class PseudoNegativesTask(PartialLossTask):
         rise: int,
         share: float,
         beta: float,
+        soft: bool = True,
     ) -> None:
         super().__init__(network, loss, plan, name="entropy")
+        self.soft = soft
         self.warmup, self.rise, self.share, self.beta = warmup, rise, share, beta
         # The probability of each unannotated entry when its row was last seen; NaN for others.
         self.register_buffer("seen", torch.full((n_rows, n_labels), torch.nan))
@@ -198,7 +203,8 @@ class PseudoNegativesTask(PartialLossTask):
         self._cut(info.epoch)
         before = self.seen[batch.rows]
         pseudo = is_open & (before <= self.cuts)
-        entries = torch.where(pseudo, self.beta * bce(logits, before), entries)
+        labels = before if self.soft else torch.zeros_like(before)
+        entries = torch.where(pseudo, self.beta * bce(logits, labels), entries)
         probabilities = torch.sigmoid(logits.detach()).masked_fill(~is_open, torch.nan)
         rows = gather_rows(batch.rows)
         self.seen[rows] = torch.where(

@@ -36,6 +36,7 @@ class TrainingSession:
     seed: int
     results: list[tuple[str, TrainingResult]] = field(default_factory=list)
     prefix: str = ""  # of the names of its stages, where several networks are trained
+    around: Any = None  # an estimator that has this one's network trained its own way
 
     def train(self, task: Task, *, stage: str = "training", **changes: Any) -> TrainingResult:
         """Run the loop on a task.
@@ -146,5 +147,9 @@ class TrainingSession:
             for name, value in model.get_params(deep=False).items()
             if name not in ("callbacks", "checkpoint", "checkpoint_every", "verbose")
         }
+        around = None
+        if self.around is not None:
+            own = self.around.get_params(deep=False)
+            around = {name: value for name, value in own.items() if name != "base"}
         validation = () if self.validation is None else self.validation
-        return [options, parameters, self.seed, self.X, self.Y, *validation]
+        return [options, parameters, around, self.seed, self.X, self.Y, *validation]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -62,7 +62,14 @@ class Task(nn.Module):
     ----------
     network : nn.Module
         What predicts: maps features to one logit a label.
+
+    Attributes
+    ----------
+    weighs_entries : bool
+        Whether the objective heeds the weights of entries that a batch may carry.
     """
+
+    weighs_entries: ClassVar[bool] = False
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -132,6 +139,8 @@ class SupervisedTask(TwoStepTask):
     name : str
         How the loss is called in the history.
     """
+
+    weighs_entries: ClassVar[bool] = True
 
     def __init__(
         self, network: nn.Module, loss: Loss, plan: dict[str, Any], *, name: str = "loss"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
+from labelweave.exceptions import InputError
 from labelweave.nn.peers import STRATEGIES
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
@@ -73,6 +74,11 @@ class CLS(PartialClassifier):
     annotated with unannotated entries (:func:`labelweave.nn.missing.missing_share`). It needs no
     clean label; it assumes that positives are missed by chance.
 
+    ``negative_weight="auto"`` does what the paper leaves to `tau_l`: balance positives and
+    negatives. Entries of low loss have next to no gradient, so leaving them out alone changes
+    little. Where the objective of `base` weighs no entries (as that of C-Tran), ``"auto"`` is 1
+    and any other number an error.
+
     In line 7 of Algorithm 1 network g selects from the set of f; here from its own, as in Eq. 4.
     The loss is that of `base`: an entry that is left out adds nothing, and the mean is over all
     rows, as in Eq. 7 and 8.
@@ -136,10 +142,16 @@ class CLS(PartialClassifier):
             tau_h=None if self.tau_h == "auto" else float(self.tau_h),
             tau_l=self.tau_l,
             ramp=self.ramp,
-            negative_weight=self._negative_weight(session.Y.n_labels),
         )
 
-    def _negative_weight(self, n_labels: int) -> float:
-        if self.negative_weight == "auto":
-            return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
-        return float(self.negative_weight)
+    def _negative_weight(self, task: Task, n_labels: int) -> float:
+        if not task.weighs_entries and self.negative_weight not in ("auto", 1):
+            raise InputError(
+                f"negative_weight is {self.negative_weight}, but the objective of "
+                f"{type(self._network_model()).__name__} weighs no entries: leave it at 1"
+            )
+        if self.negative_weight != "auto":
+            return float(self.negative_weight)
+        if not task.weighs_entries:
+            return 1.0
+        return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)

@@ -40,7 +40,7 @@ class PartialClassifier(NeuralClassifier):
     base : str or neural estimator, default="mlp"
         The network to train, and how: any neural estimator of the library or its id. Epochs,
         learning rate, patience, device, checkpoint, callbacks are its parameters
-        (``base__epochs=50``).
+        (``base__epochs=50``). A method that is a loss puts it in the place of the network's own.
     unannotated : {"auto", "zeros", "unknown"}, default="auto"
         Which entries of Y nobody annotated. ``"zeros"``: the zeros; NaN entries then take no
         part at all. ``"unknown"``: the NaN entries; zeros are then known negatives that are
@@ -115,6 +115,8 @@ class PartialClassifier(NeuralClassifier):
         model = self._default_base() if isinstance(self.base, str) else clone(self.base)
         if not isinstance(model, NeuralClassifier):
             raise InputError(f"base must be a neural method, and {self.base!r} is none")
+        if isinstance(self.base, NeuralClassifier):
+            model.callbacks = self.base.callbacks  # they report to their owner, so no copies
         if isinstance(model, PartialClassifier):
             raise InputError(
                 f"base is {type(model).__name__}, which itself trains another network: give that"
@@ -152,10 +154,11 @@ class PartialClassifier(NeuralClassifier):
         """
         self._truth = None if truth is None else as_labels(truth)
         self._training_rows: np.ndarray | None = None
+        self._held: Pair | None = None
         try:
             return super().fit(X, y, validation=validation)
         finally:
-            del self._truth, self._training_rows
+            del self._truth, self._training_rows, self._held
 
     def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
         if self.validation == "clean":
@@ -179,12 +182,13 @@ class PartialClassifier(NeuralClassifier):
         rule = self._rule(Y)
         observed = as_observed(Y, rule)
         if validation is not None and self.validation == "partial":
-            validation = (validation[0], assume_negative(as_observed(validation[1], rule)))
-        session = model._open_session(X, observed, validation)
+            self._held = (validation[0], as_observed(validation[1], rule))
+            validation = (validation[0], assume_negative(self._held[1]))
+        session = replace(model._open_session(X, observed, validation), around=self)
+        self.scaling_ = model.scaling_
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)
             self._learn(network, session)
-        self.scaling_ = model.scaling_
         self._keep(network, session)
 
     def _rule(self, Y: LabelMatrix) -> str:
@@ -233,12 +237,17 @@ class PartialClassifier(NeuralClassifier):
             network,
             tasks,
             strategy,
+            negative_weight=self._negative_weight(tasks[0], session.Y.n_labels),
             missing=self._missing(session.Y),
             n_rows=session.Y.n_rows,
             n_labels=session.Y.n_labels,
-            estimate=self._estimator(session),
+            estimate=self._estimator(session) if rates["tau_h"] is None else None,
             **rates,
         )
+
+    def _negative_weight(self, task: Task, n_labels: int) -> float:
+        """Weight of an unannotated entry in the objective of the networks."""
+        return 1.0
 
     # -- how much is missing -----------------------------------------------------------
 
@@ -247,13 +256,10 @@ class PartialClassifier(NeuralClassifier):
 
         Scores of validation rows, which were not trained on; without any, of training rows.
         """
-        if session.validation is None or self.validation == "clean":
-            X, Y = session.X, assume_negative(session.Y)
-        else:
-            X, Y = session.validation
-        batches = session.scoring_batches(X, Y)
-        targets = Y.to_numpy()
-        positive, unannotated = targets == 1, targets == 0
+        X, observed = (session.X, session.Y) if self._held is None else self._held
+        batches = session.scoring_batches(X, observed)
+        codes = observed.to_numpy()
+        positive, unannotated = codes == 1, codes == 0
 
         def estimate() -> float:
             scores = predict_scores(session.engine.scores, batches, session.engine)

@@ -74,6 +74,12 @@ class EPR(PartialClassifier):
         plan = session.estimator._plan_options()
         return ExpectedTask(network, plan, k=self.expected_, weight=self.weight)
 
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        given = super()._test_params()
+        # With three labels and few rows the count has to be held to firmly.
+        return {**given, "weight": 10.0}
+
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), "expected": self.expected_}
 

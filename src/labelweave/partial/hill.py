@@ -55,6 +55,11 @@ class Hill(PartialClassifier):
         super().__init__(base, **partial)
         self.margin = margin
 
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        # With every other entry positive, the paper's margin lets all of them be.
+        return {**super()._test_params(), "margin": 4.0}
+
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         margin = self.margin
         return self._loss_task(network, session, lambda z, y, _: hill(z, y, margin=margin), "hill")
