@@ -9,8 +9,11 @@ import labelweave as lw
 from labelweave.data.scenarios import hide_positives
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
+from labelweave.nn.losses import bce
 from labelweave.nn.peers import PeerNetwork, peers_of
+from labelweave.nn.task import SupervisedTask
 from labelweave.partial.cls import CLS
+from labelweave.registry import get_class
 
 QUICK = {"hidden": (16,), "epochs": 6, "lr": 2e-2}
 
@@ -127,9 +130,9 @@ def test_weight_of_unannotated_entries(data):
     X, _, partial = data
     light, plain = (quick(negative_weight=w).fit(X, partial) for w in (0.1, 1))
     assert light.predict_proba(X).mean() > plain.predict_proba(X).mean() + 0.05
-    assert quick()._negative_weight(4) == 1
-    assert quick()._negative_weight(31) == pytest.approx(0.1)
-    assert quick()._negative_weight(1) == 1
+    task = SupervisedTask(torch.nn.Identity(), bce, {})
+    weights = [quick()._negative_weight(task, n_labels) for n_labels in (1, 4, 31)]
+    assert weights == pytest.approx([1, 1, 0.1])
 
 
 # -- validation ------------------------------------------------------------------------
@@ -137,7 +140,8 @@ def test_weight_of_unannotated_entries(data):
 
 def test_an_objective_that_weighs_no_entries_is_not_weighted_in_silence(data):
     X, _, partial = data
-    base = lw.make("c2ae", **lw.registry.get_class("c2ae")._test_params(), epochs=1)
+    options = {**get_class("c2ae")._test_params(), "epochs": 1}
+    base = lw.make("c2ae", **options)
     with pytest.raises(InputError, match="C2AE weighs no entries"):
         CLS(base=base, negative_weight=0.5, random_state=0).fit(X, partial)
     auto, one = (

@@ -115,12 +115,12 @@ class PartialClassifier(NeuralClassifier):
         model = self._default_base() if isinstance(self.base, str) else clone(self.base)
         if not isinstance(model, NeuralClassifier):
             raise InputError(f"base must be a neural method, and {self.base!r} is none")
-        if isinstance(self.base, NeuralClassifier):
-            model.callbacks = self.base.callbacks  # they report to their owner, so no copies
         if isinstance(model, PartialClassifier):
             raise InputError(
                 f"base is {type(model).__name__}, which itself trains another network: give that"
             )
+        if not isinstance(self.base, str):
+            model.callbacks = self.base.callbacks  # they report to their owner, so no copies
         return model
 
     def set_params(self, **parameters: Any) -> Self:
