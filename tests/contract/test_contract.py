@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelweave.registry import list_methods
-from labelweave.testing import estimator_checks, test_instance
+from labelweave.testing import briefly_trained, estimator_checks, test_instance
 
 # Sets of a few rows are what the checks are made of; a method may well say that it minds.
 pytestmark = pytest.mark.filterwarnings("default::labelweave.exceptions.LabelweaveWarning")
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("default::labelweave.exceptions.Labelwea
 METHODS = {method.id: test_instance(method.load()) for method in list_methods()}
 
 
-@parametrize_with_checks(list(METHODS.values()))
+@parametrize_with_checks([briefly_trained(estimator) for estimator in METHODS.values()])
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -14,9 +14,14 @@ In a test suite, one test a check::
 A class may give small settings for it by a class method ``_test_params() -> dict``, which
 :func:`test_instance` uses. scikit-learn's own checks
 (:func:`sklearn.utils.estimator_checks.check_estimator`) come on top; :func:`check_estimator`
-runs both.
+runs both. A check that is about form, and not about what was learnt, trains for two epochs only.
 """
 
-from labelweave.testing.suite import check_estimator, estimator_checks, test_instance
+from labelweave.testing.suite import (
+    briefly_trained,
+    check_estimator,
+    estimator_checks,
+    test_instance,
+)
 
-__all__ = ["check_estimator", "estimator_checks", "test_instance"]
+__all__ = ["briefly_trained", "check_estimator", "estimator_checks", "test_instance"]

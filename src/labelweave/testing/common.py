@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,12 +10,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
-__all__ = ["fresh", "mean_ap", "refused", "same"]
+__all__ = ["fresh", "learns", "mean_ap", "refused", "same"]
 
 
 def fresh(estimator: Any, **parameters: Any) -> Any:
     """A clone with a seed and these parameters."""
     return clone(estimator).set_params(**{"random_state": 0, **parameters})
+
+
+def learns(check: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Mark a check that looks at what was learnt: its estimator trains as long as it says."""
+    check.learns = True  # type: ignore[attr-defined]
+    return check
 
 
 def same(found: Any, expected: Any, what: str, *, exact: bool = False) -> None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from labelweave.importance import HasFeatureImportance
 from labelweave.labels import as_labels
 from labelweave.persistence import load
-from labelweave.testing.common import fresh, same
+from labelweave.testing.common import fresh, learns, same
 from labelweave.testing.data import NAMES, hidden, linear
 
 
@@ -21,6 +21,7 @@ def applies_to(estimator: Any) -> bool:
     return isinstance(estimator, HasFeatureImportance)
 
 
+@learns
 def check_importance_of_features(estimator: Any) -> None:
     """Shares that sum to one; of each label, the feature that it was made of comes first."""
     X, Y = linear(160)
@@ -39,6 +40,7 @@ def check_importance_of_features(estimator: Any) -> None:
     same(again, shares, "importance after loading", exact=True)
 
 
+@learns
 def check_a_constant_label_has_no_important_feature(estimator: Any) -> None:
     X, Y = linear()
     Y[:, 1] = 0

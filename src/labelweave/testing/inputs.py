@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
-from labelweave.testing.common import fresh, refused, same
+from labelweave.testing.common import fresh, learns, refused, same
 from labelweave.testing.data import linear
 
 
@@ -72,6 +72,7 @@ def check_wrong_width_is_refused(estimator: Any) -> None:
         fresh(estimator).fit(X[:0], Y[:0])
 
 
+@learns
 def check_features_that_say_nothing(estimator: Any) -> None:
     """Constant columns, a constant X and huge or tiny scales give finite probabilities."""
     X, Y = linear()

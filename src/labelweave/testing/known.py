@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import as_labels
-from labelweave.testing.common import fresh, refused, same
+from labelweave.testing.common import fresh, learns, refused, same
 from labelweave.testing.data import NAMES, linear
 
 
@@ -19,6 +19,7 @@ def applies_to(estimator: Any) -> bool:
     return isinstance(estimator, KnowsSomeLabels)
 
 
+@learns
 def check_known_labels_stay(estimator: Any) -> None:
     """Known entries come back as they were given, in probabilities and in label sets."""
     X, Y = linear()
@@ -36,6 +37,7 @@ def check_known_labels_stay(estimator: Any) -> None:
         same(named.to_numpy(), sets, "label sets by name", exact=True)
 
 
+@learns
 def check_forms_of_known(estimator: Any) -> None:
     """Arrays, frames, sparse and lists of names mean the same; nothing known is no matter."""
     import pandas as pd
@@ -63,6 +65,7 @@ def check_forms_of_known(estimator: Any) -> None:
     same(np.vstack(alone), expected[:9], "row by row against all at once")
 
 
+@learns
 def check_wrong_known_is_refused(estimator: Any) -> None:
     import pandas as pd
 
@@ -80,6 +83,7 @@ def check_wrong_known_is_refused(estimator: Any) -> None:
         fresh(estimator).fit(X, Y[:, 0] + 1).predict_proba(X, known=Y[:, :2])
 
 
+@learns
 def check_known_labels_help(estimator: Any) -> None:
     """Where labels are alike and features say nothing, knowing one label tells another."""
     random = np.random.default_rng(0)

@@ -9,10 +9,11 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from labelweave.labels import as_labels
-from labelweave.testing.common import fresh, refused, same
+from labelweave.testing.common import fresh, learns, refused, same
 from labelweave.testing.data import NAMES, hidden, linear
 
 
+@learns
 def check_names_follow_columns(estimator: Any) -> None:
     """Columns in another order give the same labels, in that order."""
     import pandas as pd
@@ -72,11 +73,13 @@ def check_all_forms_of_unknown_give_the_same_model(estimator: Any) -> None:
         same(fresh(estimator).fit(X, value).predict_proba(X), expected, f"unknowns as {form}")
 
 
+@learns
 def check_unknown_is_not_negative(estimator: Any) -> None:
     """Hiding positives as NaN costs less probability than calling them negatives."""
     _check_hidden(estimator, state=1, wrong=0)
 
 
+@learns
 def check_unknown_is_not_positive(estimator: Any) -> None:
     """Hiding negatives as NaN adds less probability than calling them positives."""
     _check_hidden(estimator, state=0, wrong=1)
@@ -123,6 +126,7 @@ def check_wrong_labels_are_refused(estimator: Any) -> None:
         fresh(estimator).fit(X, None)
 
 
+@learns
 def check_one_label(estimator: Any) -> None:
     X, Y = linear()
     for form in (Y[:, :1], as_labels(Y[:, :1], names=["sea"])):
@@ -132,6 +136,7 @@ def check_one_label(estimator: Any) -> None:
         assert roc_auc_score(Y[:, 0], model.predict_proba(X)[:, 0]) > 0.8
 
 
+@learns
 def check_labels_with_one_state_only(estimator: Any) -> None:
     """A label never positive is improbable, one always positive probable; the rest learns on."""
     X, Y = linear()
@@ -152,6 +157,7 @@ def check_a_label_with_few_known_entries(estimator: Any) -> None:
     assert np.isfinite(fresh(estimator).fit(X, Y).predict_proba(X)).all()
 
 
+@learns
 def check_rows_without_labels(estimator: Any) -> None:
     """Rows without any label are training rows like others."""
     X, Y = linear()

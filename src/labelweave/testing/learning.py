@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from labelweave.labels import as_labels
-from labelweave.testing.common import fresh, mean_ap, same
+from labelweave.testing.common import fresh, learns, mean_ap, same
 from labelweave.testing.data import NAMES, blobs, linear
 
 
+@learns
 def check_probabilities_and_label_sets(estimator: Any) -> None:
     """predict_proba: floats strictly between 0 and 1; predict: 0/1 by the threshold."""
     X, Y = linear()
@@ -32,6 +33,7 @@ def check_probabilities_and_label_sets(estimator: Any) -> None:
     assert model.n_features_in_ == 6
 
 
+@learns
 def check_each_row_is_predicted_by_itself(estimator: Any) -> None:
     """The answer for a row does not depend on the rows beside it."""
     X, Y = linear()
@@ -42,6 +44,7 @@ def check_each_row_is_predicted_by_itself(estimator: Any) -> None:
     same(model.predict_proba(X[:9][::-1])[::-1], together, "in another order")
 
 
+@learns
 def check_beats_the_label_frequency(estimator: Any) -> None:
     """On easy data it ranks unseen rows much better than chance."""
     X, Y = linear(160)
@@ -50,6 +53,7 @@ def check_beats_the_label_frequency(estimator: Any) -> None:
     assert reached > chance + 0.15, f"mean average precision {reached:.3f}, chance {chance:.3f}"
 
 
+@learns
 def check_learns_groups_by_heart(estimator: Any) -> None:
     """Groups of rows that lie far apart get the label set of their group."""
     X, Y = blobs()
@@ -58,6 +62,7 @@ def check_learns_groups_by_heart(estimator: Any) -> None:
     assert right >= 0.95, f"only {right:.0%} of the training rows get their label set"
 
 
+@learns
 def check_score(estimator: Any) -> None:
     """score is the share of the rows whose known entries are all right."""
     X, Y = linear()
@@ -68,6 +73,7 @@ def check_score(estimator: Any) -> None:
     assert np.isclose(model.score(X, truth), (~wrong.any(axis=1)).mean())
 
 
+@learns
 def check_one_dimensional_target(estimator: Any) -> None:
     """A one-dimensional y is one class a row, in scikit-learn's manner."""
     X, Y = blobs()

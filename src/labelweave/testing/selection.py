@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from labelweave.data.dataset import Dataset
 from labelweave.labels import as_labels
-from labelweave.testing.common import fresh, mean_ap, same
+from labelweave.testing.common import fresh, learns, mean_ap, same
 from labelweave.testing.data import NAMES, linear
 
 _THRESHOLDS = (
@@ -52,6 +52,7 @@ def check_validation_rows(estimator: Any) -> None:
     assert one.threshold_.to_dict() == other.threshold_.to_dict()
 
 
+@learns
 def check_pipeline_and_search(estimator: Any) -> None:
     """Pipeline, GridSearchCV with unknown labels, and out-of-fold prediction."""
     from sklearn.model_selection import GridSearchCV
