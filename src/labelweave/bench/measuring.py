@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
@@ -84,18 +84,24 @@ def _peak_since_start() -> float:
 @contextmanager
 def bounded_threads(threads: int) -> Iterator[None]:
     """Let BLAS, OpenMP and torch use at most so many threads inside the block."""
-    from threadpoolctl import threadpool_limits
-
     torch = sys.modules.get("torch")
     before = None if torch is None else torch.get_num_threads()
     if torch is not None:
         torch.set_num_threads(threads)
     try:
-        with threadpool_limits(threads):
+        with _thread_pools(len(sys.modules)).limit(limits=threads):
             yield
     finally:
         if torch is not None and before is not None:
             torch.set_num_threads(before)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> Any:
+    """The thread pools of this process; looked for again (some ms) when it has imported more."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @cache
