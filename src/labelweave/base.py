@@ -20,10 +20,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labelweave.exceptions import InputError
+from labelweave.input_checks import as_single_target, first_not_finite, is_texts
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.thresholds import Threshold, make_threshold
 
@@ -94,15 +95,18 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     # Whether ``verbose=1`` draws a progress bar (joblib's lines of text are none).
     _draws_a_bar: ClassVar[bool] = False
 
-    # Whether `_fit` leaves probabilities of rows by models that have not seen them, on which a
-    # threshold can be tuned: then none are held out for it.
+    # Whether `_fit` learns from the validation rows too and sets `_out_of_fold`: the labels of
+    # all rows and what models that have not seen a row say of it (None if rows are too few).
+    # A threshold is tuned on these, and no rows are held out for it.
     _tunes_out_of_fold: ClassVar[bool] = False
 
-    def _rows_to_tune_on(self, validation: Pair | None) -> tuple[LabelMatrix, np.ndarray] | None:
-        """Labels and probabilities of rows to tune a threshold on; None if there are none."""
-        if validation is None:
-            return None
-        return validation[1], self._probabilities(validation[0])
+    def _judged_out_of_fold(self) -> tuple[LabelMatrix, np.ndarray] | None:
+        """Labels and out-of-fold probabilities of the rows of the last `fit`, if there are any.
+
+        They are kept in memory only: neither a saved nor a pickled model has them.
+        """
+        judged = self.__dict__.get("_out_of_fold")
+        return None if judged is None else (judged[0], self._as_probabilities(judged[1]))
 
     def _wants_validation(self) -> bool:
         """Whether `_fit` chooses anything on validation rows (early stopping, say)."""
@@ -121,7 +125,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             label names. A one-dimensional y is taken as one class a row.
         validation : Dataset or (X, Y), optional
             Rows on which to stop early and tune the threshold. Without it a share of the
-            rows given is held out when one of the two is asked for.
+            rows given is held out when one of the two is asked for. What is done with them is
+            the method's affair: one that judges all rows out of fold learns from these too.
 
         Returns
         -------
@@ -139,13 +144,61 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if pair is None and must_tune:
             raise _too_few(Y)
         self._fit(X, Y, pair)
-        judged = self._rows_to_tune_on(pair)
         if rule.needs_validation:
-            if judged is None:
-                raise _too_few(Y)
-            rule.fit(*judged)
+            rule.fit(*self._rows_to_tune_on(pair, Y))
         self.threshold_ = rule
         return self
+
+    def _rows_to_tune_on(self, pair: Pair | None, Y: LabelMatrix) -> tuple[LabelMatrix, np.ndarray]:
+        if self._tunes_out_of_fold:
+            judged = self._judged_out_of_fold()
+        else:
+            judged = None if pair is None else (pair[1], self._probabilities(pair[0]))
+        if judged is None:
+            raise _too_few(Y)
+        return judged
+
+    def rows_to_choose_on(self, validation: Any) -> tuple[LabelMatrix, np.ndarray]:
+        """Labels and probabilities of rows on which a cut or a setting may be chosen.
+
+        The model must not have learnt from a row whose probabilities choose something. Most
+        methods have not learnt from the validation rows, and these are what they give. A method
+        that judges all its rows out of fold has; it gives those judgements, of the rows of `fit`
+        and of the validation rows together.
+
+        Parameters
+        ----------
+        validation : Dataset or (X, Y)
+            The validation rows that `fit` was given.
+
+        Returns
+        -------
+        labels : LabelMatrix
+        probabilities : ndarray
+            One row a row of `labels`.
+
+        Examples
+        --------
+        >>> from labelweave.dependent.mlknn import MLkNN
+        >>> X, Y = np.eye(6), np.eye(6)[:, :2]
+        >>> model = MLkNN(k=2).fit(X[:4], Y[:4])
+        >>> labels, probabilities = model.rows_to_choose_on((X[4:], Y[4:]))
+        >>> len(labels), probabilities.shape
+        (2, (2, 2))
+        """
+        check_is_fitted(self)
+        if not self._tunes_out_of_fold:
+            pair = self._checked_validation(validation)
+            if pair is None:
+                raise InputError("pass the validation rows: a Dataset or a pair (X, Y)")
+            return pair[1], self._probabilities(pair[0])
+        judged = self._judged_out_of_fold()
+        if judged is None:
+            raise InputError(
+                f"this {type(self).__name__} has no out-of-fold probabilities: it was loaded, or "
+                "fitted to too few rows, and its validation rows are rows it learnt from"
+            )
+        return judged
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(label | x), one row a sample and one column a label."""
@@ -191,7 +244,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     # -- checking ----------------------------------------------------------------------
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        if _is_texts(X):
+        if is_texts(X):
             raise InputError(
                 f"X holds texts, but {type(self).__name__} takes features: wrap it, "
                 f"TextClassifier({type(self).__name__}(...)), or put a vectorizer before it"
@@ -216,7 +269,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        flat = _as_single_target(Y)
+        flat = as_single_target(Y)
         self._single_label = flat is not None
         if flat is not None:
             check_classification_targets(flat)
@@ -247,7 +300,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _known_labels(self, Y: Any) -> LabelMatrix:
         """Labels of rows that come after `fit`, brought into this model's order of labels."""
         names = tuple(self.label_names_)
-        if self._single_label and (flat := _as_single_target(Y)) is not None:
+        if self._single_label and (flat := as_single_target(Y)) is not None:
             return as_labels(flat[:, None] == self.classes_, names=names)
         if isinstance(Y, LabelMatrix) or hasattr(Y, "columns"):
             labels = as_labels(Y)
@@ -279,7 +332,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return X[rest], Y[rest], (X[held], Y[held])
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        probabilities = inside(self._predict_proba(X))
+        return self._as_probabilities(self._predict_proba(X))
+
+    def _as_probabilities(self, raw: np.ndarray) -> np.ndarray:
+        probabilities = inside(raw)
         if self._single_label:
             probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
         return probabilities
@@ -289,6 +345,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _named(self, label_sets: np.ndarray) -> list[list[str]]:
         return as_labels(label_sets, names=self.label_names_.tolist()).to_lists()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_out_of_fold"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -308,53 +368,3 @@ def _too_few(Y: LabelMatrix) -> InputError:
 def inside(probabilities: np.ndarray) -> np.ndarray:
     """Probabilities strictly between 0 and 1, which scikit-learn asks for."""
     return np.clip(probabilities, _TINY, _ALMOST_ONE)
-
-
-def _as_single_target(Y: Any) -> np.ndarray | None:
-    """A one-dimensional target, or None if Y is a matrix or lists of labels.
-
-    A column that is no 0/1 indicator is one-dimensional too, as scikit-learn sees it.
-    """
-    if isinstance(Y, LabelMatrix) or sp.issparse(Y):
-        return None
-    if isinstance(Y, Sequence) and len(Y) and not np.isscalar(Y[0]):
-        return None
-    if not hasattr(Y, "shape"):
-        Y = np.asarray(Y)
-    if len(Y.shape) == 1:
-        flat = np.asarray(Y)
-        is_lists = flat.dtype == object and len(flat) and not np.isscalar(flat[0])
-        return None if is_lists else flat
-    if len(Y.shape) == 2 and Y.shape[1] == 1 and not hasattr(Y, "columns"):
-        flat = np.asarray(Y).ravel()
-        if type_of_target(flat) in ("binary", "multiclass") and not np.isin(flat, [0, 1]).all():
-            return flat
-    return None
-
-
-def _is_texts(X: Any) -> bool:
-    """Whether X is a one-dimensional sequence of texts."""
-    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or len(X) == 0:
-        return False
-    return isinstance(next(iter(X)), str)
-
-
-def first_not_finite(X: Any) -> tuple[str, int, int] | None:
-    """Kind ("NaN" or "infinity"), row and column of the first such entry; None without one.
-
-    >>> first_not_finite(np.array([[0.0, 1.0], [np.nan, 2.0]]))
-    ('NaN', 1, 0)
-    """
-    values = X.data if sp.issparse(X) else X
-    # A finite sum proves every entry finite, without a mask the size of X.
-    with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
-            return None
-    if sp.issparse(X):
-        k = int(np.flatnonzero(~np.isfinite(X.data))[0])
-        row = int(np.searchsorted(X.indptr, k, side="right")) - 1
-        column, value = int(X.indices[k]), X.data[k]
-    else:
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
-        value = X[row, column]
-    return ("NaN" if np.isnan(value) else "infinity"), row, column

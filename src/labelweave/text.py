@@ -93,6 +93,13 @@ class TextClassifier(MultiLabelClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         return self.classifier_.predict_proba(X)
 
+    @property
+    def _tunes_out_of_fold(self) -> bool:  # type: ignore[override]
+        return bool(getattr(self.classifier, "_tunes_out_of_fold", False))
+
+    def _judged_out_of_fold(self) -> tuple[LabelMatrix, np.ndarray] | None:
+        return self.classifier_._judged_out_of_fold()
+
     def _wants_validation(self) -> bool:
         return self._unfitted_classifier()._wants_validation()
 

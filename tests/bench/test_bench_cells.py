@@ -97,6 +97,39 @@ def test_modules_that_compute_no_score_do_not_count(package, monkeypatch):
     assert version_after(package, "labelweave.helper", "Y = 2\n") == first
 
 
+def test_a_method_made_by_its_id_counts(package, monkeypatch):
+    """In the code of a room, or among the settings; in other modules a word is but a word."""
+    monkeypatch.setattr(versions, "_modules_by_id", lambda: {"other": "labelweave.other"})
+    before = "MEMBERS = ['other']\n"
+    for module in ("labelweave.dependent.stack", "labelweave.plumbing"):
+        (package / module).write_text(before)
+
+    def found(module):
+        versions._facts.cache_clear()
+        return versions.code_version([module])
+
+    stack, plumbing = found("labelweave.dependent.stack"), found("labelweave.plumbing")
+    (package / "labelweave.other").write_text("Z = 2\n")
+    assert found("labelweave.dependent.stack") != stack
+    assert found("labelweave.plumbing") == plumbing
+    assert versions.methods_named_in({"a": {"b": ["x", "other"]}}) == ("labelweave.other",)
+
+
+def test_weave_depends_on_its_members_and_a_setting_on_the_method_it_names(suite):
+    from labelweave.bench.runner import prepare
+
+    _, named = versions._facts("labelweave.dependent.weave_members")
+    assert {"labelweave.dependent.mlp", "labelweave.dependent.extra_trees"} <= set(named)
+    entries = (
+        MethodEntry("plain", "weave"),
+        MethodEntry("same", "weave", {"members": ["mlp"]}),
+        MethodEntry("more", "weave", {"members": ["haram"]}),
+    )
+    plan = prepare(make_plan(replace(suite, methods=entries)))
+    found = {cell.method_name: cell.code_version for cell in plan.cells}
+    assert found["plain"] == found["same"] != found["more"]
+
+
 def test_the_modules_listed_as_harmless_exist():
     from labelweave.bench.code_version import HARMLESS, _source
 

@@ -163,3 +163,27 @@ def test_texts_get_words_as_features(data_home):
     cell = make_plan(suite, quick=Quick()).cells[0]
     outcome = kind_module("supervised").run(cell, load(cell.data))
     assert outcome.scores["f1_micro"] > 0
+
+
+def test_cuts_are_chosen_on_rows_the_model_did_not_learn_from(tmp_path, given, monkeypatch):
+    """MLkNN has not seen the validation rows; Weave has, and judges all its rows out of fold."""
+    seen = []
+    real = fitting.score_test_rows
+
+    def watched(protocol, choosing, test, *args, **options):
+        seen.append(choosing)
+        return real(protocol, choosing, test, *args, **options)
+
+    monkeypatch.setattr(fitting, "score_test_rows", watched)
+    methods = (MethodEntry("a", "mlknn"), MethodEntry("b", "weave", {"members": ["mlknn"]}))
+    honest = (Protocol("honest", test_size=0.3),)
+    suite = small_suite(tmp_path, seeds=(0,), names=("one",), methods=methods, protocols=honest)
+    cells = make_plan(suite).cells
+    for cell in cells:
+        kind_module("supervised").run(cell, load(cell.data))
+    parts = given[0]
+    both = np.concatenate([parts.train.Y.to_numpy(), parts.validation.Y.to_numpy()])
+    expected = {"mlknn": parts.validation.Y.to_numpy(), "weave": both}
+    for cell, (labels, probabilities) in zip(cells, seen, strict=True):
+        np.testing.assert_array_equal(labels.to_numpy(), expected[cell.method])
+        assert probabilities.shape == labels.shape

@@ -6,10 +6,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import labelweave as lw
 from labelweave.cli import training
+from labelweave.cli.scoring import validation_score
+from labelweave.metrics import get_metric
 
 pytest.importorskip("optuna")
 KNN = ("--labels", 3, "-m", "mlknn")
@@ -136,3 +139,18 @@ def test_two_processes_share_a_study(run, csv_file):
     assert {trial["state"] for trial in trials} == {"complete"}
     tried = {(trial["parameters"]["k"], trial["parameters"]["smoothing"]) for trial in trials}
     assert len(tried) >= 5  # at most the defaults are tried by both
+
+
+def test_a_trial_is_not_judged_on_rows_it_learnt_from():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    Y = (np.random.default_rng(1).random((60, 2)) < 0.5).astype(int)  # nothing to be learnt
+    rows = (X[40:], Y[40:])
+    trees = lw.ExtraTrees(20)  # they know the rows they have seen by heart
+    model = lw.Weave(members=[trees], random_state=0).fit(X[:40], Y[:40], validation=rows)
+    judge = get_metric("map")
+    assert judge(Y[40:], Y_score=model.predict_proba(X[40:])) > 0.9
+    labels, probabilities = model.rows_to_choose_on(rows)
+    assert validation_score(model, rows, judge) == judge(labels, Y_score=probabilities) < 0.75
+    sets = model.threshold_.apply(probabilities)
+    micro = get_metric("f1_micro")
+    assert validation_score(model, rows, micro) == micro(labels, Y_pred=sets)

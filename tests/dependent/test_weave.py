@@ -1,9 +1,11 @@
 """Weave: what its members see, what the clock does, and that it is worth it."""
 
+import pickle
 import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
@@ -14,6 +16,8 @@ from labelweave.dependent.weave import Weave, _seconds
 from labelweave.dependent.weave_members import plan_members
 from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
+from labelweave.text import TextClassifier
+from labelweave.thresholds import make_threshold
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +81,49 @@ def _chosen(model):
 def test_a_threshold_is_tuned_out_of_fold_and_costs_no_rows(data):
     model = Weave(members=[MLkNN(k=1)], threshold="tuned", random_state=0).fit(*data)
     assert model.models_[0][0].train_X_.shape == data[0].shape
-    assert not hasattr(model, "_out_of_fold")  # probabilities of training rows are not kept
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_validation_rows_are_learnt_from_and_judged_out_of_fold(data, sparse):
+    """Nearest neighbours know every row they hold; what may be chosen on must not."""
+    X, Y = (sp.csr_array(part) for part in data) if sparse else data
+    validation = (X[200:], Y[200:])
+    model = Weave(members=[MLkNN(k=1)], threshold="tuned", random_state=0)
+    model.fit(X[:200], Y[:200], validation=validation)
+    assert model.models_[0][0].train_X_.shape == X.shape
+    labels, probabilities = model.rows_to_choose_on(validation)
+    np.testing.assert_array_equal(labels.to_numpy(), data[1])
+    judge = get_metric("map")
+    by_heart = judge(labels, Y_score=model.predict_proba(X))
+    assert judge(labels, Y_score=probabilities) < by_heart - 0.05
+    best = max(
+        get_metric("f1_example")(labels, Y_pred=probabilities >= cut)
+        for cut in np.unique(probabilities)
+    )
+    at_cut = get_metric("f1_example")(labels, Y_pred=model.threshold_.apply(probabilities))
+    assert at_cut == pytest.approx(best)
+
+
+def test_out_of_fold_probabilities_stay_in_memory(data, tmp_path):
+    model = Weave(members=[MLkNN()], random_state=0).fit(*data)
+    assert len(model.rows_to_choose_on(None)[0]) == len(data[0])
+    model.save(tmp_path / "model")
+    for other in (lw.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_allclose(other.predict_proba(data[0]), model.predict_proba(data[0]))
+        with pytest.raises(InputError, match="no out-of-fold probabilities"):
+            other.rows_to_choose_on(None)
+
+
+def test_texts_are_judged_out_of_fold_too():
+    texts = [f"word{k % 3} noise{k}" for k in range(60)]
+    Y = np.eye(3)[np.arange(60) % 3]
+    model = TextClassifier(Weave(members=[MLkNN(k=3)]), threshold="tuned", random_state=0)
+    model.fit(texts[:40], Y[:40], validation=(texts[40:], Y[40:]))
+    assert model.classifier_.models_[0][0].train_X_.shape[0] == 60
+    labels, probabilities = model.rows_to_choose_on((texts[40:], Y[40:]))
+    np.testing.assert_array_equal(labels.to_numpy(), Y)
+    tuned = make_threshold("tuned").fit(labels, probabilities)
+    assert model.threshold_.value_ == tuned.value_
 
 
 def test_labels_unknown_in_a_whole_fold(data):

@@ -232,3 +232,18 @@ def test_the_package_can_be_called_and_imported():
     assert callable(lw.report)
     assert lw.report.report is report
     assert callable(to_html)
+
+
+def test_no_cuts_on_validation_rows_that_the_method_learnt_from(make_data):
+    from labelweave.report.model.probabilities import threshold_section
+    from labelweave.report.model.subject import Subject
+
+    rows, validation = make_data(), make_data(seed=1)
+    said = {}
+    for model in (lw.make("br"), lw.Weave(members=["br"], n_folds=2)):
+        model.fit(rows.X, rows.Y, validation=validation)
+        subject = Subject(model, rows, "all rows", "", validation=validation)
+        said[model.method_id] = str(threshold_section(subject))
+    assert "validation rows (to choose on)" in said["br"]
+    assert "validation rows (to choose on)" not in said["weave"]
+    assert "learnt from the validation rows too" in said["weave"]

@@ -3,9 +3,11 @@
 A cell must be run again when the code behind it changes, and only then. So the version is no
 number of a release: it is a hash of the source of the method's module and of the kind of
 training, and of every module of labelweave that these import, directly or through others.
-Comments, docstrings and layout do not count, nor do modules that cannot change a score
-(:data:`HARMLESS`). What happens before a data set is in memory counts by the checksum of the
-data instead. A plug-in counts with its module and the version of labelweave.
+A method of a room may make another by its id: every id that stands in its code or in the
+settings of a cell counts like an import of that method. Comments, docstrings and layout do not
+count, nor do modules that cannot change a score (:data:`HARMLESS`). What happens before a data
+set is in memory counts by the checksum of the data instead. A plug-in counts with its module and
+the version of labelweave.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-__all__ = ["HARMLESS", "code_version"]
+__all__ = ["HARMLESS", "code_version", "methods_named_in"]
 
 _PACKAGE = "labelweave"
 HARMLESS = (
@@ -58,7 +61,8 @@ def code_version(modules: Iterable[str]) -> str:
     Parameters
     ----------
     modules : iterable of str
-        Names of modules, such as ``"labelweave.dependent.br"``.
+        Names of modules, such as ``"labelweave.dependent.br"``. Those of methods that the
+        settings name are added by the caller; see :func:`methods_named_in`.
 
     Returns
     -------
@@ -82,13 +86,47 @@ def code_version(modules: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
+def methods_named_in(settings: Any) -> tuple[str, ...]:
+    """Modules of the methods whose ids are among the values of settings, however deep.
+
+    >>> methods_named_in({"base": "mlknn", "members": ["br"], "k": 3})
+    ('labelweave.dependent.br', 'labelweave.dependent.mlknn')
+    """
+    modules = _modules_by_id()
+    return tuple(sorted(modules[text] for text in set(_texts(settings)) if text in modules))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+@cache
+def _modules_by_id() -> dict[str, str]:
+    from labelweave.registry import list_methods
+
+    return {method.id: method.module for method in list_methods()}
+
+
+def _is_in_a_room(module: str) -> bool:
+    from labelweave.registry import ROOMS
+
+    return module.startswith(tuple(f"{_PACKAGE}.{room}." for room in ROOMS))
+
+
 def _is_harmless(module: str) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in HARMLESS)
 
 
 @cache
 def _facts(module: str) -> tuple[str, tuple[str, ...]]:
-    """Digest of a module's code, and the modules of labelweave that it imports."""
+    """Digest of a module's code, and the modules of labelweave that it imports or names."""
     path = _source(module)
     if path is None:
         from labelweave import __version__
@@ -96,9 +134,12 @@ def _facts(module: str) -> tuple[str, tuple[str, ...]]:
         return f"{_PACKAGE} {__version__}", ()
     tree = ast.parse(path.read_bytes())
     imported = {name for node in ast.walk(tree) for name in _imports(node)}
-    found = tuple(sorted(name for name in imported if _source(name) is not None))
-    code = ast.dump(_without_docstrings(tree))
-    return hashlib.sha256(code.encode()).hexdigest(), found
+    found = {name for name in imported if _source(name) is not None}
+    bare = _without_docstrings(tree)
+    if _is_in_a_room(module):
+        constants = [node.value for node in ast.walk(bare) if isinstance(node, ast.Constant)]
+        found.update(methods_named_in(constants))
+    return hashlib.sha256(ast.dump(bare).encode()).hexdigest(), tuple(sorted(found))
 
 
 @cache

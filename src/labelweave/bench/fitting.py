@@ -49,13 +49,16 @@ def quick_rows(cell: Cell, data: Dataset) -> Dataset:
 
 
 def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
-    """Fit to the train rows, choose on the validation rows, score the test rows once."""
+    """Fit to the train rows, choose on the validation rows, score the test rows once.
+
+    A method that learns from the validation rows too gives its out-of-fold probabilities to
+    choose on: see :meth:`labelweave.base.MultiLabelClassifier.rows_to_choose_on`.
+    """
     model, seconds = fit(cell, parts)
-    at_validation = model.predict_proba(parts.validation.X)
     at_test = model.predict_proba(parts.test.X)
     scores, cuts = score_test_rows(
         cell.protocol,
-        (parts.validation.Y, at_validation),
+        model.rows_to_choose_on(parts.validation),
         (parts.test.Y, at_test),
         (*PANEL, *cell.metrics),
         train_labels=parts.train.Y,

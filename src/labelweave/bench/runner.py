@@ -9,7 +9,7 @@ from os import PathLike
 
 from labelweave.bench.cells import Cell, Gap, Plan, Quick, make_plan
 from labelweave.bench.claims import is_claimed
-from labelweave.bench.code_version import code_version
+from labelweave.bench.code_version import code_version, methods_named_in
 from labelweave.bench.fitting import check_method
 from labelweave.bench.pool import Pool, WorkerDiedError, run_alone
 from labelweave.bench.records import Record
@@ -136,7 +136,7 @@ def _modules_of(plan: Plan) -> tuple[str, ...]:
 def prepare(plan: Plan) -> Plan:
     """The plan with checksums and code versions; data that cannot be read become gaps."""
     modules = {method.id: method.module for method in list_methods()}
-    checked: dict[str, str] = {}
+    checked: dict[tuple[str, ...], str] = {}
     gaps: dict[str, Gap] = {}
     cells = []
     for cell in plan.cells:
@@ -147,11 +147,13 @@ def prepare(plan: Plan) -> Plan:
         except DatasetUnavailableError as error:
             gaps[cell.data.name] = Gap("data", cell.data.name, str(error))
             continue
-        if cell.method not in checked:
-            kind = f"labelweave.bench.kinds.{cell.kind}"
-            checked[cell.method] = code_version([modules[cell.method], kind])
+        kind = f"labelweave.bench.kinds.{cell.kind}"
+        named = methods_named_in([cell.settings, cell.options])
+        needed = (modules[cell.method], kind, *named)
+        if needed not in checked:
+            checked[needed] = code_version(needed)
         check_method(cell.method, cell.settings)
-        cells.append(replace(cell, data_checksum=checksum, code_version=checked[cell.method]))
+        cells.append(replace(cell, data_checksum=checksum, code_version=checked[needed]))
     return Plan(plan.suite, tuple(cells), (*plan.gaps, *gaps.values()))
 
 

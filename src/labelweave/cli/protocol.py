@@ -109,7 +109,7 @@ def check_finite(
     `first_row` is the place of the first row in the file, `names` those of the features where
     the data do not have them.
     """
-    from labelweave.base import first_not_finite
+    from labelweave.input_checks import first_not_finite
 
     if data.is_text or data.X.ndim != 2:
         return

@@ -58,8 +58,9 @@ def score(
 
 
 def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:
-    """One metric on the validation rows."""
-    return evaluate(model, validation, metrics=[metric])[metric.name]
+    """One metric on the rows to choose on; out of fold, if the model learnt from them too."""
+    Y, probabilities = model.rows_to_choose_on(validation)
+    return metric(Y, Y_score=probabilities, Y_pred=model.threshold_.apply(probabilities))
 
 
 def label_rows(scores: Scores) -> list[dict[str, Any]]:

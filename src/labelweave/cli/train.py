@@ -56,8 +56,9 @@ def command(
     """Train a model on DATA (a name that `labelweave datasets` lists, or a file).
 
     Some of the training rows are held out for validation: they decide when to stop and where
-    the threshold lies. The test rows are scored once, at the end. The model and metrics.json
-    are written to one folder; an earlier model that --out names is replaced.
+    the threshold lies (weave learns from them too, and judges every row by models that have
+    not seen it). The test rows are scored once, at the end. The model and metrics.json are
+    written to one folder; an earlier model that --out names is replaced.
     """
     if data is None:
         raise click.UsageError("Missing argument 'DATA' (or [data] source in --config).")

@@ -179,7 +179,8 @@ def threshold_in_words(model: Any) -> str:
     if not rule.needs_validation:
         return words
     goal = f" for {rule.metric}" if hasattr(rule, "metric") else ""
-    return f"{words}, tuned on the validation rows{goal}"
+    where = "out of fold" if model._tunes_out_of_fold else "on the validation rows"
+    return f"{words}, tuned {where}{goal}"
 
 
 def train_and_save(

@@ -14,8 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
-from labelweave.base import Pair, first_not_finite
+from labelweave.base import Pair
 from labelweave.exceptions import InputError
+from labelweave.input_checks import first_not_finite
 from labelweave.labels import LabelMatrix
 from labelweave.nn.encoders import NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier

@@ -16,6 +16,7 @@ from labelweave.data.splits import stratified_folds
 from labelweave.dependent.weave_members import Member, plan_members
 from labelweave.dependent.weave_trials import Clock, Trial, fitted
 from labelweave.exceptions import InputError
+from labelweave.joining import join_features, join_labels
 from labelweave.labels import LabelMatrix
 from labelweave.progress import ProgressBar
 from labelweave.registry import register
@@ -59,7 +60,8 @@ class Weave(MultiLabelClassifier):
         1 shows a progress bar where there is a terminal.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. A threshold
-        to be tuned is tuned on the rows' out-of-fold probabilities: no rows are held out.
+        to be tuned is tuned on the rows' out-of-fold probabilities: no rows are held out, and
+        those given as `validation` are learnt from like the others.
 
     Attributes
     ----------
@@ -77,8 +79,8 @@ class Weave(MultiLabelClassifier):
 
     Notes
     -----
-    Fewer than ten rows are not cut into folds: all members count the same. `validation` serves
-    the threshold only.
+    Fewer than ten rows are not cut into folds: all members count the same, and a threshold to
+    be tuned has nothing to be tuned on.
 
     References
     ----------
@@ -134,6 +136,9 @@ class Weave(MultiLabelClassifier):
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         import pandas as pd
 
+        self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
+        if validation is not None:
+            X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
         self.scaler_ = StandardScaler(with_mean=False).fit(X)
         X = self.scaler_.transform(X)
         clock = Clock(_seconds(self.budget))
@@ -188,10 +193,6 @@ class Weave(MultiLabelClassifier):
                 trial.run(X, Y, fold, share, must=first, n_jobs=self.n_jobs, seed=_draw(rng))
                 trials.append(trial)
         return trials
-
-    def _rows_to_tune_on(self, validation: Pair | None) -> tuple[LabelMatrix, np.ndarray] | None:
-        judged = self.__dict__.pop("_out_of_fold", None)
-        return judged if validation is None else super()._rows_to_tune_on(validation)
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         X = self.scaler_.transform(X)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelweave.exceptions import InputError
-from labelweave.registry import list_methods, make
+from labelweave.registry import make
 
 __all__ = ["Member", "plan_members"]
 
@@ -19,7 +19,7 @@ WIDE = 1000  # features; above, a linear model has enough of them
 MANY_LABELS = 100  # above, what fits one model a label takes too long to be tried early
 # A network is different at each seed, so the models of the folds are worth keeping; the others
 # gain more from a last fit to all rows.
-BAGGED = {"mlp", "tabm", "c-gmvae", "mulsupcon"}
+BAGGED = {"mlp", "c-gmvae", "mulsupcon"}
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,12 @@ def plan_members(members: Any, X: Any, n_labels: int) -> list[Member]:
 def _by_shape(X: Any, n_labels: int) -> Sequence[str]:
     n_features = X.shape[1]
     wide = sp.issparse(X) or n_features > WIDE
-    order = ["extra-trees", "tabm", "mlp", "mlknn", "mulsupcon", "c-gmvae"]
+    order = ["extra-trees", "mlp", "mlknn", "mulsupcon", "c-gmvae"]
     if wide:
-        order = ["br", "tabm", "mlp", "extra-trees", "mlknn", "mulsupcon", "c-gmvae"]
+        order = ["br", "mlp", "extra-trees", "mlknn", "mulsupcon", "c-gmvae"]
     if n_labels <= MANY_LABELS and not wide:
         order += ["boosted-trees", "br"]
-    here = {method.id for method in list_methods()}
-    return [id for id in order if id in here]
+    return order
 
 
 def _member(wanted: Any, X: Any) -> Member:

@@ -94,17 +94,20 @@ def threshold_section(subject: Subject) -> Section:
     if not _are_probabilities(subject.probabilities):
         return Section(title, [Paragraph("The scores are no probabilities: no cuts are shown.")])
     effects = []
-    if subject.validation is not None:
+    owner = _owner_of_the_rule(subject)
+    learnt_from_all = getattr(owner, "_tunes_out_of_fold", False)
+    if subject.validation is not None and not learnt_from_all:
         rows = subject.validation.select_labels(subject.truth.names)
         scores = subject.model.predict_proba(rows.X)[:, _columns(subject)]
         effects.append(("validation rows (to choose on)", threshold_effect(rows.Y, scores)))
     part = f"{subject.how.split(',')[0]} (to look at only)"
     effects.append((part, threshold_effect(subject.truth, subject.probabilities)))
-    owner = _owner_of_the_rule(subject)
     cut = subject.scores.cuts if np.ndim(subject.scores.cuts) == 0 else None
     text = ""
     if owner is not None:
         text = f"The model makes label sets by: {threshold_in_words(owner)}. "
+    if learnt_from_all:
+        text += "The method learnt from the validation rows too: no cuts are shown on them. "
     if cut is None and owner is not None:
         text += "It is not one cut for all labels; the plot shows what such a cut would do. "
     text += "A cut that is chosen on the rows that are scored makes their scores too good."

@@ -1,0 +1,64 @@
+"""What features and targets are, before a method takes them: texts, one class a row, not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import type_of_target
+
+from labelweave.labels import LabelMatrix
+
+__all__ = ["as_single_target", "first_not_finite", "is_texts"]
+
+
+def as_single_target(Y: Any) -> np.ndarray | None:
+    """A one-dimensional target, or None if Y is a matrix or lists of labels.
+
+    A column that is no 0/1 indicator is one-dimensional too, as scikit-learn sees it.
+    """
+    if isinstance(Y, LabelMatrix) or sp.issparse(Y):
+        return None
+    if isinstance(Y, Sequence) and len(Y) and not np.isscalar(Y[0]):
+        return None
+    if not hasattr(Y, "shape"):
+        Y = np.asarray(Y)
+    if len(Y.shape) == 1:
+        flat = np.asarray(Y)
+        is_lists = flat.dtype == object and len(flat) and not np.isscalar(flat[0])
+        return None if is_lists else flat
+    if len(Y.shape) == 2 and Y.shape[1] == 1 and not hasattr(Y, "columns"):
+        flat = np.asarray(Y).ravel()
+        if type_of_target(flat) in ("binary", "multiclass") and not np.isin(flat, [0, 1]).all():
+            return flat
+    return None
+
+
+def is_texts(X: Any) -> bool:
+    """Whether X is a one-dimensional sequence of texts."""
+    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or len(X) == 0:
+        return False
+    return isinstance(next(iter(X)), str)
+
+
+def first_not_finite(X: Any) -> tuple[str, int, int] | None:
+    """Kind ("NaN" or "infinity"), row and column of the first such entry; None without one.
+
+    >>> first_not_finite(np.array([[0.0, 1.0], [np.nan, 2.0]]))
+    ('NaN', 1, 0)
+    """
+    values = X.data if sp.issparse(X) else X
+    # A finite sum proves every entry finite, without a mask the size of X.
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
+            return None
+    if sp.issparse(X):
+        k = int(np.flatnonzero(~np.isfinite(X.data))[0])
+        row = int(np.searchsorted(X.indptr, k, side="right")) - 1
+        column, value = int(X.indices[k]), X.data[k]
+    else:
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
+        value = X[row, column]
+    return ("NaN" if np.isnan(value) else "infinity"), row, column
