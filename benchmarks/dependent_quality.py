@@ -78,11 +78,11 @@ def parts_of(name: str, split: str, seed: int) -> tuple[lw.Dataset, lw.Dataset, 
     return train[rest], train[kept], test
 
 
-def honest_scores(held: lw.Dataset, at_held: Any, test: lw.Dataset, at_test: Any) -> dict:
-    """Label sets cut where each metric is best on the validation part."""
+def honest_scores(chosen_on: tuple[Any, Any], test: lw.Dataset, at_test: Any) -> dict:
+    """Label sets cut where each metric is best on the rows to choose on."""
     found = {}
     for name in OF_SETS:
-        rule = make_threshold(f"tuned:{name}").fit(held.Y, at_held)
+        rule = make_threshold(f"tuned:{name}").fit(*chosen_on)
         found[name] = get_metric(name)(test.Y, Y_pred=rule.apply(at_test))
     return found
 
@@ -108,7 +108,7 @@ def run(model: Any, name: str, seed: int, options: argparse.Namespace) -> dict[s
     if options.protocol == "as-published":
         found = published_scores(test, at_test)
     else:
-        found = honest_scores(held, model.predict_proba(held.X), test, at_test)
+        found = honest_scores(model.rows_to_choose_on(held), test, at_test)
     return {**found, "map": get_metric("map")(test.Y, Y_score=at_test), "seconds": seconds}
 
 
