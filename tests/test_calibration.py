@@ -172,3 +172,22 @@ def test_it_can_be_saved(rng, tmp_path, method):
 @parametrize_with_checks([CalibratedMultiLabel(MLkNN(), cv=2)])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
+
+
+def test_what_is_known_reaches_the_classifier_inside():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    first = (X[:, 0] > 0).astype(int)
+    Y = np.column_stack([first, first])  # the second label is the first
+    model = CalibratedMultiLabel(lw.make("chain"), cv=2, random_state=0).fit(X, Y)
+    row = np.array([[-0.1, 0.0, 0.0]])
+    told = model.predict_proba(row, known=[[1, np.nan]])
+    assert told[0, 0] == 1
+    assert told[0, 1] > model.predict_proba(row)[0, 1] + 0.1
+
+
+def test_a_classifier_that_cannot_be_told_is_named():
+    X, Y = np.eye(20), np.eye(20)[:, :2]
+    model = CalibratedMultiLabel(lw.make("mlknn", k=2), cv=2).fit(X, Y)
+    with pytest.raises(InputError, match="does not predict a label from others"):
+        model.predict_proba(X[:1], known=[[1, np.nan]])

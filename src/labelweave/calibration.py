@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
+from labelweave.known import KnowsSomeLabels, can_be_told
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.metrics._inputs import blocks, check_score
 
@@ -132,7 +133,7 @@ class LabelCalibrator(BaseEstimator):
         return result
 
 
-class CalibratedMultiLabel(MultiLabelClassifier):
+class CalibratedMultiLabel(KnowsSomeLabels):
     """A classifier with calibrated probabilities.
 
     Parameters
@@ -232,8 +233,13 @@ class CalibratedMultiLabel(MultiLabelClassifier):
             )
         return self.estimator
 
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        return self.calibrator_.transform(self.estimator_.predict_proba(X))
+    @property
+    def _can_be_told(self) -> bool:
+        return can_be_told(self.estimator)
+
+    def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
+        more = {} if known is None else {"known": known}
+        return self.calibrator_.transform(self.estimator_.predict_proba(X, **more))
 
     def _state(self) -> dict[str, Any]:
         fitted = {name: v for name, v in vars(self.calibrator_).items() if name.endswith("_")}

@@ -17,7 +17,12 @@ from labelweave.base import MultiLabelClassifier, inside
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels, is_lists_of_names
 
-__all__ = ["KnowsSomeLabels"]
+__all__ = ["KnowsSomeLabels", "can_be_told"]
+
+
+def can_be_told(estimator: Any) -> bool:
+    """Whether an estimator can use labels that are known of the rows it predicts."""
+    return isinstance(estimator, KnowsSomeLabels) and estimator._can_be_told
 
 
 class KnowsSomeLabels(MultiLabelClassifier):
@@ -27,7 +32,14 @@ class KnowsSomeLabels(MultiLabelClassifier):
     The method writes ``_predict_proba(X, known=None)``, where `known` is None or a float32 array
     of shape (n, L) with 1, 0 and NaN (not known), in the model's order of labels. It must use
     what is known for the *other* labels; the known entries of the answer are filled in here.
+
+    An estimator around another one mixes it in too, and says by `_can_be_told` whether that one
+    can use what is known.
     """
+
+    @property
+    def _can_be_told(self) -> bool:
+        return True
 
     @abstractmethod
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
@@ -71,6 +83,11 @@ class KnowsSomeLabels(MultiLabelClassifier):
 
     def _probabilities_given(self, X: Any, known: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
+        if not self._can_be_told:
+            raise InputError(
+                f"known=: the classifier in this {type(self).__name__} does not predict a label "
+                "from others; chains, C-Tran and LaMP do"
+            )
         X = self._checked_features(X, reset=False)
         given = self._checked_known(known)
         check_consistent_length(X, given)

@@ -44,6 +44,11 @@ STANDARD = "-"
     show_default=True,
     help="Probabilities of the predicted labels, or of every label.",
 )
+@click.option(
+    "--known",
+    metavar="FILE",
+    help="CSV of labels that are known: a column a label, 1, 0 or nothing; rows as in INPUT.",
+)
 @click.option("--separator", default="|", show_default=True, help="Between labels in CSV.")
 @click.option(
     "--batch-rows",
@@ -62,6 +67,7 @@ def command(
     top: int | None,
     threshold: str | None,
     proba: str,
+    known: str | None,
     separator: str,
     batch_rows: int,
     as_json: bool,
@@ -75,6 +81,9 @@ def command(
     Labels in INPUT are not needed and not used. Columns are matched by name where both the
     model and the file have names. INPUT is read --batch-rows rows at a time, with the reader
     options of the training if it is a file of the same kind and no others are given.
+
+    With --known, labels that are known already stay as they are, and the others are predicted
+    given them. Chains, C-Tran, LaMP and others that predict a label from the rest can do that.
     """
     if top is not None and threshold is not None:
         raise click.UsageError("--top and --threshold exclude each other.")
@@ -84,11 +93,13 @@ def command(
     output = Output(as_json, quiet, stdout_taken=out == STANDARD)
     reading = pop_reader_options(options)
 
+    from labelweave.cli.known_labels import KnownLabels
     from labelweave.cli.model_folder import open_model
     from labelweave.cli.prediction_writing import make_writer
     from labelweave.progress import ProgressBar
 
     fitted, origin = open_model(model)
+    given = None if known is None else KnownLabels(known, fitted)
     reading = reading or origin.reading_of(input, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)
     names = [str(name) for name in fitted.label_names_]
@@ -101,12 +112,18 @@ def command(
     ):
         writer = make_writer(kind, file, names, every_label=proba == "all", separator=separator)
         for batch in _batches(fitted, origin, path, shown, batch_rows, reading):
-            probabilities = fitted.predict_proba(batch.X)
+            if given is None:
+                probabilities = fitted.predict_proba(batch.X)
+                chosen = rule.apply(probabilities)
+            else:
+                probabilities, chosen = given.predict(batch, n_rows, rule)
             ids = batch.row_ids
             ids = range(n_rows, n_rows + len(batch)) if ids is None else [_plain(id) for id in ids]
-            writer.write(ids, probabilities, rule.apply(probabilities))
+            writer.write(ids, probabilities, chosen)
             n_rows += len(batch)
             bar.advance(len(batch))
+        if given is not None:
+            given.check_end(n_rows)
     where = "stdout" if out == STANDARD else out
     output.say(f"{n_rows:,} rows predicted, written to {where} as {kind}")
     output.result({"rows": n_rows, "out": out, "format": kind, "threshold": rule.to_dict()})

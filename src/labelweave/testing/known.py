@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from labelweave.known import KnowsSomeLabels
+from labelweave.known import can_be_told
 from labelweave.labels import as_labels
 from labelweave.testing.common import fresh, learns, refused, same
 from labelweave.testing.data import NAMES, linear
@@ -16,7 +16,7 @@ from labelweave.testing.data import NAMES, linear
 
 def applies_to(estimator: Any) -> bool:
     """Whether the estimator takes `known`."""
-    return isinstance(estimator, KnowsSomeLabels)
+    return can_be_told(estimator)
 
 
 @learns
