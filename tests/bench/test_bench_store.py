@@ -192,15 +192,27 @@ def test_external_data_are_found_once_they_are_there(tmp_path, monkeypatch):
 
 
 def test_a_changed_file_makes_other_cells(tmp_path):
-    from labelweave.bench.loading import _loaded
+    from labelweave.bench.loading import _kept
     from labelweave.bench.worker import data_checksum
 
     suite = small_suite(tmp_path, names=("one",))
     cell = all_cells(suite)[0]
     before = data_checksum(cell)
     write_data(tmp_path / "one.csv", seed=9)
-    _loaded.cache_clear()  # a new process
+    _kept.clear()  # a new process
     assert data_checksum(cell) != before
+
+
+def test_no_more_data_are_held_than_allowed(tmp_path, monkeypatch):
+    from labelweave.bench import loading
+
+    suite = small_suite(tmp_path, names=("one", "two"))
+    one, two = suite.data
+    first, second = loading.load(one), loading.load(two)
+    assert loading.load(one) is first
+    monkeypatch.setattr(loading, "_MOST_KEPT", 1)  # none but the last
+    assert loading.load(two) is second
+    assert loading.load(one) is not first
 
 
 # -- costs ---------------------------------------------------------------------------------

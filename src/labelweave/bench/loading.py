@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from labelweave.labels import LabelMatrix
 
 __all__ = ["checksum", "load", "load_with_checksum", "why_missing"]
 
-_KEPT = 2  # data sets that a process holds: cells come in the order of their data
+_MOST_KEPT = 256e6  # bytes of data that a process holds on to
+_kept: dict[tuple[Any, ...], tuple[Dataset, str]] = {}  # the one used last stands last
 
 
 def why_missing(entry: DataEntry) -> str | None:
@@ -49,7 +49,12 @@ def load(entry: DataEntry) -> Dataset:
 
 def load_with_checksum(entry: DataEntry) -> tuple[Dataset, str]:
     """The data set and the checksum of what it holds."""
-    return _loaded(entry.source, entry.external is not None, _frozen(entry.options))
+    key = (entry.source, entry.external is not None, _frozen(entry.options))
+    found = _kept.pop(key, None) or _loaded(*key)
+    _kept[key] = found
+    while len(_kept) > 1 and sum(_n_bytes(data) for data, _ in _kept.values()) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]
+    return found
 
 
 def _frozen(value: Any) -> Any:
@@ -58,7 +63,14 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
-@lru_cache(maxsize=_KEPT)
+def _n_bytes(data: Dataset) -> int:
+    if data.is_text:
+        return sum(len(text) for text in data.X)
+    X = data.X
+    of_features = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else np.asarray(X).nbytes
+    return int(of_features + data.Y.n_rows * data.Y.n_labels)
+
+
 def _loaded(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[Dataset, str]:
     reading = {k: list(v) if isinstance(v, tuple) else v for k, v in options}
     if is_external:
