@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from bench_data import make_record
+from scipy.stats import rankdata
 
 from labelweave.bench.bootstrap import mean_intervals
 from labelweave.bench.cells import Quick, all_cells
-from labelweave.bench.comparison import compare, latest
+from labelweave.bench.comparison import Comparison, Row, compare, latest
 from labelweave.bench.document import write_document
 from labelweave.bench.figures import Figure
-from labelweave.bench.ranking import draw_diagram, rank_methods
+from labelweave.bench.ranking import draw_diagram, rank_methods, rank_together
 from labelweave.bench.store import Store
-from labelweave.bench.suite import DataEntry, MethodEntry
+from labelweave.bench.suite import DataEntry, MethodEntry, load_suite
 from labelweave.bench.tables import figure_tables, gap_lines, heading_lines, to_csv, to_markdown
 from labelweave.metrics.significance import average_ranks, friedman_test, wilcoxon_holm
 
@@ -68,7 +69,7 @@ def test_two_protocols_stay_two_columns(measured):
     assert figure_tables(comparison)[0].columns == ["data", "method", "honest", "as-published"]
     assert {(r.metric, r.protocol) for r in comparison.rankings} == {
         (metric, protocol)
-        for metric in ("f1_micro", "map")
+        for metric in ("f1_micro", "map", "all metrics together")
         for protocol in ("honest", "as-published")
     }
 
@@ -263,3 +264,78 @@ def test_the_document_has_hardware_versions_and_what_is_missing(measured, tmp_pa
     assert "hardware: " in text
     assert "numpy" in text
     assert "- xml0-ii: " in text.partition("## Not measured yet")[2]
+
+
+# -- grids and ranks over all metrics ------------------------------------------------------
+
+
+def grid_comparison(n_data, n_methods, holes=()):
+    """Figures m + d / 10 of method m on data d, and their negatives as a loss."""
+    suite = replace(
+        load_suite("vectors"),
+        data=tuple(DataEntry(f"d{d}") for d in range(n_data)),
+        methods=tuple(MethodEntry(f"m{m}", "br", settings={"C": m}) for m in range(n_methods)),
+        metrics=("map", "hamming_loss"),
+    )
+    rows = []
+    for d in range(n_data):
+        for m in range(n_methods):
+            for metric, value in (("map", m + d / 10), ("hamming_loss", -m - d / 10)):
+                values = () if (d, m) in holes else (value, value)
+                facts = {"mean": value, "std": 0.0, "low": value, "high": value} if values else {}
+                blank = dict.fromkeys(("mean", "std", "low", "high"))
+                rows.append(
+                    Row(
+                        dataset=f"d{d}",
+                        scenario="",
+                        method=f"m{m}",
+                        metric=metric,
+                        protocol="honest",
+                        values=values,
+                        seeds=(0, 1)[: len(values)],
+                        n_failed=0,
+                        published=None,
+                        published_std=None,
+                        **{**blank, **facts},
+                    )
+                )
+    return Comparison(suite, tuple(rows), (), (), ())
+
+
+def test_many_methods_on_many_data_stand_in_grids():
+    comparison = grid_comparison(7, 4, holes={(6, 0)})
+    first, second, *loss = figure_tables(comparison)
+    assert len(loss) == 2
+    assert first.columns == ["method", "d0", "d1", "d2", "d3", "d4"]
+    assert second.columns == ["method", "d5", "d6"]
+    assert [row[0] for row in first.rows] == ["m0", "m1", "m2", "m3"]
+    assert first.rows[3][1] == "3.000 ± 0.000 n=2 *"  # the best; two of three seeds
+    assert first.rows[0][1] == "0.000 ± 0.000 n=2"
+    assert second.rows[0][2] == "-"
+    assert loss[0].rows[3][1].endswith("*")  # a loss is best where it is lowest
+
+
+def test_few_methods_or_data_are_listed():
+    assert figure_tables(grid_comparison(3, 4))[0].columns == ["data", "method", "honest"]
+
+
+def test_ranks_over_all_metrics_count_a_data_set_once():
+    rng = np.random.default_rng(0)
+    tables = {
+        metric: {(f"d{d}", f"m{m}"): float(rng.random()) for d in range(6) for m in range(4)}
+        for metric in ("map", "f1_micro", "hamming_loss")
+    }
+    expected = []
+    for d in range(6):
+        per_metric = []
+        for metric, table in tables.items():
+            sign = 1 if metric == "hamming_loss" else -1
+            per_metric.append(rankdata([sign * table[f"d{d}", f"m{m}"] for m in range(4)]))
+        expected.append(rankdata(np.mean(per_metric, axis=0)))
+    found = rank_together("honest", tables)
+    for m, rank in enumerate(np.mean(expected, axis=0)):
+        assert found.average_ranks[f"m{m}"] == pytest.approx(rank)
+    del tables["map"]["d2", "m1"]  # a data set that lacks a score in one metric
+    found = rank_together("honest", tables)
+    assert found.left_out == ("d2",)
+    assert len(found.datasets) == 5

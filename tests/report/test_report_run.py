@@ -51,7 +51,7 @@ def test_ranks_and_their_diagrams(document):
     assert ranks == {"MLP": 1.0, "MLkNN": 2.0, "BR": 3.0}
     names = [figure.name for figure in document.figures() if figure.name.startswith("ranks")]
     assert "ranks-two-f1-micro-honest" in names
-    assert len(names) == 4  # two metrics, two protocols
+    assert len(names) == 6  # two metrics and both together, two protocols
 
 
 def test_what_is_missing_and_what_failed(document):

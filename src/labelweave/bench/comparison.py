@@ -10,7 +10,7 @@ from typing import Any
 from labelweave.bench.bootstrap import mean_intervals
 from labelweave.bench.cells import Cell, Gap, Quick, all_cells, find_gaps
 from labelweave.bench.figures import Figure, Published
-from labelweave.bench.ranking import Ranking, rank_methods
+from labelweave.bench.ranking import Ranking, rank_methods, rank_together
 from labelweave.bench.records import Record
 from labelweave.bench.suite import Suite
 
@@ -59,7 +59,7 @@ class Comparison:
     rows : tuple of Row
         In the order of the suite: data set, scenario, method, metric, protocol.
     rankings : tuple of Ranking
-        One a metric and protocol.
+        One a metric and protocol; last, where there are several metrics, one of all together.
     gaps : tuple of Gap
         What was asked for and is not available here.
     failures : tuple of (cell in words, error)
@@ -231,7 +231,11 @@ def _rankings(rows: Sequence[Row], alpha: float) -> tuple[Ranking, ...]:
         if row.mean is not None:
             table = tables.setdefault((row.metric, row.protocol), {})
             table[(row.condition, row.method)] = row.mean
-    ranked = (rank_methods(*key, means, alpha=alpha) for key, means in tables.items())
+    ranked = [rank_methods(*key, means, alpha=alpha) for key, means in tables.items()]
+    for protocol in dict.fromkeys(protocol for _, protocol in tables):
+        of_metrics = {metric: means for (metric, one), means in tables.items() if one == protocol}
+        if len(of_metrics) > 1:
+            ranked.append(rank_together(protocol, of_metrics, alpha=alpha))
     return tuple(ranking for ranking in ranked if ranking is not None)
 
 

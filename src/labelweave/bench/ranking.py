@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,16 @@ from labelweave.metrics.significance import (
     wilcoxon_pairs,
 )
 
-__all__ = ["Ranking", "draw_diagram", "friedman_in_words", "rank_methods"]
+__all__ = [
+    "TOGETHER",
+    "Ranking",
+    "draw_diagram",
+    "friedman_in_words",
+    "rank_methods",
+    "rank_together",
+]
+
+TOGETHER = "all metrics together"
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,7 @@ class Ranking:
     Attributes
     ----------
     metric, protocol : str
+        The metric may be :data:`TOGETHER`.
     average_ranks : dict of method to rank
         The best first.
     datasets : tuple of str
@@ -56,6 +66,11 @@ class Ranking:
     left_out: tuple[str, ...] = ()
     alpha: float = 0.05
 
+    @property
+    def label(self) -> str:
+        """The metric, as people call it."""
+        return TOGETHER if self.metric == TOGETHER else get_metric(self.metric).label
+
 
 def rank_methods(
     metric: str,
@@ -77,16 +92,88 @@ def rank_methods(
     Ranking or None
         None if fewer than two methods have scores on a common data set.
     """
+    return _ranking(metric, protocol, means, get_metric(metric).greater_is_better, alpha)
+
+
+def rank_together(
+    protocol: str,
+    means: Mapping[str, Mapping[tuple[str, str], float]],
+    *,
+    alpha: float = 0.05,
+) -> Ranking | None:
+    """Rank methods by all metrics at once.
+
+    On a data set each metric ranks the methods; these are then ranked by the mean of those
+    ranks. So a data set counts once, however many metrics there are.
+
+    Parameters
+    ----------
+    protocol : str
+    means : mapping of metric to the means that :func:`rank_methods` takes
+    alpha : float, default=0.05
+
+    Returns
+    -------
+    Ranking or None
+        None if fewer than two methods have all scores on a common data set.
+
+    Examples
+    --------
+    >>> by_map = {("a", "tree"): 0.9, ("a", "knn"): 0.5, ("b", "tree"): 0.8, ("b", "knn"): 0.6}
+    >>> by_loss = {key: 1 - value for key, value in by_map.items()}
+    >>> rank_together("honest", {"map": by_map, "hamming_loss": by_loss}).average_ranks
+    {'tree': 1.0, 'knn': 2.0}
+    """
+    first, *others = means.values()
+    common = {key for key in first if all(key in other for other in others)}
+    datasets, methods, scores = _table({key: first[key] for key in first if key in common})
+    rows, columns = _without_holes(np.isfinite(scores))
+    kept = [(datasets[i], methods[j]) for i in rows for j in columns]
+    shape = (len(rows), len(columns))
+    found = [
+        ranks(
+            np.array([table[key] for key in kept]).reshape(shape),
+            greater_is_better=get_metric(metric).greater_is_better,
+        )
+        for metric, table in means.items()
+        if kept
+    ]
+    if not found:
+        return None
+    mean_ranks = dict(zip(kept, np.mean(found, axis=0).ravel().tolist(), strict=True))
+    ranking = _ranking(TOGETHER, protocol, mean_ranks, False, alpha)
+    if ranking is None:
+        return None
+    asked = dict.fromkeys(name for place in (0, 1) for key in first for name in [key[place]])
+    has = {*ranking.datasets, *ranking.average_ranks}
+    return replace(ranking, left_out=tuple(name for name in asked if name not in has))
+
+
+def _table(
+    means: Mapping[tuple[str, str], float],
+) -> tuple[list[str], list[str], np.ndarray]:
+    """Data sets, methods, and the scores with NaN where there is none."""
     datasets = list(dict.fromkeys(data for data, _ in means))
     methods = list(dict.fromkeys(method for _, method in means))
     table = np.array([[means.get((d, m), np.nan) for m in methods] for d in datasets])
+    return datasets, methods, table.reshape(len(datasets), len(methods))
+
+
+def _ranking(
+    metric: str,
+    protocol: str,
+    means: Mapping[tuple[str, str], float],
+    greater_is_better: bool,
+    alpha: float,
+) -> Ranking | None:
+    datasets, methods, table = _table(means)
     rows, columns = _without_holes(np.isfinite(table))
     left_out = [name for i, name in enumerate(datasets) if i not in rows]
     left_out += [name for j, name in enumerate(methods) if j not in columns]
     if len(rows) < 1 or len(columns) < 2:
         return None
     scores, names = table[np.ix_(rows, columns)], [methods[j] for j in columns]
-    better = {"greater_is_better": get_metric(metric).greater_is_better}
+    better = {"greater_is_better": greater_is_better}
     means_of_ranks = ranks(scores, **better).mean(axis=0)
     average = {names[j]: float(means_of_ranks[j]) for j in means_of_ranks.argsort(kind="stable")}
     n, k = scores.shape

@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from labelweave.bench.comparison import Comparison, Row
+from labelweave.bench.grid import Grid, best_rows, grids
 from labelweave.bench.ranking import Ranking, draw_diagram, friedman_in_words
 
 __all__ = ["Table", "figure_tables", "gap_lines", "ranking_lines", "to_csv", "to_markdown"]
@@ -31,9 +32,10 @@ def _escaped(cells: Iterable[str]) -> list[str]:
 
 
 def figure_tables(comparison: Comparison) -> list[Table]:
-    """One table a metric: measured under each protocol, and published.
+    """The figures of each metric: measured under each protocol, and published.
 
-    Data sets on which nothing was measured are left out; they are among the gaps.
+    Data sets on which nothing was measured are left out; they are among the gaps. Many methods
+    on many data sets, with nothing published, stand in grids.
     """
     from labelweave.metrics import get_metric
 
@@ -44,6 +46,10 @@ def figure_tables(comparison: Comparison) -> list[Table]:
     for metric in suite.metrics:
         known = get_metric(metric)
         better = "higher" if known.greater_is_better else "lower"
+        title = f"{known.label} ({metric}, {better} is better)"
+        if across := grids(comparison, metric):
+            tables += _grid_tables(across, title, known.sign, len(suite.seeds))
+            continue
         places: dict[tuple[str, str], dict[str, Row]] = {}
         for row in comparison.rows:
             if row.metric == metric and row.condition in tried:
@@ -55,9 +61,29 @@ def figure_tables(comparison: Comparison) -> list[Table]:
             if has_published:
                 cells.append(_published(next(iter(by_protocol.values()))))
             rows.append([condition, method, *cells])
-        title = f"{known.label} ({metric}, {better} is better)"
         tables.append(Table(title, columns + ["published"] * has_published, rows))
     return tables
+
+
+def _grid_tables(found: Sequence[Grid], title: str, sign: int, n_seeds: int) -> list[Table]:
+    best = best_rows(list(found[0].rows.values()), sign)
+
+    def cell(grid: Grid, condition: str, method: str) -> str:
+        row = grid.rows.get((condition, method))
+        if row is None or row.mean is None:
+            return "-"
+        spread = f" ± {row.std:.3f}" if len(row.values) > 1 else ""
+        few = f" n={len(row.values)}" if len(row.values) < n_seeds else ""
+        return f"{row.mean:.3f}{spread}{few}{' *' if row in best else ''}"
+
+    return [
+        Table(
+            title if number == 0 else f"{title}, continued",
+            ["method", *grid.conditions],
+            [[m, *(cell(grid, c, m) for c in grid.conditions)] for m in grid.methods],
+        )
+        for number, grid in enumerate(found)
+    ]
 
 
 def measured(row: Row | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labelweave.bench.comparison import Comparison, Row
+from labelweave.bench.grid import Grid, best_rows, grids
 from labelweave.metrics import get_metric
 from labelweave.report.document import Block, Note, Paragraph, Section, Spread, Table
 
@@ -28,15 +29,41 @@ def figures_section(comparison: Comparison) -> Section:
     blocks.append(Table("Protocols, never mixed in one column", ("protocol", "how"), protocols))
     for metric in suite.metrics:
         rows = [row for row in comparison.rows if row.metric == metric]
-        if rows:
+        if across := grids(comparison, metric):
+            blocks += _grid_tables(metric, across)
+        elif rows:
             blocks.append(_table(metric, rows, [name for name, _ in protocols]))
     return Section("Figures", blocks)
+
+
+def _grid_tables(metric: str, found: Sequence[Grid]) -> list[Table]:
+    """A line a method and a column a data set."""
+    known = get_metric(metric)
+    better = "higher" if known.greater_is_better else "lower"
+    best = best_rows(list(found[0].rows.values()), known.sign)
+
+    def cell(grid: Grid, condition: str, method: str) -> Spread | None:
+        row = grid.rows.get((condition, method))
+        if row is None or row.mean is None:
+            return None
+        return Spread(row.mean, row.std if len(row.values) > 1 else None, row in best)
+
+    title = f"{known.label} ({metric}), {better} is better; mean ± standard deviation over seeds, "
+    return [
+        Table(
+            f"{title}* the best of its data set{', continued' if number else ''}",
+            ("method", *grid.conditions),
+            [[m, *(cell(grid, c, m) for c in grid.conditions)] for m in grid.methods],
+            digits=3,
+        )
+        for number, grid in enumerate(found)
+    ]
 
 
 def _table(metric: str, rows: Sequence[Row], protocols: Sequence[str]) -> Table:
     known = get_metric(metric)
     better = "higher" if known.greater_is_better else "lower"
-    best = _best(rows, known.sign)
+    best = best_rows(rows, known.sign)
     lines: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
         lines.setdefault((row.condition, row.method), {})[row.protocol] = row
@@ -66,17 +93,3 @@ def _measured(row: Row | None, best: set[Row]) -> list[object]:
     spread = row.std if len(row.values) > 1 else None
     failed = f", {row.n_failed} failed" if row.n_failed else ""
     return [Spread(row.mean, spread, row in best), interval, f"{len(row.values)}{failed}"]
-
-
-def _best(rows: Sequence[Row], sign: int) -> set[Row]:
-    """The best measured rows of each data set and protocol, where there are several."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        if row.mean is not None:
-            groups.setdefault((row.condition, row.protocol), []).append(row)
-    found: set[Row] = set()
-    for group in groups.values():
-        top = max(sign * (row.mean or 0.0) for row in group)
-        if len(group) > 1:
-            found |= {row for row in group if sign * (row.mean or 0.0) == top}
-    return found

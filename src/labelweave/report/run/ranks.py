@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from labelweave.bench.comparison import Comparison
 from labelweave.bench.ranking import Ranking, friedman_in_words
-from labelweave.metrics import get_metric
 from labelweave.report.document import Block, Figure, Paragraph, Section, Table, slug
 from labelweave.report.plots.critical_difference import critical_difference_plot
 
@@ -60,4 +59,4 @@ def _one(ranking: Ranking, suite: str) -> list[Block]:
 
 
 def _name(ranking: Ranking) -> str:
-    return f"{get_metric(ranking.metric).label}, {ranking.protocol}"
+    return f"{ranking.label}, {ranking.protocol}"
