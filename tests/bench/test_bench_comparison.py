@@ -335,6 +335,7 @@ def test_ranks_over_all_metrics_count_a_data_set_once():
     found = rank_together("honest", tables)
     for m, rank in enumerate(np.mean(expected, axis=0)):
         assert found.average_ranks[f"m{m}"] == pytest.approx(rank)
+    assert rank_together("honest", {"map": {("d0", "m0"): 1.0}, "f1_micro": {}}) is None
     del tables["map"]["d2", "m1"]  # a data set that lacks a score in one metric
     found = rank_together("honest", tables)
     assert found.left_out == ("d2",)

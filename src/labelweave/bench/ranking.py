@@ -130,20 +130,18 @@ def rank_together(
     rows, columns = _without_holes(np.isfinite(scores))
     kept = [(datasets[i], methods[j]) for i in rows for j in columns]
     shape = (len(rows), len(columns))
+    if shape[0] < 1 or shape[1] < 2:
+        return None
     found = [
         ranks(
             np.array([table[key] for key in kept]).reshape(shape),
             greater_is_better=get_metric(metric).greater_is_better,
         )
         for metric, table in means.items()
-        if kept
     ]
-    if not found:
-        return None
     mean_ranks = dict(zip(kept, np.mean(found, axis=0).ravel().tolist(), strict=True))
     ranking = _ranking(TOGETHER, protocol, mean_ranks, False, alpha)
-    if ranking is None:
-        return None
+    assert ranking is not None  # the table has no hole
     asked = dict.fromkeys(name for place in (0, 1) for key in first for name in [key[place]])
     has = {*ranking.datasets, *ranking.average_ranks}
     return replace(ranking, left_out=tuple(name for name in asked if name not in has))
