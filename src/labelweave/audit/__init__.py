@@ -27,6 +27,7 @@ def audit(
     folds: int = 5,
     random_state: Any = 0,
     verbose: int = 0,
+    name: str | None = None,
 ) -> Any:
     """The unannotated entries that are most likely missing positives, best first.
 
@@ -51,6 +52,8 @@ def audit(
         Seed of the folds, the method and the ranking.
     verbose : int, default=0
         1 draws a progress bar.
+    name : str, optional
+        How the list calls what the scores come from.
 
     Returns
     -------
@@ -81,6 +84,7 @@ def audit(
         folds=folds,
         random_state=random_state,
         verbose=verbose,
+        name=name,
     )
 
 

@@ -48,7 +48,7 @@ class Verdicts:
         return {name: found[name] for name in VERDICTS}
 
     def entries(self, data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, column and verdict of each entry, found in the data; refused where they do not match.
+        """Row, column and verdict of each entry; refused where the data have no such entry.
 
         A row is found by its id where the verdicts and the data have ids, else by its number.
         """
@@ -125,7 +125,9 @@ def read_verdicts(path: str | PathLike[str]) -> Verdicts:
         raise DataFileError("there is no such file", path=path) from None
     except UnicodeDecodeError:
         raise DataFileError("this is no text in UTF-8", path=path) from None
-    records = _csv_records(text, path) if source.suffix.lower() == ".csv" else _json_lines(text, path)
+    records = (
+        _csv_records(text, path) if source.suffix.lower() == ".csv" else _json_lines(text, path)
+    )
     found = [one for line, record in records if (one := _verdict(line, record, path)) is not None]
     if not found:
         raise DataFileError("there is no verdict in it: say yes, no or unsure", path=path)
@@ -171,7 +173,9 @@ def _verdict(line: int | None, record: Mapping[str, Any], path: Any) -> Verdict 
     try:
         row = None if number in (None, "") else int(number)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise DataFileError(f"the row {number!r} is no whole number", path=path, line=line) from None
+        raise DataFileError(
+            f"the row {number!r} is no whole number", path=path, line=line
+        ) from None
     given = record.get("id")
     return Verdict(row, "" if given is None else str(given), str(record["label"]), said, line)
 
@@ -201,9 +205,7 @@ def apply_corrections(data: Dataset, corrections: Any) -> Dataset:
     verdicts = corrections if isinstance(corrections, Verdicts) else read_verdicts(corrections)
     rows, columns, said = verdicts.entries(data)
     sure = said != "unsure"
-    return replace(
-        data, Y=_with_entries(data.Y, rows[sure], columns[sure], (said[sure] == "yes"))
-    )
+    return replace(data, Y=_with_entries(data.Y, rows[sure], columns[sure], (said[sure] == "yes")))
 
 
 def _with_entries(

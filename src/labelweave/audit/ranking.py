@@ -5,8 +5,8 @@ more, and so does how much is annotated in the row at all. Both are put together
 each fitted on other rows than it is applied to:
 
 1. a ridge regression of each label on all *other* known labels of the row and on all scores, in
-   one matrix inverse for all labels (a linear autoencoder with zero diagonal, Steck, "Embarrassingly
-   Shallow Autoencoders for Sparse Data", WWW 2019, with the scores as side information);
+   one matrix inverse for all labels (a linear autoencoder with zero diagonal: Steck,
+   "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019; here with side information);
 2. boosted trees over entries of all labels together, from the score, the regression,
    co-occurrence, frequency and ranks, to the chance of being *annotated*, which makes entries of
    different labels comparable.
@@ -35,7 +35,7 @@ _MOST_LABELS = 2000  # that others are regressed on: the matrix to invert has tw
 _SMOOTHING = 5.0  # rows with the label's own frequency, added to each co-occurrence
 _LIKELY = 8  # entries looked at closely, for each annotated positive
 _MOST_TRAINED = 120_000
-_FOLDS = 3
+_FOLDS = 5
 
 
 class Candidates(NamedTuple):

@@ -32,6 +32,7 @@ def run(
     folds: int,
     random_state: Any,
     verbose: int,
+    name: str | None = None,
 ) -> Audit:
     """See :func:`labelweave.audit`."""
     if suspects not in SUSPECTS:
@@ -54,7 +55,7 @@ def run(
     if not (observed.to_numpy() == 1).any():
         raise InputError(f"{loaded.name} has no annotated positive to learn from")
     if scores is None:
-        model, name = _model(method, corrected, random_state)
+        model, called = _model(method, corrected, random_state)
         found = out_of_fold_scores(
             model,
             corrected,
@@ -65,7 +66,7 @@ def run(
             verbose=verbose,
         )
     else:
-        name = "scores of your own"
+        called = "scores of your own"
         found = read_scores(scores) if isinstance(scores, str | PathLike) else scores
     ranked = rank_entries(
         observed, checked_scores(found, observed), n_wanted=top, random_state=random_state
@@ -75,7 +76,7 @@ def run(
     return Audit(
         _findings(corrected, ranked, chosen, score),
         loaded.name,
-        name,
+        name or called,
         suspects,
         int((observed.to_numpy() == 0).sum()),
         ranked.share,
@@ -124,9 +125,7 @@ def _reviewed(data: Dataset, verdicts: Verdicts | None) -> np.ndarray:
     return rows * data.Y.n_labels + columns
 
 
-def _with_known_negatives(
-    observed: LabelMatrix, data: Dataset, verdicts: Verdicts
-) -> LabelMatrix:
+def _with_known_negatives(observed: LabelMatrix, data: Dataset, verdicts: Verdicts) -> LabelMatrix:
     """Coded labels in which "no" is a known negative, under either rule."""
     rows, columns, said = verdicts.entries(data)
     no = said == "no"

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from labelweave.data import Dataset
 from labelweave.exceptions import DataFileError, InputError
@@ -52,9 +53,10 @@ def out_of_fold_scores(
         raise InputError(f"folds must be from 2 to the {len(data)} rows, not {n_folds}")
     plain = assume_negative(observed)
     labels = plain
-    if "unannotated" in model.get_params():
-        model = model.set_params(unannotated="zeros" if rule == "zeros" else "unknown")
-        labels = data.Y if rule == "zeros" else _decoded(observed)
+    own = [name for name in model.get_params() if name.split("__")[-1] == "unannotated"]
+    if own:
+        model = clone(model).set_params(**dict.fromkeys(own, rule))
+        labels = plain if rule == "zeros" else _decoded(observed)
     folds = MultiLabelKFold(n_folds, random_state=random_state)
     splits = list(folds.split(data.X, plain, data.groups))
     return cross_val_predict_proba(
