@@ -9,8 +9,8 @@ benefit of the doubt. n is a quarter of the number of hidden positives.
 
     precision = hidden positives among the first n unannotated entries / n
 
-Settings of the ranking were chosen on a third of the rows (`--part choice`); figures are of the other
-two thirds (`--part report`, the default), with other seeds. Run it with, say,
+Settings of the ranking were chosen on a third of the rows (`--part choice`); figures are of the
+other two thirds (`--part report`, the default), with other seeds. Run it with, say,
 
     LABELWEAVE_DATA=... python benchmarks/audit_precision.py --datasets bibtex --seeds 3
 """

@@ -120,7 +120,7 @@ def test_files_hold_what_was_found(tmp_path, found):
     assert int(table[7]["row"]) == objects[7]["row"] == found[7].row
     assert objects[7]["known_labels"] == list(found[7].known)
     assert table[7]["verdict"] == ""
-    with pytest.raises(InputError, match="must be .csv, .jsonl, .html"):
+    with pytest.raises(InputError, match=r"must be \.csv, \.jsonl, \.html"):
         found.write(tmp_path / "a.txt")
 
 

@@ -80,7 +80,7 @@ def test_one_sentence_for_what_does_not_match(tmp_path, data, line, message):
 def test_files_that_hold_no_verdicts(tmp_path, data):
     with pytest.raises(DataFileError, match="no such file"):
         read_verdicts(tmp_path / "none.csv")
-    with pytest.raises(DataFileError, match="a .csv or a .jsonl file"):
+    with pytest.raises(DataFileError, match=r"a \.csv or a \.jsonl file"):
         read_verdicts(write(tmp_path / "v.txt", ""))
     with pytest.raises(DataFileError, match="no column 'label'"):
         read_verdicts(write(tmp_path / "v.csv", "row,verdict\n0,yes\n"))

@@ -86,7 +86,6 @@ def test_finds_more_than_the_scores_alone(scored):
     ours = truth[ranked.rows[is_open][order], ranked.columns[is_open][order]].mean()
     alone = np.where(data.Y.to_numpy() == 0, scores, -1).ravel()
     plain = truth.ravel()[np.argsort(-alone)[:60]].mean()
-    print(ours, plain, ranked.share)
     assert ours > plain + 0.05
     assert 0.4 < ranked.share < 0.85  # 0.6 are annotated
 

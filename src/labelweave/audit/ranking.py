@@ -7,9 +7,9 @@ each fitted on other rows than it is applied to:
 1. a ridge regression of each label on all *other* known labels of the row and on all scores, in
    one matrix inverse for all labels (a linear autoencoder with zero diagonal: Steck,
    "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019; here with side information);
-2. boosted trees over entries of all labels together, from the score, the regression,
-   co-occurrence, frequency and ranks, to the chance of being *annotated*, which makes entries of
-   different labels comparable.
+2. boosted trees or a logistic regression over entries of all labels together, from the score,
+   the regression, co-occurrence, frequency and ranks, to the chance of being *annotated*, which
+   makes entries of different labels comparable.
 
 Where annotators miss positives by chance, the chance g of being annotated is c times that of
 being positive, c the share of positives that are annotated. An entry that is not annotated is
@@ -19,7 +19,7 @@ positive with probability ``(1 - c) / c * g / (1 - g)``; c is estimated as in
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from labelweave.nn.missing import missing_share
 
 __all__ = ["Candidates", "label_regression", "rank_entries"]
 
+_SUREST = 1e-6
 _EDGE = 1e-4  # scores are kept this far from 0 and 1
 _RIDGE_LABELS, _RIDGE_SCORES = 20.0, 100.0
 _MOST_LABELS = 2000  # that others are regressed on: the matrix to invert has twice as many rows
@@ -241,32 +242,61 @@ def _chances(
     learnt: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """The chance of being annotated, by trees fitted on other rows.
+    """The chance of being annotated, by models fitted on other rows.
 
-    Only entries that were chosen by their scores are learnt from: among the others here all are
-    annotated, and being one of them would give that away.
+    Trees need many entries, a logistic regression few: the one (or the mean of both) that
+    predicts the annotations of other rows best, by log loss, is taken. Only entries that were
+    chosen by their scores are learnt from: among the others here all are annotated, and being
+    one of them would give that away.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    seed = int(rng.integers(2**31))
+    logits = [
+        _out_of_fold_logits(model, features, targets, fold, learnt, rng) for model in _models(seed)
+    ]
+    logits.append(sum(logits) / len(logits))
+    signs = np.where(targets[learnt], 1.0, -1.0)
+    losses = [np.logaddexp(0, -signs * one[learnt]).mean() for one in logits]
+    chances = 1 / (1 + np.exp(-logits[int(np.argmin(losses))]))
+    return np.clip(chances, _SUREST, 1 - _SUREST)
 
-    chances = np.full(len(targets), float(targets.mean()) if len(targets) else 0.0)
+
+def _models(seed: int) -> tuple[Any, Any]:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    trees = HistGradientBoostingClassifier(
+        max_iter=80,
+        max_leaf_nodes=15,
+        min_samples_leaf=40,
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=seed,
+    )
+    return trees, make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+
+
+def _out_of_fold_logits(
+    model: Any,
+    features: np.ndarray,
+    targets: np.ndarray,
+    fold: np.ndarray,
+    learnt: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    chances = np.full(len(targets), targets.mean())
     for number in np.unique(fold):
         held = fold == number
         rest = np.flatnonzero(~held & learnt)
         if len(rest) > _MOST_TRAINED:
             rest = rng.choice(rest, _MOST_TRAINED, replace=False)
-        if len(np.unique(targets[rest])) < 2:
-            continue  # nothing to learn from: all keep the mean
-        trees = HistGradientBoostingClassifier(
-            max_iter=80,
-            max_leaf_nodes=15,
-            min_samples_leaf=40,
-            l2_regularization=1.0,
-            early_stopping=False,
-            random_state=int(rng.integers(2**31)),
-        )
-        trees.fit(features[rest], targets[rest])
-        chances[held] = trees.predict_proba(features[held])[:, 1]
-    return np.clip(chances, 1e-6, 1 - 1e-6)
+        if len(np.unique(targets[rest])) == 2:  # else nothing to learn: all keep the mean
+            chances[held] = model.fit(features[rest], targets[rest]).predict_proba(features[held])[
+                :, 1
+            ]
+    chances = np.clip(chances, _SUREST, 1 - _SUREST)
+    return np.log(chances / (1 - chances))
 
 
 def _annotated_share(
