@@ -77,16 +77,19 @@ def test_best_co_occurrence_against_a_loop():
     np.testing.assert_allclose(ranking._best_given(known, given), expected, rtol=1e-6)
 
 
-def test_finds_more_than_the_scores_alone(scored):
-    data, hidden, scores = scored
+def test_finds_more_than_the_scores_alone():
+    """On some thousand rows; with a few hundred the two are about as good, seed by seed."""
+    data, hidden = make_hidden(2000)
+    scores = cross_val_predict_proba(make("br"), data.X, data.Y, cv=3)
     ranked = rank_entries(as_observed(data.Y), scores, random_state=0)
     truth = hidden.hidden.toarray()
+    n = int(truth.sum()) // 4
     is_open = ~np.isnan(ranked.missing)
-    order = np.argsort(-ranked.annotated[is_open], kind="stable")[:60]
+    order = np.argsort(-ranked.annotated[is_open], kind="stable")[:n]
     ours = truth[ranked.rows[is_open][order], ranked.columns[is_open][order]].mean()
     alone = np.where(data.Y.to_numpy() == 0, scores, -1).ravel()
-    plain = truth.ravel()[np.argsort(-alone)[:60]].mean()
-    assert ours > plain + 0.05
+    plain = truth.ravel()[np.argsort(-alone)[:n]].mean()
+    assert ours > plain + 0.03
     assert 0.4 < ranked.share < 0.85  # 0.6 are annotated
 
 

@@ -171,7 +171,7 @@ def _verdict(line: int | None, record: Mapping[str, Any], path: Any) -> Verdict 
         raise DataFileError("the verdict names no label", path=path, line=line)
     number = record.get("row")
     try:
-        row = None if number in (None, "") else int(number)  # type: ignore[arg-type]
+        row = None if number in (None, "") else int(number)
     except (TypeError, ValueError):
         raise DataFileError(
             f"the row {number!r} is no whole number", path=path, line=line

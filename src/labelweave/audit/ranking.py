@@ -253,7 +253,7 @@ def _chances(
     logits = [
         _out_of_fold_logits(model, features, targets, fold, learnt, rng) for model in _models(seed)
     ]
-    logits.append(sum(logits) / len(logits))
+    logits.append(np.mean(logits, axis=0))
     signs = np.where(targets[learnt], 1.0, -1.0)
     losses = [np.logaddexp(0, -signs * one[learnt]).mean() for one in logits]
     chances = 1 / (1 + np.exp(-logits[int(np.argmin(losses))]))
