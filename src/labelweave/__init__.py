@@ -16,6 +16,7 @@ _NAMES = {
     "Dataset": "labelweave.data",
     "LabelMatrix": "labelweave.labels",
     "TextClassifier": "labelweave.text",
+    "apply_corrections": "labelweave.audit.corrections",
     "as_labels": "labelweave.labels",
     "evaluate": "labelweave.metrics",
     "list_datasets": "labelweave.data",
@@ -27,6 +28,7 @@ _NAMES = {
     "save": "labelweave.persistence",
 }
 _MODULES = (
+    "audit",
     "base",
     "calibration",
     "data",

@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import Names, output_options, pop_reader_options, reader_options
+from labelweave.cli.options import (
+    Names,
+    corrections_option,
+    output_options,
+    pop_reader_options,
+    reader_options,
+)
 from labelweave.cli.output import Output
 
 PARTS = ("train", "validation", "test", "all")
@@ -23,6 +29,7 @@ PARTS = ("train", "validation", "test", "all")
 @click.option("--metrics", type=Names(), help="Only these, separated by commas.")
 @click.option("--all-metrics", is_flag=True, help="Show every metric.")
 @click.option("--per-label", is_flag=True, help="Show the scores of each label.")
+@corrections_option
 @reader_options
 @output_options
 def command(
@@ -32,6 +39,7 @@ def command(
     metrics: list[str] | None,
     all_metrics: bool,
     per_label: bool,
+    corrections: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -55,7 +63,7 @@ def command(
         get_metric(name)  # a wrong name is said before anything is read
     fitted, origin = open_model(model)
     reading = reading or origin.reading_of(data)
-    loaded = Source(data, reading).load()
+    loaded = Source(data, reading, corrections).load()
     chosen = rows_to_score(loaded, part, origin, reading)
     how = chosen.how
     rows = with_labels(chosen.rows, list(fitted.label_names_))

@@ -22,6 +22,7 @@ COMMANDS = {
     "evaluate": "Score a saved model.",
     "predict": "Write the labels that a saved model predicts.",
     "tune": "Search good parameters of a method (Optuna).",
+    "audit": "List the labels that annotators may have missed.",
     "bench": "Run published tables or your own data, and compare.",
     "report": "Write a page on a model or on a run of the bench.",
 }

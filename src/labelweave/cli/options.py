@@ -72,6 +72,16 @@ def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.ensure_object(dict)["debug"] = True
 
 
+def corrections_option(function: F) -> F:
+    """`--corrections`: verdicts of reviewers on the labels."""
+    return click.option(
+        "--corrections",
+        type=click.Path(),
+        help="Verdicts on a list of `labelweave audit` (.csv or .jsonl): yes makes an entry "
+        "positive, no negative.",
+    )(function)
+
+
 def reader_options(function: F) -> F:
     """How to read a data file where the file itself does not tell."""
     what = "File format, if the file does not tell."

@@ -18,10 +18,14 @@ __all__ = ["Parts", "Protocol", "Source", "check_finite", "check_width", "with_l
 
 
 class Source(NamedTuple):
-    """Where data come from: a name of the catalog or a file, and how to read it."""
+    """Where data come from: a name of the catalog or a file, how to read it, and what to correct.
+
+    `corrections` is a file of verdicts, see :mod:`labelweave.audit.corrections`.
+    """
 
     name: str
     reading: Mapping[str, Any]
+    corrections: str | None = None
 
     def load(self) -> Dataset:
         """The data set, with labels."""
@@ -34,7 +38,11 @@ class Source(NamedTuple):
                 "with --labels, or the column that lists them with --label-column"
             )
         check_finite(data, self.name)
-        return data
+        if self.corrections is None:
+            return data
+        from labelweave.audit.corrections import apply_corrections
+
+        return apply_corrections(data, self.corrections)
 
 
 class Parts(NamedTuple):

@@ -8,6 +8,7 @@ import click
 
 from labelweave.cli.config import config_option
 from labelweave.cli.options import (
+    corrections_option,
     method_options,
     output_options,
     pop_parameters,
@@ -38,6 +39,7 @@ from labelweave.cli.output import Output
     help="How many test rows to show with their true and predicted labels.",
 )
 @config_option
+@corrections_option
 @protocol_options
 @reader_options
 @output_options
@@ -49,6 +51,7 @@ def command(
     all_metrics: bool,
     per_label: bool,
     examples: int,
+    corrections: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -75,8 +78,10 @@ def command(
         method, parameters, seed=protocol.seed, metric=metric, verbose=not quiet
     )
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
-    source = Source(data, source_options)
+    source = Source(data, source_options, corrections)
     loaded = source.load()
+    if corrections is not None:
+        recipe = training.with_corrections(recipe, source, loaded, output)
     parts = protocol.parts(loaded, source.reading)
     training.say_data(output, loaded, parts, protocol)
     result = training.train_and_save(

@@ -27,6 +27,7 @@ __all__ = [
     "threshold_in_words",
     "train_and_save",
     "versions",
+    "with_corrections",
 ]
 
 DEFAULT_THRESHOLD = "tuned"
@@ -147,6 +148,26 @@ def check_parameters(method: str, names: Collection[str]) -> None:
     check_names(outer, defaults(method), f"parameter of {method} called")
 
 
+def with_corrections(recipe: Recipe, source: Source, data: Dataset, output: Output) -> Recipe:
+    """Say what verdicts changed; the recipe, told what is unannotated where they made it unclear.
+
+    A "no" makes a zero. In labels that were positive or unknown throughout it must not make a
+    method for partial labels believe that all blanks are zeros.
+    """
+    from labelweave.audit.corrections import read_verdicts
+    from labelweave.nn.observed import has_zeros
+
+    verdicts = read_verdicts(str(source.corrections))
+    said = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())
+    output.say(f"corrections of {source.corrections}: {said}")
+    has_rule = "unannotated" in defaults(recipe.method)
+    if has_rule and recipe.parameters.get("unannotated", "auto") == "auto":
+        before = Source(source.name, source.reading).load()
+        if has_zeros(data.Y) and not has_zeros(before.Y):
+            return recipe.with_parameters({"unannotated": "unknown"})
+    return recipe
+
+
 def fit(recipe: Recipe, parts: Parts) -> tuple[Any, float]:
     """A fitted model and the seconds it took; validation rows stop it early and tune it."""
     model = recipe.make(parts.train)
@@ -210,6 +231,7 @@ def train_and_save(
         "method": recipe.method,
         "parameters": recipe.parameters,
         "protocol": {**protocol.to_dict(), "rows": parts.sizes()},
+        "corrections": source.corrections,
         "threshold": model.threshold_.to_dict(),
         "scores": {"test": scores.to_dict()},
         "per_label": label_rows(scores),

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+from labelweave.callable_module import make_callable
 
 __all__ = ["report"]
 
@@ -102,11 +102,4 @@ def _document(
     raise InputError(f"{about} is neither the folder of a model nor that of a run{smoke}")
 
 
-class _CallableModule(ModuleType):
-    """`labelweave.report` stays a package when it is called like a function."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Path:
-        return report(*arguments, **options)
-
-
-sys.modules[__name__].__class__ = _CallableModule
+make_callable(__name__, report)

@@ -29,9 +29,9 @@ from labelweave.report.document import (
     slug,
 )
 
-__all__ = ["to_html"]
+__all__ = ["Markup", "element", "resource", "to_html", "whole_page"]
 
-_EMPTY = ("meta", "link", "br")
+_EMPTY = ("meta", "link", "br", "input")
 _SHORT = 24  # characters that are not broken into two lines
 
 
@@ -69,11 +69,9 @@ def _joined(content: Iterable[Any]) -> str:
     )
 
 
-def to_html(document: Document) -> str:
-    """The whole page."""
-    script, style = _resource("sorting.js"), _resource("style.css")
+def whole_page(title: str, style: str, script: str, *content: Markup) -> str:
+    """A page that loads nothing and runs the one script, which stands at its end."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # A browser that reads this page loads nothing and runs the one script below.
     policy = (
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'"
@@ -85,12 +83,20 @@ def to_html(document: Document) -> str:
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"labelweave {__version__}"),
-        element("title", document.title),
+        element("title", title),
         element("style", Markup(style)),
     )
+    body = element("body", *content, element("script", Markup(script)))
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def to_html(document: Document) -> str:
+    """The whole page."""
     ids = _ids(document.sections)
-    body = element(
-        "body",
+    return whole_page(
+        document.title,
+        resource("style.css"),
+        resource("sorting.js"),
         element("a", "Skip to the report", href="#report", class_="skip"),
         element(
             "header",
@@ -122,9 +128,7 @@ def to_html(document: Document) -> str:
             element("time", document.made, datetime=document.made),
             ".",
         ),
-        element("script", Markup(script)),
     )
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
 def _ids(sections: Iterable[Section]) -> list[str]:
@@ -211,5 +215,6 @@ def _cell(value: Any, kind: str, digits: int) -> Markup:
 
 
 @cache
-def _resource(name: str) -> str:
-    return resources.files("labelweave.report").joinpath(name).read_text(encoding="utf-8").strip()
+def resource(name: str, package: str = "labelweave.report") -> str:
+    """The text of a file of the package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()

@@ -1,0 +1,312 @@
+"""Which unannotated entries are positive? From labels and out-of-fold scores to probabilities.
+
+A score of a label says how the row looks. The other labels that the row is known to have say
+more, and so does how much is annotated in the row at all. Both are put together in two steps,
+each fitted on other rows than it is applied to:
+
+1. a ridge regression of each label on all *other* known labels of the row and on all scores, in
+   one matrix inverse for all labels (a linear autoencoder with zero diagonal: Steck,
+   "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019; here with side information);
+2. boosted trees or a logistic regression over entries of all labels together, from the score,
+   the regression, co-occurrence, frequency and ranks, to the chance of being *annotated*, which
+   makes entries of different labels comparable.
+
+Where annotators miss positives by chance, the chance g of being annotated is c times that of
+being positive, c the share of positives that are annotated. An entry that is not annotated is
+positive with probability ``(1 - c) / c * g / (1 - g)``; c is estimated as in
+:mod:`labelweave.nn.missing`. It moves the probabilities and not the order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelweave.data.splits import as_generator, stratified_folds
+from labelweave.labels import LabelMatrix
+from labelweave.nn.missing import missing_share
+
+__all__ = ["Candidates", "label_regression", "rank_entries"]
+
+_SUREST = 1e-6
+_EDGE = 1e-4  # scores are kept this far from 0 and 1
+_RIDGE_LABELS, _RIDGE_SCORES = 20.0, 100.0
+_MOST_LABELS = 2000  # that others are regressed on: the matrix to invert has twice as many rows
+_SMOOTHING = 5.0  # rows with the label's own frequency, added to each co-occurrence
+_LIKELY = 8  # entries looked at closely, for each annotated positive
+_MOST_TRAINED = 120_000
+_FOLDS = 5
+
+
+class Candidates(NamedTuple):
+    """Entries that were looked at closely, and the chances of each.
+
+    `missing` is the probability that an entry which nobody annotated is positive; `annotated`
+    the chance g of an annotated positive in its place; `share` the estimated share c of the
+    positives that are annotated.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    annotated: np.ndarray
+    missing: np.ndarray
+    share: float
+
+
+def rank_entries(
+    observed: LabelMatrix, scores: np.ndarray, *, n_wanted: int = 0, random_state: object = 0
+) -> Candidates:
+    """Chances of the likeliest unannotated entries and of all annotated positives.
+
+    Parameters
+    ----------
+    observed : LabelMatrix
+        Coded by :func:`labelweave.nn.observed.as_observed`.
+    scores : ndarray of shape (n_rows, n_labels)
+        Probabilities by models that did not see the row.
+    n_wanted : int, default=0
+        How many unannotated entries are wanted at least, as far as there are so many.
+    random_state : None, int, RandomState or Generator
+        Of the folds and of the entries that trees are trained on.
+
+    Returns
+    -------
+    Candidates
+        Both kinds of entries; those with a `missing` of NaN are annotated or known.
+    """
+    codes = observed.to_numpy()
+    positive, is_open = codes == 1, codes == 0
+    rng = as_generator(random_state)
+    kept = np.clip(scores, _EDGE, 1 - _EDGE)
+    logits = np.log(kept / (1 - kept)).astype(np.float32)
+    n_folds = min(_FOLDS, len(codes))
+    fold = stratified_folds(observed_positives(observed), n_folds, random_state=rng)
+    regression = label_regression(positive, logits, fold)
+    likely = _likely(codes, logits, regression, n_wanted)
+    entries = np.flatnonzero(likely | positive.ravel())
+    features = _features(positive, logits, regression, fold, entries)
+    annotated = _chances(
+        features,
+        positive.ravel()[entries],
+        fold[entries // codes.shape[1]],
+        likely[entries],
+        rng,
+    )
+    open_here = is_open.ravel()[entries]
+    n_positive = int(positive.sum())
+    share = _annotated_share(annotated, open_here, positive.ravel()[entries], int(is_open.sum()))
+    odds = annotated / (1 - annotated) * (1 - share) / share if n_positive else annotated
+    missing = np.where(open_here, np.clip(odds, 0, 1), np.nan)
+    rows, columns = np.divmod(entries, codes.shape[1])
+    return Candidates(rows, columns, annotated, missing, share)
+
+
+def observed_positives(observed: LabelMatrix) -> np.ndarray:
+    """1 where a positive is annotated, else 0."""
+    return (observed.to_numpy() == 1).astype(np.float32)
+
+
+def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """Each label regressed on the other labels of its row and on all scores, out of fold.
+
+    Parameters
+    ----------
+    positive : boolean ndarray of shape (n_rows, n_labels)
+        The annotated positives.
+    logits : ndarray of the same shape
+    fold : int ndarray of shape (n_rows,)
+        A row's fold is predicted by the regression of the others.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_labels)
+    """
+    labels = positive.astype(np.float64)
+    frequent = np.sort(np.argsort(-labels.sum(axis=0), kind="stable")[:_MOST_LABELS])
+    n = len(frequent)
+    scale = logits.std(axis=0) + 1e-9
+    side = (logits[:, frequent] - logits.mean(axis=0)[frequent]) / scale[frequent]
+    ridge = np.repeat([_RIDGE_LABELS, _RIDGE_SCORES], n)
+    found = np.empty(labels.shape, dtype=np.float32)
+    for number in np.unique(fold):
+        held = fold == number
+        rest = ~held if (~held).any() else held
+        mean = labels[rest].mean(axis=0)
+        centred = labels - mean
+        design = np.hstack([centred[:, frequent], side])
+        inverse = np.linalg.inv(design[rest].T @ design[rest] + np.diag(ridge))
+        weights = inverse @ (design[rest].T @ centred[rest])
+        # Of a label that is in the design, the column of the inverse is the regression on the
+        # others, up to its diagonal.
+        own = -inverse[:, :n] / np.diag(inverse)[:n]
+        own[np.arange(n), np.arange(n)] = 0
+        weights[:, frequent] = own
+        found[held] = design[held] @ weights + mean
+    return found
+
+
+def _likely(
+    codes: np.ndarray, logits: np.ndarray, regression: np.ndarray, n_wanted: int
+) -> np.ndarray:
+    """Which entries are among the best by either score, annotated or not, as a flat mask."""
+    takes_part = ~np.isnan(codes).ravel()
+    n_kept = max(_LIKELY * int((codes == 1).sum()), 4 * n_wanted, 1000)
+    n_kept = min(n_kept, int(takes_part.sum()))
+    chosen = np.zeros(codes.size, dtype=bool)
+    for values in (logits, regression):
+        flat = np.where(takes_part, values.ravel(), -np.inf)
+        chosen[np.argpartition(-flat, n_kept - 1)[:n_kept]] = True
+    return chosen & takes_part
+
+
+def _features(
+    positive: np.ndarray,
+    logits: np.ndarray,
+    regression: np.ndarray,
+    fold: np.ndarray,
+    entries: np.ndarray,
+) -> np.ndarray:
+    """What trees see of each entry; no column looks at the entry's own annotation."""
+    n_rows, n_labels = positive.shape
+    rows, columns = np.divmod(entries, n_labels)
+    labels = positive.astype(np.float32)
+    count = labels.sum(axis=0)
+    own = labels.ravel()[entries]
+    # The same for all entries of a label: without the entry itself it would betray it.
+    frequency = count[columns]
+    lift, best = _co_occurrence(labels, fold)
+    rank_in_row = _ranks(logits, axis=1).ravel()[entries]
+    rank_in_label = _ranks(logits, axis=0).ravel()[entries] + 1.0
+    return np.column_stack(
+        [
+            logits.ravel()[entries],
+            regression.ravel()[entries],
+            lift.ravel()[entries],
+            best.ravel()[entries],
+            labels.sum(axis=1)[rows] - own,
+            np.log((frequency + 0.5) / n_rows),
+            np.log1p(rank_in_row),
+            np.log(rank_in_label / (frequency + 1.0)),
+        ]
+    ).astype(np.float32)
+
+
+def _ranks(values: np.ndarray, axis: int) -> np.ndarray:
+    """Places from the greatest, 0 first."""
+    order = np.argsort(-values, axis=axis, kind="stable")
+    ranks = np.empty_like(order)
+    place = np.arange(values.shape[axis])
+    np.put_along_axis(ranks, order, place[:, None] if axis == 0 else place[None, :], axis=axis)
+    return ranks
+
+
+def _co_occurrence(labels: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Summed log-lift and the best conditional frequency, given the row's other known labels."""
+    lift, best = np.zeros_like(labels), np.zeros_like(labels)
+    for number in np.unique(fold):
+        held = fold == number
+        rest = ~held if (~held).any() else held
+        together = labels[rest].T @ labels[rest]
+        count = np.diag(together).copy()
+        frequency = (count + 0.5) / (rest.sum() + 1)
+        given = (together + _SMOOTHING * frequency) / (count[:, None] + _SMOOTHING)
+        np.fill_diagonal(given, 0)  # a label says nothing about itself
+        logs = np.log((given + 1e-6) / frequency)
+        np.fill_diagonal(logs, 0)
+        lift[held] = labels[held] @ logs
+        best[held] = _best_given(labels[held], given)
+    return lift, best
+
+
+def _best_given(known: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """For each row the greatest frequency of each label given one that the row has."""
+    rows, columns = np.nonzero(known)
+    best = np.zeros(known.shape, dtype=np.float32)
+    if len(rows):
+        starts = np.flatnonzero(np.r_[True, np.diff(rows) > 0])
+        # A block of rows at a time: each known label brings a whole line of the table.
+        for block in np.array_split(np.arange(len(starts)), max(1, len(rows) // 20_000)):
+            if len(block):
+                first = starts[block[0]]
+                last = starts[block[-1] + 1] if block[-1] + 1 < len(starts) else len(rows)
+                lines = given[columns[first:last]].astype(np.float32)
+                best[rows[starts[block]]] = np.maximum.reduceat(lines, starts[block] - first)
+    return best
+
+
+def _chances(
+    features: np.ndarray,
+    targets: np.ndarray,
+    fold: np.ndarray,
+    learnt: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The chance of being annotated, by models fitted on other rows.
+
+    Trees need many entries, a logistic regression few: the one (or the mean of both) that
+    predicts the annotations of other rows best, by log loss, is taken. Only entries that were
+    chosen by their scores are learnt from: among the others here all are annotated, and being
+    one of them would give that away.
+    """
+    seed = int(rng.integers(2**31))
+    logits = [
+        _out_of_fold_logits(model, features, targets, fold, learnt, rng) for model in _models(seed)
+    ]
+    logits.append(np.mean(logits, axis=0))
+    signs = np.where(targets[learnt], 1.0, -1.0)
+    losses = [np.logaddexp(0, -signs * one[learnt]).mean() for one in logits]
+    chances = 1 / (1 + np.exp(-logits[int(np.argmin(losses))]))
+    return np.clip(chances, _SUREST, 1 - _SUREST)
+
+
+def _models(seed: int) -> tuple[Any, Any]:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    trees = HistGradientBoostingClassifier(
+        max_iter=80,
+        max_leaf_nodes=15,
+        min_samples_leaf=40,
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=seed,
+    )
+    return trees, make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+
+
+def _out_of_fold_logits(
+    model: Any,
+    features: np.ndarray,
+    targets: np.ndarray,
+    fold: np.ndarray,
+    learnt: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    chances = np.full(len(targets), targets.mean())
+    for number in np.unique(fold):
+        held = fold == number
+        rest = np.flatnonzero(~held & learnt)
+        if len(rest) > _MOST_TRAINED:
+            rest = rng.choice(rest, _MOST_TRAINED, replace=False)
+        if len(np.unique(targets[rest])) == 2:  # else nothing to learn: all keep the mean
+            chances[held] = model.fit(features[rest], targets[rest]).predict_proba(features[held])[
+                :, 1
+            ]
+    chances = np.clip(chances, _SUREST, 1 - _SUREST)
+    return np.log(chances / (1 - chances))
+
+
+def _annotated_share(
+    chances: np.ndarray, is_open: np.ndarray, positive: np.ndarray, n_open: int
+) -> float:
+    """Estimated share of the positives that are annotated."""
+    n_positive = int(positive.sum())
+    if n_positive == 0 or n_open == 0:
+        return 1.0
+    below = np.zeros(max(n_open - int(is_open.sum()), 0))  # the entries that were not looked at
+    alpha = missing_share(chances[positive], np.concatenate([chances[is_open], below]))
+    # Never all of them: an audit that finds nothing missing would have nothing to rank.
+    return float(n_positive / (n_positive + max(alpha * n_open, 1.0)))

@@ -1,0 +1,140 @@
+"""`labelweave audit`: the labels that annotators are most likely to have missed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from labelweave.cli.options import (
+    corrections_option,
+    output_options,
+    pop_reader_options,
+    reader_options,
+    stem_of,
+)
+from labelweave.cli.output import Output
+
+
+@click.command("audit")
+@click.argument("data")
+@click.option(
+    "-m", "--method", default="br", show_default=True, help="What scores the rows, out of fold."
+)
+@click.option(
+    "-s",
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the method; may be repeated.",
+)
+@click.option(
+    "--scores",
+    type=click.Path(),
+    help="Out-of-fold scores of your own (.npz with an array `scores`, or .npy), in place of "
+    "--method.",
+)
+@click.option(
+    "--out",
+    "files",
+    type=click.Path(),
+    multiple=True,
+    help="File to write: .csv, .jsonl or .html; may be repeated. [default: NAME-audit.html and "
+    "NAME-audit.csv]",
+)
+@click.option("--top", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries.")
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
+@click.option(
+    "--suspects",
+    type=click.Choice(["missing", "wrong"]),
+    default="missing",
+    show_default=True,
+    help="Missing positives, or annotated positives that look wrong.",
+)
+@click.option(
+    "--unannotated",
+    type=click.Choice(["auto", "zeros", "unknown"]),
+    default="auto",
+    show_default=True,
+    help="Which entries nobody annotated. auto: the zeros if there are any, else the unknown.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
+)
+@click.option(
+    "--show", type=click.IntRange(min=0), default=10, show_default=True, help="Entries to print."
+)
+@corrections_option
+@reader_options
+@output_options
+def command(
+    data: str,
+    method: str,
+    settings: tuple[str, ...],
+    scores: str | None,
+    files: tuple[str, ...],
+    seed: int,
+    show: int,
+    corrections: str | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """List the entries of DATA that nobody annotated and that are most likely positive.
+
+    Every row is scored by a model that has not seen it. The page (.html) is for a reviewer, who
+    says yes, no or unsure and exports the verdicts; `labelweave train DATA --corrections
+    verdicts.csv` learns from them, and `labelweave audit DATA --corrections verdicts.csv` lists
+    the next entries.
+    """
+    output = Output(as_json, quiet)
+    reading = pop_reader_options(options)
+
+    import labelweave as lw
+    from labelweave.audit.writing import checked_target
+    from labelweave.cli.parameters import parse_settings
+    from labelweave.cli.protocol import Source
+    from labelweave.cli.training import Recipe
+
+    targets = [checked_target(path) for path in files or _default_files(data)]
+    recipe = Recipe.checked(
+        method, {"threshold": 0.5, **parse_settings(settings)}, seed=seed, verbose=False
+    )
+    loaded = Source(data, reading).load()
+    how = f"{options['folds']} folds of {method}" if scores is None else f"scores of {scores}"
+    output.say(f"{loaded.name}: {len(loaded):,} rows, {loaded.Y.n_labels:,} labels; {how}")
+    found = lw.audit(
+        loaded,
+        method=recipe.make(loaded),
+        scores=scores,
+        corrections=corrections,
+        random_state=seed,
+        verbose=not quiet,
+        name=method if scores is None else scores,
+        **options,
+    )
+    written = found.write(*targets)
+    output.say(
+        f"about {found.annotated_share:.0%} of the positives seem to be annotated; "
+        f"{len(found):,} entries to review"
+    )
+    rows = [(f.rank, f.score, f.label, f.id or f.row, "; ".join(f.known)) for f in found.findings]
+    output.table(("", "score", "label", "row", "known labels"), rows[:show])
+    for path in written:
+        output.say(f"written to {path}")
+    output.result(
+        {
+            "data": loaded.name,
+            "method": found.method,
+            "suspects": found.suspects,
+            "unannotated": found.n_unannotated,
+            "annotated_share": found.annotated_share,
+            "files": [str(path) for path in written],
+            "entries": [finding.to_dict() for finding in found.findings[:show]],
+        }
+    )
+
+
+def _default_files(data: str) -> list[str]:
+    return [f"{stem_of(data)}-audit{ending}" for ending in (".html", ".csv")]
