@@ -11,6 +11,7 @@ from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
 from labelweave.nn.peers import PeerNetwork, peers_of
 from labelweave.partial.cls import CLS
+from labelweave.partial.common import row_weight
 
 QUICK = {"hidden": (16,), "epochs": 6, "lr": 2e-2}
 
@@ -24,7 +25,7 @@ def data():
 
 
 def quick(**changes):
-    given = {"base": lw.MLP(**QUICK), "random_state": 0, "ramp": 3}
+    given = {"base": lw.MLP(**QUICK), "random_state": 0, "ramp": 3, "ema_decay": 0}
     return CLS(**(given | changes))
 
 
@@ -127,9 +128,16 @@ def test_weight_of_unannotated_entries(data):
     X, _, partial = data
     light, plain = (quick(negative_weight=w).fit(X, partial) for w in (0.1, 1))
     assert light.predict_proba(X).mean() > plain.predict_proba(X).mean() + 0.05
-    assert quick()._negative_weight(4) == 1
-    assert quick()._negative_weight(31) == pytest.approx(0.1)
-    assert quick()._negative_weight(1) == 1
+    assert [row_weight("auto", n) for n in (1, 4)] == [1, 1]
+    assert row_weight("auto", 31) == pytest.approx(0.1)
+
+
+def test_the_average_of_the_weights_predicts(data):
+    X, _, partial = data
+    plain, averaged = (quick(ema_decay=decay).fit(X, partial) for decay in (0, 0.9))
+    assert not np.allclose(plain.predict_proba(X), averaged.predict_proba(X))
+    assert list(plain.history_.columns) == list(averaged.history_.columns)
+    assert averaged.history_["removed"].iloc[-1] > 0
 
 
 # -- validation ------------------------------------------------------------------------
@@ -137,7 +145,7 @@ def test_weight_of_unannotated_entries(data):
 
 def test_an_objective_that_weighs_no_entries_is_not_weighted_in_silence(data):
     X, _, partial = data
-    base = lw.make("c2ae", **lw.registry.get_class("c2ae")._test_params(), epochs=1)
+    base = lw.make("c2ae", **{**lw.registry.get_class("c2ae")._test_params(), "epochs": 1})
     with pytest.raises(InputError, match="C2AE weighs no entries"):
         CLS(base=base, negative_weight=0.5, random_state=0).fit(X, partial)
     auto, one = (

@@ -27,9 +27,21 @@ from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.registry import make
 
-__all__ = ["PartialClassifier"]
+__all__ = ["PartialClassifier", "row_weight"]
 
 _PROBE_EPOCHS = 8
+_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together
+
+
+def row_weight(given: float | str, n_labels: int) -> float:
+    """Weight of an unannotated entry; "auto": all of a row weigh as three positives, or less.
+
+    >>> row_weight(0.5, 31), row_weight("auto", 31), row_weight("auto", 3)
+    (0.5, 0.1, 1.0)
+    """
+    if given != "auto":
+        return float(given)
+    return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
 
 
 class PartialClassifier(NeuralClassifier):
@@ -115,12 +127,12 @@ class PartialClassifier(NeuralClassifier):
         model = self._default_base() if isinstance(self.base, str) else clone(self.base)
         if not isinstance(model, NeuralClassifier):
             raise InputError(f"base must be a neural method, and {self.base!r} is none")
-        if isinstance(self.base, NeuralClassifier):
-            model.callbacks = self.base.callbacks  # they report to their owner, so no copies
         if isinstance(model, PartialClassifier):
             raise InputError(
                 f"base is {type(model).__name__}, which itself trains another network: give that"
             )
+        if isinstance(self.base, NeuralClassifier):
+            model.callbacks = self.base.callbacks  # they report to their owner, so no copies
         return model
 
     def set_params(self, **parameters: Any) -> Self:
