@@ -82,7 +82,7 @@ def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeyp
     for k in range(3):
         _, learnt, held = seen[k]
         assert len(learnt) + len(held) == len(X)
-        rows = [int(np.flatnonzero((X == row).all(axis=1))[0]) for row in held]
+        rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in held]
         assert not {tuple(row) for row in held} & {tuple(row) for row in learnt}
         np.testing.assert_allclose(scores[rows], scored[k], atol=1e-5)
         # The network of the second round learns the chances of the same rows.

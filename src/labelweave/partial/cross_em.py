@@ -219,6 +219,8 @@ class ChancesTask(PartialLossTask):
         Of these entries.
     """
 
+    chances: Tensor
+
     def __init__(
         self, network: nn.Module, plan: dict[str, Any], chances: Tensor, *, weight: float = 1.0
     ) -> None:
