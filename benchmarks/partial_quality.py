@@ -42,8 +42,8 @@ SETS = (
 )  # fmt: skip
 SCENARIOS = ("single", "0.25")
 # As in the paper, with its rates for the images of MS-COCO, or with the estimated one.
-PAPER = 'cls?{"tau_h": 0.012, "tau_l": 0.06, "negative_weight": 1, "ema_decay": 0}'
-PAPER_AUTO = 'cls?{"tau_l": 0.06, "negative_weight": 1, "ema_decay": 0}'
+PAPER = 'cls?{"tau_h": 0.012, "tau_l": 0.06, "negative_weight": 1}'
+PAPER_AUTO = 'cls?{"tau_l": 0.06, "negative_weight": 1}'
 NAMED = {"cls-paper": PAPER, "cls-paper-auto": PAPER_AUTO}
 COMPARED = ("cls", "cls-paper", "cls-paper-auto", "cross-em", "wan", "ll-r", "epr")
 FULL, BOTTOM = "full", "an"

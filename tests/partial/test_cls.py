@@ -25,7 +25,7 @@ def data():
 
 
 def quick(**changes):
-    given = {"base": lw.MLP(**QUICK), "random_state": 0, "ramp": 3, "ema_decay": 0}
+    given = {"base": lw.MLP(**QUICK), "random_state": 0, "ramp": 3}
     return CLS(**(given | changes))
 
 

@@ -141,3 +141,8 @@ def test_no_row_is_lost_to_the_threshold(data):
 def test_settings_outside_their_range_are_refused(data, wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         quick(**wrong).fit(data[0], data[2])
+
+
+def test_fewer_rows_than_folds_are_refused(data):
+    with pytest.raises(InputError, match="n_folds is 3, but there are fewer rows"):
+        quick().fit(data[0][:2], data[2][:2])

@@ -50,9 +50,9 @@ class CLS(PartialClassifier):
         annotated positives. See Notes.
     ramp : float, default=10
         Epochs over which both shares rise from zero, the paper's E_k.
-    ema_decay : float, default=0.99
-        A moving average of each network's weights predicts, is judged and tells the rate, over
-        about ``1 / (1 - ema_decay)`` steps; 0, the paper's, takes the weights as they are.
+    ema_decay : float, default=0.0
+        Above 0 a moving average of each network's weights predicts, is judged and tells the rate,
+        over about ``1 / (1 - ema_decay)`` steps; 0, the paper's, takes the weights as they are.
     action : {"remove", "correct"}, default="remove"
         What happens to entries of highest loss: left out, or called positive for this step
         (co-label correction, CLC).
@@ -128,7 +128,7 @@ class CLS(PartialClassifier):
         tau_l: float = 0.02,
         negative_weight: float | str = "auto",
         ramp: float = 10,
-        ema_decay: float = 0.99,
+        ema_decay: float = 0.0,
         action: str = "remove",
         **partial: Any,
     ) -> None:

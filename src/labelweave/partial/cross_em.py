@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from labelweave.base import Pair
 from labelweave.data.splits import stratified_folds
+from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
@@ -133,6 +134,10 @@ class CrossFitEM(PartialClassifier):
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         codes = session.Y.to_numpy()
+        if len(codes) < self.n_folds:
+            raise InputError(
+                f"n_folds is {self.n_folds}, but there are fewer rows: n_samples = {len(codes)}"
+            )
         fold = stratified_folds(assume_negative(session.Y), self.n_folds, random_state=session.seed)
         self.annotation_rate_: float | None = None
         chances = None
