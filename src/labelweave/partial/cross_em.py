@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from labelweave.base import Pair
 from labelweave.data.splits import stratified_folds
 from labelweave.exceptions import InputError
+from labelweave.joining import join_features, join_labels
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
@@ -123,9 +124,12 @@ class CrossFitEM(PartialClassifier):
     def _wants_validation(self) -> bool:
         return self.validation == "clean"  # otherwise each fold is held out in its turn
 
-    def _rows_to_tune_on(self, validation: Pair | None) -> tuple[LabelMatrix, np.ndarray] | None:
-        judged = self.__dict__.pop("_out_of_fold")
-        return judged if validation is None else super()._rows_to_tune_on(validation)
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        if validation is not None and self.validation == "partial":
+            # As good as the others: each fold is held out in its turn.
+            X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
+            validation = None
+        super()._fit(X, Y, validation)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         model = self._network_model()
