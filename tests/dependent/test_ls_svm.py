@@ -8,6 +8,7 @@ from scipy.special import expit
 import labelweave as lw
 from labelweave.data.splits import split_dataset
 from labelweave.dependent.ls_svm import LSSVM, PENALTIES, _kernel, _Solution
+from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
 
 
@@ -107,6 +108,17 @@ def test_single_precision():
     found = LSSVM("rbf", random_state=0).fit(X, Y).predict_proba(X)
     other = LSSVM("rbf", random_state=0).fit(X.astype(np.float64), Y).predict_proba(X)
     np.testing.assert_allclose(found, other, atol=1e-3)
+
+
+def test_features_far_from_zero(rows):
+    X, Y = np.tile(rows[0], (8, 1)), np.tile(rows[1], (8, 1))
+    near = LSSVM(random_state=0).fit(X, Y).predict_proba(X)
+    far = X + np.array([0, 1e9, 0])
+    np.testing.assert_allclose(
+        LSSVM(random_state=0).fit(far, Y).predict_proba(far), near, atol=1e-3
+    )
+    with pytest.raises(InputError, match="lost to rounding"):
+        LSSVM(scale="none", random_state=0).fit(far, Y)
 
 
 def test_an_unknown_entry_speaks_for_no_side(rows):

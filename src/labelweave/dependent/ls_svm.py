@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.blocks import row_blocks
 from labelweave.calibration import LabelCalibrator
+from labelweave.exceptions import InputError
 from labelweave.importance import column_scales
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
@@ -45,14 +46,15 @@ class LSSVM(MultiLabelClassifier):
     kernel : {"auto", "exponential", "rbf", "linear"}, default="auto"
         ``exp(-sqrt(g d))``, ``exp(-g d)`` of the squared distance d, or the inner product.
         "auto" takes the one with the least squared error of rows left out, as is always done
-        for g.
+        for g; the inner product is tried where rows have the length 1.
     n_centres : int, default=2000
         With more rows than this the function is spanned by so many of them, drawn at random
         (Nystroem's approximation [3]_); time and memory then grow with the rows, not with their
         square.
     scale : {"auto", "standard", "length", "none"}, default="auto"
-        Give every feature the variance 1, every row the length 1, or do nothing; "auto" is the
-        second where fewer than a quarter of the entries are not zero, else the first.
+        Give every feature the variance 1 (and, unless X is sparse, the mean 0), every row the
+        length 1, or do nothing; "auto" is the second where fewer than a quarter of the entries
+        are not zero, else the first.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
 
@@ -65,8 +67,8 @@ class LSSVM(MultiLabelClassifier):
     weights_ : ndarray of shape (n_centres, n_labels)
     intercept_ : ndarray of shape (n_labels,)
         The log-odds of a row are ``kernel(row, centres) @ weights + intercept``.
-    factor_ : ndarray of shape (n_features,), or None
-        By what the features are multiplied.
+    shift_, factor_ : ndarray of shape (n_features,), or None
+        What is taken from the features, and by what they are then multiplied.
 
     Notes
     -----
@@ -152,15 +154,16 @@ class LSSVM(MultiLabelClassifier):
         self.intercept_ = np.where(constant, logit(rates), slope * _as_odds(frequency) + offset)
 
     def _candidates(self) -> Iterator[tuple[str, float]]:
-        for kernel in WIDTHS if self.kernel == "auto" else (self.kernel,):
+        kernels = tuple(WIDTHS) if self.by_length_ else ("exponential", "rbf")
+        for kernel in kernels if self.kernel == "auto" else (self.kernel,):
             for g in WIDTHS[kernel]:
                 yield kernel, g
 
     def _predict_proba(self, X: Any) -> np.ndarray:
-        X = self._scaled(X)
         odds = np.empty((X.shape[0], self.n_labels_))
-        for rows in row_blocks(X.shape[0], self.centres_.shape[0]):
-            odds[rows] = _kernel(X[rows], self.centres_, self.kernel_, self.width_) @ self.weights_
+        for rows in row_blocks(X.shape[0], max(self.centres_.shape)):
+            some = self._scaled(X[rows])
+            odds[rows] = _kernel(some, self.centres_, self.kernel_, self.width_) @ self.weights_
         return expit(odds + self.intercept_)
 
     def _fit_scale(self, X: Any) -> Any:
@@ -169,8 +172,11 @@ class LSSVM(MultiLabelClassifier):
             how = "length" if is_mostly_zero(X) else "standard"
         self.by_length_ = how == "length"
         self.factor_: np.ndarray | None = None
+        self.shift_: np.ndarray | None = None
         if how == "standard":
-            deviation = column_scales(X)
+            # Far from zero, distances of features that are not centred are lost to rounding.
+            self.shift_ = None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
+            deviation = column_scales(X if self.shift_ is None else X - self.shift_)
             self.factor_ = 1 / np.where(deviation > 0, deviation, 1)
         return self._scaled(X)
 
@@ -180,7 +186,10 @@ class LSSVM(MultiLabelClassifier):
             return normalize(X)
         if self.factor_ is None:
             return X
-        return sp.csr_array(X.multiply(self.factor_)) if sp.issparse(X) else X * self.factor_
+        if self.shift_ is None:
+            return sp.csr_array(X).multiply(self.factor_).tocsr()
+        dense = X.toarray() if sp.issparse(X) else X
+        return (dense - self.shift_) * self.factor_
 
 
 @dataclass
@@ -201,7 +210,13 @@ class _Solution:
     def __post_init__(self) -> None:
         between = _kernel(self.centres, self.centres, self.kernel, self.width)
         between.flat[:: len(between) + 1] += _JITTER * (1 + between.diagonal().mean())
-        self.root = cholesky(between, lower=True, overwrite_a=True)
+        try:
+            self.root = cholesky(between, lower=True, overwrite_a=True)
+        except LinAlgError:
+            raise InputError(
+                "the distances of the rows are lost to rounding: features are far from zero and "
+                "vary little; centre them (dense X does so by scale='standard')"
+            ) from None
         rows = _kernel(self.X, self.centres, self.kernel, self.width)
         features = solve_triangular(self.root, rows.T, lower=True, overwrite_b=True).T
         variances, self.vectors = eigh(features.T @ features, overwrite_a=True)
