@@ -26,14 +26,16 @@ def tiny_encoder(tmp_path_factory) -> Path:
     models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
     library = pytest.importorskip("sentence_transformers")
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers import models as tokens
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     folder = tmp_path_factory.mktemp("encoder")
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ["sea", "sun", "rain", "deep", "hot", "wet", "the", "and", "blue", "old"]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters]
     vocabulary += [f"##{letter}" for letter in letters]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
+    numbers = {token: i for i, token in enumerate(vocabulary)}
     with torch.random.fork_rng():
         torch.manual_seed(0)
         config = BertConfig(
@@ -45,8 +47,14 @@ def tiny_encoder(tmp_path_factory) -> Path:
             max_position_embeddings=64,
         )
         BertModel(config).save_pretrained(folder / "bert")
-    tokenizer = BertTokenizerFast(vocab_file=str(folder / "vocab.txt"))
-    tokenizer.save_pretrained(folder / "bert")
+    pieces = Tokenizer(tokens.WordPiece(numbers, unk_token="[UNK]"))
+    pieces.normalizer = normalizers.BertNormalizer()
+    pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    pieces.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    special = {
+        f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")
+    }
+    PreTrainedTokenizerFast(tokenizer_object=pieces, **special).save_pretrained(folder / "bert")
     transformer = models.Transformer(str(folder / "bert"), max_seq_length=32)
     pooling = models.Pooling(16, pooling_mode="mean")
     library.SentenceTransformer(modules=[transformer, pooling], device="cpu").save(

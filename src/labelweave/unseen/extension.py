@@ -1,0 +1,354 @@
+"""A classifier of seen labels, extended to unseen ones by what it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from labelweave.base import Pair, _is_texts, inside
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix, as_labels
+from labelweave.text.tfidf import TfidfEmbedder
+from labelweave.thresholds import make_threshold
+from labelweave.unseen.base_classifier import fit_classifier, names_of, probabilities_of
+from labelweave.unseen.combination import Combination
+from labelweave.unseen.combinations import MOST_LABELS
+from labelweave.unseen.evidence import Evidence, choose_predicted, cosines, fuse_documents
+from labelweave.unseen.fusion import members
+from labelweave.unseen.zero_shot import ZeroShotClassifier
+
+__all__ = ["Explanation", "LabelExtension"]
+
+_DRAWS = 3  # of seen labels that are treated as unseen
+_SHARE = 0.2  # of the seen labels in a draw
+_MOST_DOCUMENTS = 1000  # to learn a combination from
+_REFERENCE = 2000  # training documents that tell how similar a label usually is
+
+
+class Explanation(NamedTuple):
+    """Why an unseen label was given to a document.
+
+    Attributes
+    ----------
+    label : str
+    probability : float
+    fusion : float
+        Cosine of the label with the best combination of predicted labels; 0 without any.
+    similarity : float or None
+        Cosine of the label with the document; None where documents are no texts.
+    because_of : list of (str, float)
+        The seen labels of that combination and their probabilities, the likeliest first.
+    """
+
+    label: str
+    probability: float
+    fusion: float
+    similarity: float | None
+    because_of: list[tuple[str, float]]
+
+
+class LabelExtension(ZeroShotClassifier):
+    """Base of the methods over a classifier of the seen labels.
+
+    Parameters
+    ----------
+    classifier : estimator, default=None
+        Any classifier of texts with `predict_proba`; one linear classifier a label on TF-IDF
+        weights by default. :meth:`from_fitted` takes a fitted one as it is.
+    encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
+    min_probability : float, default=0.05
+        Labels above it count as predicted (the paper's t). A lone label counts the same at any
+        probability, so a low value lets unlikely labels speak.
+    max_predicted : int, default=10
+        At most so many of the likeliest labels count as predicted; 22 at most.
+    fusion : {"exact", "greedy"}, default="exact"
+    n_jobs : int, optional
+        Documents that are fused at a time, by threads; -1 takes all cores.
+    threshold, validation_fraction, random_state
+        As in :class:`~labelweave.unseen.zero_shot.ZeroShotClassifier`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ZeroShotClassifier._parameter_constraints,
+        "classifier": [HasMethods(["fit", "predict_proba"]), None],
+        "min_probability": [Interval(Real, 0, 1, closed="left")],
+        "max_predicted": [Interval(Integral, 1, MOST_LABELS, closed="both")],
+        "fusion": [StrOptions({"exact", "greedy"})],
+        "n_jobs": [Integral, None],
+    }
+    _reads_documents: ClassVar[bool] = True  # whether the documents' own texts are used
+    combine: str
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        encoder: Any = "minilm",
+        min_probability: float = 0.05,
+        max_predicted: int = 10,
+        fusion: str = "exact",
+        n_jobs: int | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.encoder = encoder
+        self.min_probability = min_probability
+        self.max_predicted = max_predicted
+        self.fusion = fusion
+        self.n_jobs = n_jobs
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    # -- what a method writes ----------------------------------------------------------
+
+    def _uncalibrated(self) -> Combination:
+        """The combination without documents to learn it from."""
+        raise NotImplementedError
+
+    def _fit_combination(self, draws: Sequence[tuple[Evidence, np.ndarray]]) -> Combination:
+        raise NotImplementedError
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def _wants_validation(self) -> bool:
+        return True  # the combination is learnt on documents that the classifier has not seen
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        self.classifier_ = fit_classifier(self.classifier, X, Y, self.random_state)
+        self.n_columns_ = Y.n_labels
+        self._start(X)
+        self.combination_ = self._uncalibrated()
+        if validation is not None:
+            self._learn_combination(*validation)
+
+    @classmethod
+    def from_fitted(
+        cls,
+        classifier: Any,
+        label_names: Sequence[str] | None = None,
+        *,
+        descriptions: Mapping[str, str] | None = None,
+        X: Any = None,
+        Y: Any = None,
+        **parameters: Any,
+    ) -> Self:
+        """Extend a classifier that is fitted already; it is not trained again.
+
+        Parameters
+        ----------
+        classifier : fitted estimator, or function of X
+            Its `predict_proba`, or the function itself, gives one column a label.
+        label_names : sequence of str, optional
+            Names of the columns; a model of this library knows them.
+        descriptions : mapping of str to str, optional
+        X, Y : documents and their labels, optional
+            Documents that the classifier was not trained on, to learn the combination of the
+            scores from. Without them a plain sum is taken, and probabilities of unseen labels
+            are no better than an order.
+        **parameters
+            Those of the constructor.
+        """
+        names = names_of(classifier, label_names)
+        model = cls(**parameters)
+        model._validate_params()
+        model._given_texts = {
+            **dict(getattr(classifier, "label_descriptions_", {})),
+            **(descriptions or {}),
+        }
+        model._checked_targets(as_labels(np.zeros((1, len(names)), dtype=np.float32), names=names))
+        model.classifier_, model.n_columns_ = classifier, len(names)
+        documents = None if X is None else model._checked_features(X, reset=True)
+        model._start(documents)
+        model.combination_ = model._uncalibrated()
+        rule = make_threshold(model.threshold)
+        if documents is not None and Y is not None:
+            labels = model._known_labels(Y)
+            model._learn_combination(documents, labels)
+            if rule.needs_validation:
+                rule.fit(labels, model._probabilities(documents))
+        elif rule.needs_validation:
+            raise InputError(f"threshold={model.threshold!r} has to be tuned: pass X and Y")
+        model.threshold_ = rule
+        return model
+
+    def _start(self, X: Any) -> None:
+        """Encoder, seen labels and what training documents tell about any label."""
+        is_texts = X is not None and _is_texts(X)
+        documents = X.tolist() if is_texts else []
+        self._start_table(documents, self.n_columns_)
+        self.words_: Any = None
+        self.reference_: Any = None
+        if not (is_texts and self._reads_documents):
+            return
+        texts = self._texts_of(self.label_names_)
+        self.words_ = TfidfEmbedder(max_words=2, max_features=100_000).fit([*documents, *texts])
+        self.label_words_ = self.words_.transform(texts)
+        order = self._generator().permutation(len(documents))[:_REFERENCE]
+        self.reference_ = _mean(self._embed([documents[i] for i in order]))
+
+    def _learn_combination(self, X: Any, Y: LabelMatrix) -> None:
+        """Treat some seen labels as unseen, on documents that the classifier has not seen."""
+        random = self._generator()
+        rows = random.permutation(len(Y))[:_MOST_DOCUMENTS]
+        X, truth = X[rows], Y[rows].to_numpy()
+        P = self._seen_probabilities(X)
+        documents = self._document_vectors(X)
+        candidates = np.flatnonzero((truth == 1).any(axis=0))
+        size = max(1, round(_SHARE * Y.n_labels))
+        draws = []
+        for _ in range(_DRAWS):
+            held = np.sort(random.permutation(Y.n_labels)[:size])
+            if not np.isin(held, candidates).any():
+                continue
+            evidence, _ = self._evidence(X, held, P=P, documents=documents, masked=held)
+            draws.append((evidence, truth[:, held]))
+        if draws:
+            self.combination_ = self._fit_combination(draws)
+
+    # -- evidence ----------------------------------------------------------------------
+
+    def _seen_probabilities(self, X: Any) -> np.ndarray:
+        """One column a label that the classifier knows, removed ones included."""
+        return probabilities_of(self.classifier_, X, self.n_columns_)
+
+    def _document_vectors(self, X: Any) -> tuple[Any, Any] | None:
+        """Vectors and word weights of the documents; None where they are no texts."""
+        if not self._reads_documents or not _is_texts(X):
+            return None
+        words = None if self.words_ is None else self.words_.transform(X.tolist())
+        return self._embed(X.tolist()), words
+
+    def _evidence(
+        self,
+        X: Any,
+        rows: np.ndarray,
+        *,
+        P: np.ndarray | None = None,
+        documents: Any = None,
+        masked: np.ndarray | None = None,
+    ) -> tuple[Evidence, tuple[np.ndarray, list[np.ndarray], Any]]:
+        """Evidence for the labels of these rows of the table, and what was predicted.
+
+        `masked` are rows of seen labels that are treated as unseen.
+        """
+        P = self._seen_probabilities(X) if P is None else P
+        documents = self._document_vectors(X) if documents is None else documents
+        seen = self.table_.seen_rows
+        seen = seen if masked is None else np.setdiff1d(seen, masked)
+        likely = P[:, self.table_.columns[seen]]
+        chosen = choose_predicted(likely, self.min_probability, self.max_predicted)
+        vectors = self.table_.vectors(rows)
+        conse, fusion, found = fuse_documents(
+            likely,
+            chosen,
+            self.table_.vectors(seen),
+            vectors,
+            exact=self.fusion == "exact",
+            n_jobs=self.n_jobs,
+        )
+        strength = np.array(
+            [row[c].mean() if len(c) else 0 for row, c in zip(likely, chosen, strict=True)]
+        )
+        similarity = words = usual = None
+        if documents is not None:
+            similarity = cosines(documents[0], vectors)
+            if documents[1] is not None:
+                words = cosines(documents[1], self.label_words_[rows])
+                usual = cosines(vectors, self.reference_).ravel()
+        evidence = Evidence(similarity, conse, fusion, strength, words, usual)
+        return evidence, (likely, chosen, found)
+
+    def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        P = self._seen_probabilities(X)
+        columns = self.table_.columns[rows]
+        found = np.empty((len(P), len(rows)))
+        found[:, columns >= 0] = P[:, columns[columns >= 0]]
+        unseen = rows[columns < 0]
+        if len(unseen):
+            evidence, _ = self._evidence(X, unseen, P=P)
+            scores = self.combination_.scores(evidence)
+            found[:, columns < 0] = self.combination_.probabilities(scores)
+        return found
+
+    def explain(self, X: Any, k: int = 5) -> list[list[Explanation]]:
+        """For each document its k likeliest unseen labels, and what pointed to them."""
+        check_is_fitted(self)
+        X = self._checked_features(X, reset=False)
+        rows = self.table_.unseen_rows
+        if not len(rows):
+            return [[] for _ in range(len(X))]
+        evidence, (likely, chosen, found) = self._evidence(X, rows)
+        probabilities = inside(self.combination_.probabilities(self.combination_.scores(evidence)))
+        names = self.label_names_[np.searchsorted(self.table_.rows, rows)]
+        seen_names = self.label_names_[np.searchsorted(self.table_.rows, self.table_.seen_rows)]
+        explained = []
+        for i, order in enumerate(np.argsort(-probabilities, axis=1, kind="stable")[:, :k]):
+            explained.append(
+                [
+                    Explanation(
+                        str(names[j]),
+                        float(probabilities[i, j]),
+                        float(found[i].scores[j]),
+                        None if evidence.similarity is None else float(evidence.similarity[i, j]),
+                        [
+                            (str(seen_names[c]), float(likely[i, c]))
+                            for c in chosen[i][members(found[i].masks[j])]
+                        ],
+                    )
+                    for j in order
+                ]
+            )
+        return explained
+
+    # -- labels that come and go -------------------------------------------------------
+
+    def _grown(self, rows: np.ndarray, texts: list[str]) -> None:
+        if self.words_ is not None:
+            added = self.words_.transform(texts)
+            self.label_words_ = sp.vstack([self.label_words_, added], format="csr")
+
+    def _changed(self, row: int, text: str) -> None:
+        if self.words_ is not None:
+            parts = [
+                self.label_words_[:row],
+                self.words_.transform([text]),
+                self.label_words_[row + 1 :],
+            ]
+            self.label_words_ = sp.vstack(parts, format="csr")
+
+    # -- persistence -------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        state = super()._state()
+        rows = self.table_.rows
+        words = None if self.words_ is None else self.label_words_[rows]
+        return {
+            **state,
+            "classifier": self.classifier_,
+            "n_columns": self.n_columns_,
+            "combination": self.combination_.to_dict(),
+            "words": self.words_,
+            "label_words": words,
+            "reference": self.reference_,
+        }
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        self.classifier_ = state["classifier"]
+        self.n_columns_ = state["n_columns"]
+        self.combination_ = Combination.from_dict(state["combination"])
+        self.words_, self.label_words_ = state["words"], state["label_words"]
+        self.reference_ = state["reference"]
+
+
+def _mean(vectors: Any) -> np.ndarray:
+    return np.asarray(vectors.mean(axis=0), dtype=np.float32).reshape(1, -1)
