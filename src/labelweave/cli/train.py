@@ -37,6 +37,12 @@ from labelweave.cli.output import Output
     show_default=True,
     help="How many test rows to show with their true and predicted labels.",
 )
+@click.option(
+    "--label-texts",
+    type=click.Path(),
+    help="File of label names and descriptions (.csv, .jsonl, or .txt with a name a line), for "
+    "methods that read them; names that DATA does not have become unseen labels.",
+)
 @config_option
 @protocol_options
 @reader_options
@@ -49,6 +55,7 @@ def command(
     all_metrics: bool,
     per_label: bool,
     examples: int,
+    label_texts: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -75,7 +82,7 @@ def command(
     )
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
     source = Source(data, source_options)
-    loaded = source.load()
+    loaded, new_labels = training.with_label_texts(source.load(), label_texts, method)
     parts = protocol.parts(loaded, source.reading)
     training.say_data(output, loaded, parts, protocol)
     result = training.train_and_save(
@@ -89,5 +96,6 @@ def command(
         all_metrics=all_metrics,
         per_label=per_label,
         examples=examples,
+        new_labels=new_labels,
     )
     output.result(result)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelweave.unseen.evidence import Evidence
+from labelweave.unseen.evidence import Evidence, shared_ranks
 
 __all__ = ["COMBINATIONS", "Combination", "calibrated", "fit_combination"]
 
@@ -69,8 +69,7 @@ def _reciprocal_ranks(evidence: Evidence) -> np.ndarray:
     total = np.zeros(())
     for scores in (evidence.similarity, evidence.fusion):
         if scores is not None:
-            ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1) + 1
-            total = total + 1 / (_RRF + ranks)
+            total = total + 1 / (_RRF + shared_ranks(scores))
     return total
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from labelweave.unseen.fusion import Fusion, fuse_all, fuse_greedily
 
-__all__ = ["FEATURES", "Evidence", "choose_predicted", "cosines", "fuse_documents"]
+__all__ = ["FEATURES", "Evidence", "choose_predicted", "cosines", "fuse_documents", "shared_ranks"]
 
 FEATURES = (
     "similarity",
@@ -54,7 +54,7 @@ class Evidence(NamedTuple):
     def feature(self, name: str) -> np.ndarray:
         """One feature of the combination, of shape (n, U)."""
         if name.endswith("_rank"):
-            return _inverse_ranks(self.feature(name.removesuffix("_rank")))
+            return 1 / (_FIRST_RANKS + shared_ranks(self.feature(name.removesuffix("_rank"))))
         if name == "fusion_strength":
             assert self.fusion is not None
             return self.fusion * self.strength[:, None] ** 0.25
@@ -71,20 +71,20 @@ class Evidence(NamedTuple):
         return np.stack([self.feature(name) for name in names], axis=-1).astype(np.float32)
 
 
-def _inverse_ranks(scores: np.ndarray) -> np.ndarray:
-    """1 / (5 + rank) of each label in its row, the best having rank 1; ties share the best.
+def shared_ranks(scores: np.ndarray) -> np.ndarray:
+    """The rank of each label in its row, the best having rank 1; ties share the best.
 
-    >>> _inverse_ranks(np.array([[0.3, 0.9, 0.3]])).round(3)
-    array([[0.143, 0.167, 0.143]])
+    >>> shared_ranks(np.array([[0.3, 0.9, 0.3, 0.1]]))
+    array([[2, 1, 2, 4]])
     """
     order = np.argsort(-scores, axis=1, kind="stable")
     by_rank = np.take_along_axis(scores, order, axis=1)
     is_new = np.ones(scores.shape, dtype=bool)
     is_new[:, 1:] = by_rank[:, 1:] != by_rank[:, :-1]
     places = np.where(is_new, np.arange(1, scores.shape[1] + 1), 0)
-    ranks = np.empty(scores.shape)
+    ranks = np.empty(scores.shape, dtype=np.int64)
     np.put_along_axis(ranks, order, np.maximum.accumulate(places, axis=1), axis=1)
-    return 1 / (_FIRST_RANKS + ranks)
+    return ranks
 
 
 def cosines(left: Any, right: Any) -> np.ndarray:

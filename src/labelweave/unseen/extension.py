@@ -16,12 +16,17 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.text.tfidf import TfidfEmbedder
 from labelweave.thresholds import make_threshold
-from labelweave.unseen.base_classifier import fit_classifier, names_of, probabilities_of
+from labelweave.unseen.base_classifier import (
+    default_classifier,
+    fit_classifier,
+    names_of,
+    probabilities_of,
+)
 from labelweave.unseen.combination import Combination
 from labelweave.unseen.combinations import MOST_LABELS
 from labelweave.unseen.evidence import Evidence, choose_predicted, cosines, fuse_documents
 from labelweave.unseen.fusion import members
-from labelweave.unseen.zero_shot import ZeroShotClassifier
+from labelweave.unseen.zero_shot import ZeroShotClassifier, is_per_label
 
 __all__ = ["Explanation", "LabelExtension"]
 
@@ -108,6 +113,9 @@ class LabelExtension(ZeroShotClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
+    def _default_classifier(self) -> Any:
+        return default_classifier()
+
     # -- what a method writes ----------------------------------------------------------
 
     def _uncalibrated(self) -> Combination:
@@ -155,7 +163,7 @@ class LabelExtension(ZeroShotClassifier):
             scores from. Without them a plain sum is taken, and probabilities of unseen labels
             are no better than an order.
         **parameters
-            Those of the constructor.
+            Those of the constructor. Without `threshold` the classifier's own rule is kept.
         """
         names = names_of(classifier, label_names)
         model = cls(**parameters)
@@ -169,14 +177,19 @@ class LabelExtension(ZeroShotClassifier):
         documents = None if X is None else model._checked_features(X, reset=True)
         model._start(documents)
         model.combination_ = model._uncalibrated()
-        rule = make_threshold(model.threshold)
+        judged = None
         if documents is not None and Y is not None:
-            labels = model._known_labels(Y)
-            model._learn_combination(documents, labels)
-            if rule.needs_validation:
-                rule.fit(labels, model._probabilities(documents))
-        elif rule.needs_validation:
+            judged = model._known_labels(Y)
+            model._learn_combination(documents, judged)
+        old = getattr(classifier, "threshold_", None)
+        if old is not None and "threshold" not in parameters and not is_per_label(old):
+            model.threshold_ = old
+            return model
+        rule = make_threshold(model.threshold)
+        if rule.needs_validation and judged is None:
             raise InputError(f"threshold={model.threshold!r} has to be tuned: pass X and Y")
+        if rule.needs_validation:
+            rule.fit(judged, model._probabilities(documents))
         model.threshold_ = rule
         return model
 

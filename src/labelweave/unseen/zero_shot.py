@@ -24,6 +24,15 @@ __all__ = ["GROUPS", "ZeroShotClassifier"]
 GROUPS = ("all", "seen", "unseen")
 
 
+def is_per_label(threshold: Any) -> bool:
+    """Whether a threshold has a cut of its own for each label.
+
+    >>> is_per_label("per-label"), is_per_label("tuned")
+    (True, False)
+    """
+    return isinstance(threshold, PerLabelThreshold) or str(threshold).startswith("per-label")
+
+
 class ZeroShotClassifier(MultiLabelClassifier):
     """Base of the methods for labels without examples; these parameters are common to all.
 
@@ -72,9 +81,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         """
         given = labels if isinstance(labels, Mapping) else dict.fromkeys(labels or (), "")
         self._given_texts = {str(name): str(text or "") for name, text in given.items()}
-        if isinstance(self.threshold, PerLabelThreshold) or str(self.threshold).startswith(
-            "per-label"
-        ):
+        if is_per_label(self.threshold):
             raise InputError(
                 "a cut for each label cannot be tuned for unseen labels: use threshold='tuned'"
             )
