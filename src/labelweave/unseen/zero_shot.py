@@ -251,10 +251,10 @@ class ZeroShotClassifier(MultiLabelClassifier):
 
     def _state(self) -> dict[str, Any]:
         vectors, columns = self.table_.compact()
-        return {"encoder": self.encoder_, "vectors": vectors, "columns": columns}
+        return {"text_encoder": self.encoder_, "vectors": vectors, "columns": columns}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.encoder_ = state["encoder"]
+        self.encoder_ = state["text_encoder"]
         self.table_ = LabelTable(state["vectors"], state["columns"])
 
     def __sklearn_tags__(self) -> Any:

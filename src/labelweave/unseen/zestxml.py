@@ -123,6 +123,7 @@ class ZestXML(ZeroShotClassifier):
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._start_table(X.tolist(), Y.n_labels)
+        self.n_own_ = Y.n_labels
         documents = sp.csr_array(self._embed(X.tolist()))
         labels = self._label_features(self.table_.rows)
         positive = sp.csr_array(Y.positive()).astype(np.float32)
@@ -145,11 +146,8 @@ class ZestXML(ZeroShotClassifier):
         words = sp.csr_array(self.table_.vectors(rows))
         columns = self.table_.columns[rows]
         seen = np.flatnonzero(columns >= 0)
-        n_own = int(self.table_.columns.max(initial=-1)) + 1
-        n_own = max(n_own, getattr(self, "n_own_", 0))
-        self.n_own_ = n_own
         value = np.full(len(seen), float(self.encoder_.idf_.max()), dtype=np.float32)
-        own = sp.csr_array((value, (seen, columns[seen])), shape=(len(rows), n_own))
+        own = sp.csr_array((value, (seen, columns[seen])), shape=(len(rows), self.n_own_))
         joined = sp.csr_array(sp.hstack([words, own], format="csr"))
         lengths = np.sqrt(joined.multiply(joined).sum(axis=1))
         return sp.csr_array(joined.multiply(1 / np.where(lengths > 0, lengths, 1)[:, None]))
