@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,37 +25,18 @@ from labelweave.unseen.base_classifier import (
 from labelweave.unseen.combination import Combination
 from labelweave.unseen.combinations import MOST_LABELS
 from labelweave.unseen.evidence import Evidence, choose_predicted, cosines, fuse_documents
-from labelweave.unseen.fusion import members
+from labelweave.unseen.explanation import Explanation, Predicted, explain_document
+from labelweave.unseen.growing_rows import GrowingRows
+from labelweave.unseen.label_index import LabelIndex
 from labelweave.unseen.zero_shot import ZeroShotClassifier, is_per_label
 
-__all__ = ["Explanation", "LabelExtension"]
+__all__ = ["LabelExtension"]
 
 _DRAWS = 3  # of seen labels that are treated as unseen
 _SHARE = 0.2  # of the seen labels in a draw
 _MOST_DOCUMENTS = 1000  # to learn a combination from
+_CANDIDATES = 100  # labels near each vector of a document, where there are very many
 _REFERENCE = 2000  # training documents that tell how similar a label usually is
-
-
-class Explanation(NamedTuple):
-    """Why an unseen label was given to a document.
-
-    Attributes
-    ----------
-    label : str
-    probability : float
-    fusion : float
-        Cosine of the label with the best combination of predicted labels; 0 without any.
-    similarity : float or None
-        Cosine of the label with the document; None where documents are no texts.
-    because_of : list of (str, float)
-        The seen labels of that combination and their probabilities, the likeliest first.
-    """
-
-    label: str
-    probability: float
-    fusion: float
-    similarity: float | None
-    because_of: list[tuple[str, float]]
 
 
 class LabelExtension(ZeroShotClassifier):
@@ -73,6 +54,9 @@ class LabelExtension(ZeroShotClassifier):
     max_predicted : int, default=10
         At most so many of the likeliest labels count as predicted; 22 at most.
     fusion : {"exact", "greedy"}, default="exact"
+    index_above : int, default=100000
+        With more unseen labels than this an index (FAISS, the ``neighbors`` extra) finds the
+        candidates, which are scored exactly; with fewer every label is.
     n_jobs : int, optional
         Documents that are fused at a time, by threads; -1 takes all cores.
     threshold, validation_fraction, random_state
@@ -85,6 +69,7 @@ class LabelExtension(ZeroShotClassifier):
         "min_probability": [Interval(Real, 0, 1, closed="left")],
         "max_predicted": [Interval(Integral, 1, MOST_LABELS, closed="both")],
         "fusion": [StrOptions({"exact", "greedy"})],
+        "index_above": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
     }
     _reads_documents: ClassVar[bool] = True  # whether the documents' own texts are used
@@ -98,6 +83,7 @@ class LabelExtension(ZeroShotClassifier):
         min_probability: float = 0.05,
         max_predicted: int = 10,
         fusion: str = "exact",
+        index_above: int = 100_000,
         n_jobs: int | None = None,
         threshold: Any = 0.5,
         validation_fraction: float = 0.2,
@@ -108,6 +94,7 @@ class LabelExtension(ZeroShotClassifier):
         self.min_probability = min_probability
         self.max_predicted = max_predicted
         self.fusion = fusion
+        self.index_above = index_above
         self.n_jobs = n_jobs
         self.threshold = threshold
         self.validation_fraction = validation_fraction
@@ -200,11 +187,12 @@ class LabelExtension(ZeroShotClassifier):
         self._start_table(documents, self.n_columns_)
         self.words_: Any = None
         self.reference_: Any = None
+        self.index_: LabelIndex | None = None
         if not (is_texts and self._reads_documents):
             return
         texts = self._texts_of(self.label_names_)
         self.words_ = TfidfEmbedder(max_words=2, max_features=100_000).fit([*documents, *texts])
-        self.label_words_ = self.words_.transform(texts)
+        self.label_words_ = GrowingRows(self.words_.transform(texts))
         order = self._generator().permutation(len(documents))[:_REFERENCE]
         self.reference_ = _mean(self._embed([documents[i] for i in order]))
 
@@ -248,7 +236,7 @@ class LabelExtension(ZeroShotClassifier):
         P: np.ndarray | None = None,
         documents: Any = None,
         masked: np.ndarray | None = None,
-    ) -> tuple[Evidence, tuple[np.ndarray, list[np.ndarray], Any]]:
+    ) -> tuple[Evidence, Predicted]:
         """Evidence for the labels of these rows of the table, and what was predicted.
 
         `masked` are rows of seen labels that are treated as unseen.
@@ -275,75 +263,147 @@ class LabelExtension(ZeroShotClassifier):
         if documents is not None:
             similarity = cosines(documents[0], vectors)
             if documents[1] is not None:
-                words = cosines(documents[1], self.label_words_[rows])
+                words = cosines(documents[1], self.label_words_.take(rows))
                 usual = cosines(vectors, self.reference_).ravel()
         evidence = Evidence(similarity, conse, fusion, strength, words, usual)
-        return evidence, (likely, chosen, found)
+        return evidence, Predicted(likely, chosen, found)
 
     def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
         P = self._seen_probabilities(X)
         columns = self.table_.columns[rows]
-        found = np.empty((len(P), len(rows)))
+        found = np.zeros((len(P), len(rows)))
         found[:, columns >= 0] = P[:, columns[columns >= 0]]
         unseen = rows[columns < 0]
-        if len(unseen):
+        if len(unseen) > self.index_above:
+            for i, (near, probabilities, *_) in enumerate(self._near_labels(X, P, _CANDIDATES)):
+                found[i, np.searchsorted(rows, near)] = probabilities[0]
+        elif len(unseen):
             evidence, _ = self._evidence(X, unseen, P=P)
             scores = self.combination_.scores(evidence)
             found[:, columns < 0] = self.combination_.probabilities(scores)
         return found
 
+    def _near_labels(
+        self, X: Any, P: np.ndarray, k: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, Evidence, Predicted]]:
+        """For each document: rows of candidates among very many labels, and their scores."""
+        index = self._label_index()
+        documents = self._document_vectors(X)
+        seen = self.table_.seen_rows
+        vectors = self.table_.vectors(seen)
+        likely = P[:, self.table_.columns[seen]]
+        chosen = choose_predicted(likely, self.min_probability, self.max_predicted)
+        for i, columns in enumerate(chosen):
+            queries = [likely[i, columns] @ vectors[columns], *vectors[columns]]
+            one = None
+            if documents is not None:
+                queries.append(documents[0][i])
+                words = None if documents[1] is None else documents[1][[i]]
+                one = (documents[0][[i]], words)
+            near = np.unique(index.search(np.array(queries), k))
+            near = near[near >= 0]
+            part = slice(i, i + 1)
+            evidence, predicted = self._evidence(X[part], near, P=P[part], documents=one)
+            scores = self.combination_.scores(evidence)
+            yield near, self.combination_.probabilities(scores), evidence, predicted
+
+    def _label_index(self) -> LabelIndex:
+        """The index of the unseen labels, built when there are many for the first time."""
+        if self.index_ is None:
+            rows = self.table_.unseen_rows
+            vectors = self.table_.vectors(rows)
+            if sp.issparse(vectors):
+                raise InputError(
+                    f"{len(rows):,} labels need an encoder of dense vectors: 'minilm' or 'fast'"
+                )
+            self.index_ = LabelIndex(vectors, rows)
+        return self.index_
+
+    def rank(self, X: Any, k: int = 10, *, among: str = "all") -> list[list[tuple[str, float]]]:
+        """For each document the k likeliest labels with their probabilities.
+
+        Above `index_above` unseen labels, those that the index finds near the document or its
+        predicted labels compete.
+
+        Parameters
+        ----------
+        X : list of texts
+        k : int, default=10
+        among : {"all", "seen", "unseen"}, default="all"
+            Which labels compete.
+        """
+        check_is_fitted(self)
+        if among == "seen" or len(self.table_.unseen_rows) <= self.index_above:
+            return super().rank(X, k, among=among)
+        self._rows_of_group(among)
+        X = self._checked_features(X, reset=False)
+        P = self._seen_probabilities(X)
+        rows, seen = self.table_.rows, self.table_.seen_rows
+        ranked = []
+        for p, (near, found, *_) in zip(P, self._near_labels(X, P, _CANDIDATES), strict=True):
+            scores = found[0]
+            if among == "all":
+                near = np.append(seen, near)
+                scores = np.append(p[self.table_.columns[seen]], scores)
+            best = np.argsort(-scores, kind="stable")[:k]
+            names = self.label_names_[np.searchsorted(rows, near[best])]
+            ranked.append([(str(n), float(s)) for n, s in zip(names, scores[best], strict=True)])
+        return ranked
+
     def explain(self, X: Any, k: int = 5) -> list[list[Explanation]]:
         """For each document its k likeliest unseen labels, and what pointed to them."""
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
-        rows = self.table_.unseen_rows
+        rows, every, seen = self.table_.unseen_rows, self.table_.rows, self.table_.seen_rows
+        seen_names = self.label_names_[np.searchsorted(every, seen)]
         if not len(rows):
             return [[] for _ in range(len(X))]
-        evidence, (likely, chosen, found) = self._evidence(X, rows)
-        probabilities = inside(self.combination_.probabilities(self.combination_.scores(evidence)))
-        names = self.label_names_[np.searchsorted(self.table_.rows, rows)]
-        seen_names = self.label_names_[np.searchsorted(self.table_.rows, self.table_.seen_rows)]
-        explained = []
-        for i, order in enumerate(np.argsort(-probabilities, axis=1, kind="stable")[:, :k]):
-            explained.append(
-                [
-                    Explanation(
-                        str(names[j]),
-                        float(probabilities[i, j]),
-                        float(found[i].scores[j]),
-                        None if evidence.similarity is None else float(evidence.similarity[i, j]),
-                        [
-                            (str(seen_names[c]), float(likely[i, c]))
-                            for c in chosen[i][members(found[i].masks[j])]
-                        ],
-                    )
-                    for j in order
-                ]
-            )
-        return explained
+        P = self._seen_probabilities(X)
+        if len(rows) > self.index_above:
+            return [
+                explain_document(
+                    0,
+                    k,
+                    p,
+                    evidence,
+                    made,
+                    self.label_names_[np.searchsorted(every, near)],
+                    seen_names,
+                )
+                for near, p, evidence, made in self._near_labels(X, P, _CANDIDATES)
+            ]
+        evidence, made = self._evidence(X, rows, P=P)
+        p = inside(self.combination_.probabilities(self.combination_.scores(evidence)))
+        names = self.label_names_[np.searchsorted(every, rows)]
+        return [explain_document(i, k, p, evidence, made, names, seen_names) for i in range(len(X))]
 
     # -- labels that come and go -------------------------------------------------------
 
     def _grown(self, rows: np.ndarray, texts: list[str]) -> None:
         if self.words_ is not None:
-            added = self.words_.transform(texts)
-            self.label_words_ = sp.vstack([self.label_words_, added], format="csr")
+            self.label_words_.append(self.words_.transform(texts))
+        if self.index_ is not None:
+            self.index_.add(self.table_.vectors(rows), rows)
+
+    def _shrunk(self, rows: np.ndarray) -> None:
+        if self.index_ is not None:
+            self.index_.remove(rows)
 
     def _changed(self, row: int, text: str) -> None:
         if self.words_ is not None:
-            parts = [
-                self.label_words_[:row],
-                self.words_.transform([text]),
-                self.label_words_[row + 1 :],
-            ]
-            self.label_words_ = sp.vstack(parts, format="csr")
+            self.label_words_.replace(row, self.words_.transform([text]))
+        if self.index_ is not None:
+            rows = np.array([row])
+            self.index_.remove(rows)
+            if self.table_.columns[row] < 0:
+                self.index_.add(self.table_.vectors(rows), rows)
 
     # -- persistence -------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
         state = super()._state()
         rows = self.table_.rows
-        words = None if self.words_ is None else self.label_words_[rows]
+        words = None if self.words_ is None else self.label_words_.take(rows)
         return {
             **state,
             "classifier": self.classifier_,
@@ -352,15 +412,29 @@ class LabelExtension(ZeroShotClassifier):
             "words": self.words_,
             "label_words": words,
             "reference": self.reference_,
+            # Rows are numbered anew by saving: an index of old numbers is built again.
+            "index": self._index_bytes(),
         }
+
+    def _index_bytes(self) -> np.ndarray | None:
+        if self.index_ is None:
+            return None
+        if not self.table_.alive.all():
+            rows = np.arange(len(self.table_.rows))
+            unseen = self.table_.columns[self.table_.rows] < 0
+            return LabelIndex(self.table_.vectors(self.table_.unseen_rows), rows[unseen]).to_array()
+        return self.index_.to_array()
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.classifier_ = state["classifier"]
         self.n_columns_ = state["n_columns"]
         self.combination_ = Combination.from_dict(state["combination"])
-        self.words_, self.label_words_ = state["words"], state["label_words"]
-        self.reference_ = state["reference"]
+        self.words_, self.reference_ = state["words"], state["reference"]
+        if self.words_ is not None:
+            self.label_words_ = GrowingRows(state["label_words"])
+        stored = state["index"]
+        self.index_ = None if stored is None else LabelIndex.from_array(stored)
 
 
 def _mean(vectors: Any) -> np.ndarray:

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
+from labelweave.unseen.growing_rows import GrowingRows
 
 __all__ = ["LabelTable", "checked_new_labels", "label_text"]
 
 _SEPARATORS = re.compile(r"[\s_:/|-]+")
-_ROOM = 64  # rows that an empty table has space for
 
 
 def label_text(name: str, description: str | None = None) -> str:
@@ -79,15 +78,9 @@ class LabelTable:
     """
 
     def __init__(self, vectors: Any, columns: np.ndarray) -> None:
-        self._vectors = vectors
-        self._n = vectors.shape[0]
+        self._vectors = GrowingRows(vectors)
         self.columns = np.asarray(columns, dtype=np.int64)
-        self.alive = np.ones(self._n, dtype=bool)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows in use, those of removed labels among them."""
-        return self._n
+        self.alive = np.ones(len(self.columns), dtype=bool)
 
     @property
     def rows(self) -> np.ndarray:
@@ -102,44 +95,24 @@ class LabelTable:
     def unseen_rows(self) -> np.ndarray:
         return np.flatnonzero(self.alive & (self.columns < 0))
 
-    def vectors(self, rows: np.ndarray | None = None) -> Any:
-        """Vectors of these rows; all rows without a copy."""
-        every = self._vectors[: self._n]
-        whole = rows is None or (len(rows) == self._n and bool(self.alive.all()))
-        return every if whole else every[rows]
+    def vectors(self, rows: np.ndarray) -> Any:
+        """Vectors of these rows; of all rows without a copy."""
+        return self._vectors.take(rows)
 
     def append(self, vectors: Any) -> np.ndarray:
         """Add unseen labels; their rows."""
-        added = np.arange(self._n, self._n + vectors.shape[0])
-        if sp.issparse(self._vectors):
-            self._vectors = sp.csr_array(sp.vstack([self._vectors, vectors]))
-        else:
-            self._make_room(len(added))
-            self._vectors[added] = vectors
-        self._n += len(added)
+        added = np.arange(len(self.alive), len(self.alive) + vectors.shape[0])
+        self._vectors.append(vectors)
         self.columns = np.append(self.columns, np.full(len(added), -1))
         self.alive = np.append(self.alive, np.ones(len(added), dtype=bool))
         return added
-
-    def _make_room(self, n_more: int) -> None:
-        """Space for more rows; it doubles, so that adding one label at a time stays cheap."""
-        if self._n + n_more <= len(self._vectors):
-            return
-        size = max(2 * self._n, self._n + n_more, _ROOM)
-        grown = np.empty((size, self._vectors.shape[1]), dtype=self._vectors.dtype)
-        grown[: self._n] = self._vectors[: self._n]
-        self._vectors = grown
 
     def remove(self, rows: np.ndarray) -> None:
         self.alive[rows] = False
 
     def replace(self, row: int, vector: Any) -> None:
         """Another vector for a label whose text has changed."""
-        if sp.issparse(self._vectors):
-            parts = [self._vectors[:row], vector, self._vectors[row + 1 :]]
-            self._vectors = sp.csr_array(sp.vstack(parts))
-        else:
-            self._vectors[row] = vector[0]
+        self._vectors.replace(row, vector)
 
     def compact(self) -> tuple[Any, np.ndarray]:
         """Vectors and columns of the labels that are there, for saving."""

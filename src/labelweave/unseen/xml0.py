@@ -43,6 +43,9 @@ class XML0(LabelExtension):
         At most so many of the likeliest labels count as predicted.
     fusion : {"exact", "greedy"}, default="exact"
         Whether all combinations are searched; see :mod:`labelweave.unseen.fusion`.
+    index_above : int, default=100000
+        With more unseen labels than this an index (FAISS, the ``neighbors`` extra) finds the
+        candidates, which are scored exactly; with fewer every label is.
     n_jobs : int, optional
         Documents that are fused at a time, by threads; -1 takes all cores.
     threshold, validation_fraction, random_state
@@ -94,6 +97,7 @@ class XML0(LabelExtension):
         min_probability: float = 0.05,
         max_predicted: int = 10,
         fusion: str = "exact",
+        index_above: int = 100_000,
         n_jobs: int | None = None,
         threshold: Any = 0.5,
         validation_fraction: float = 0.2,
@@ -105,6 +109,7 @@ class XML0(LabelExtension):
             min_probability=min_probability,
             max_predicted=max_predicted,
             fusion=fusion,
+            index_above=index_above,
             n_jobs=n_jobs,
             threshold=threshold,
             validation_fraction=validation_fraction,

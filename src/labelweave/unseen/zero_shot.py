@@ -161,7 +161,9 @@ class ZeroShotClassifier(MultiLabelClassifier):
         places = self._places(names)
         if len(places) == len(self.label_names_):
             raise InputError("the last label cannot be removed: a model has at least one")
-        self.table_.remove(self.table_.rows[places])
+        rows = self.table_.rows[places]
+        self._shrunk(rows)
+        self.table_.remove(rows)
         for name in names:
             self.label_descriptions_.pop(name, None)
         self._set_names(np.delete(self.label_names_, places))
@@ -211,6 +213,9 @@ class ZeroShotClassifier(MultiLabelClassifier):
 
     def _grown(self, rows: np.ndarray, texts: list[str]) -> None:
         """Labels were added in these rows."""
+
+    def _shrunk(self, rows: np.ndarray) -> None:
+        """The labels of these rows are about to go."""
 
     def _changed(self, row: int, text: str) -> None:
         """The label of this row has another text."""
