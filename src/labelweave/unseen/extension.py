@@ -53,6 +53,8 @@ class LabelExtension(ZeroShotClassifier):
         probability, so a low value lets unlikely labels speak.
     max_predicted : int, default=10
         At most so many of the likeliest labels count as predicted; 22 at most.
+    finetune, finetune_steps
+        As in :class:`~labelweave.unseen.zero_shot.ZeroShotClassifier`.
     fusion : {"exact", "greedy"}, default="exact"
     index_above : int, default=100000
         With more unseen labels than this an index (FAISS, the ``neighbors`` extra) finds the
@@ -82,6 +84,8 @@ class LabelExtension(ZeroShotClassifier):
         encoder: Any = "minilm",
         min_probability: float = 0.05,
         max_predicted: int = 10,
+        finetune: str | None = None,
+        finetune_steps: int | None = None,
         fusion: str = "exact",
         index_above: int = 100_000,
         n_jobs: int | None = None,
@@ -93,6 +97,8 @@ class LabelExtension(ZeroShotClassifier):
         self.encoder = encoder
         self.min_probability = min_probability
         self.max_predicted = max_predicted
+        self.finetune = finetune
+        self.finetune_steps = finetune_steps
         self.fusion = fusion
         self.index_above = index_above
         self.n_jobs = n_jobs
@@ -121,9 +127,22 @@ class LabelExtension(ZeroShotClassifier):
         self.classifier_ = fit_classifier(self.classifier, X, Y, self.random_state)
         self.n_columns_ = Y.n_labels
         self._start(X)
+        # Labels to learn the combination with must be as new to the encoder as unseen ones are.
+        draws = self._draw_labels(Y.n_labels)
+        taught = np.arange(Y.n_labels)
+        if self.finetune is not None and validation is not None:
+            draws = draws[:1]
+            taught = np.setdiff1d(taught, draws[0])
+        self._fine_tune(X, Y, taught)
         self.combination_ = self._uncalibrated()
         if validation is not None:
-            self._learn_combination(*validation)
+            self._learn_combination(*validation, draws)
+
+    def _draw_labels(self, n_labels: int) -> list[np.ndarray]:
+        """Some draws of seen labels to treat as unseen."""
+        random = self._generator()
+        size = max(1, round(_SHARE * n_labels))
+        return [np.sort(random.permutation(n_labels)[:size]) for _ in range(_DRAWS)]
 
     @classmethod
     def from_fitted(
@@ -167,7 +186,7 @@ class LabelExtension(ZeroShotClassifier):
         judged = None
         if documents is not None and Y is not None:
             judged = model._known_labels(Y)
-            model._learn_combination(documents, judged)
+            model._learn_combination(documents, judged, model._draw_labels(len(names)))
         old = getattr(classifier, "threshold_", None)
         if old is not None and "threshold" not in parameters and not is_per_label(old):
             model.threshold_ = old
@@ -196,7 +215,7 @@ class LabelExtension(ZeroShotClassifier):
         order = self._generator().permutation(len(documents))[:_REFERENCE]
         self.reference_ = _mean(self._embed([documents[i] for i in order]))
 
-    def _learn_combination(self, X: Any, Y: LabelMatrix) -> None:
+    def _learn_combination(self, X: Any, Y: LabelMatrix, held_sets: list[np.ndarray]) -> None:
         """Treat some seen labels as unseen, on documents that the classifier has not seen."""
         random = self._generator()
         rows = random.permutation(len(Y))[:_MOST_DOCUMENTS]
@@ -204,10 +223,8 @@ class LabelExtension(ZeroShotClassifier):
         P = self._seen_probabilities(X)
         documents = self._document_vectors(X)
         candidates = np.flatnonzero((truth == 1).any(axis=0))
-        size = max(1, round(_SHARE * Y.n_labels))
         draws = []
-        for _ in range(_DRAWS):
-            held = np.sort(random.permutation(Y.n_labels)[:size])
+        for held in held_sets:
             if not np.isin(held, candidates).any():
                 continue
             evidence, _ = self._evidence(X, held, P=P, documents=documents, masked=held)
@@ -226,7 +243,7 @@ class LabelExtension(ZeroShotClassifier):
         if not self._reads_documents or not _is_texts(X):
             return None
         words = None if self.words_ is None else self.words_.transform(X.tolist())
-        return self._embed(X.tolist()), words
+        return self._embed_documents(X.tolist()), words
 
     def _evidence(
         self,

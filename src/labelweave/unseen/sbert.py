@@ -24,13 +24,18 @@ _MOST_DOCUMENTS = 1000  # to calibrate on
 class SBERT(ZeroShotClassifier):
     """The cosine of document and label in a sentence encoder's space, for all labels [1]_.
 
-    XML0's semantic similarity alone. Nothing is trained but the two numbers that make a cosine a
-    probability; they leave the order of the labels as it is.
+    XML0's semantic similarity alone. Without `finetune` nothing is trained but the two numbers
+    that make a cosine a probability; they leave the order of the labels as it is.
 
     Parameters
     ----------
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
         See :mod:`labelweave.text`; MiniLM needs the ``text`` extra.
+    finetune : {"map", "full"} or None, default=None
+        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
+        after the encoder, in seconds; "full" trains the encoder itself.
+    finetune_steps : int, optional
+        200 of a map, 100 of the encoder by default.
     threshold, validation_fraction, random_state
         As in every estimator.
 
@@ -50,17 +55,22 @@ class SBERT(ZeroShotClassifier):
         self,
         *,
         encoder: Any = "minilm",
+        finetune: str | None = None,
+        finetune_steps: int | None = None,
         threshold: Any = 0.5,
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
         self.encoder = encoder
+        self.finetune = finetune
+        self.finetune_steps = finetune_steps
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._start_table(X.tolist(), Y.n_labels)
+        self._fine_tune(X, Y, np.arange(Y.n_labels))
         random = self._generator()
         rows = random.permutation(len(Y))[:_MOST_DOCUMENTS]
         evidence = Evidence(
@@ -70,7 +80,7 @@ class SBERT(ZeroShotClassifier):
         self.combination_ = calibrated(start, [(evidence, Y[rows].to_numpy())], random)
 
     def _cosines(self, X: Any, rows: np.ndarray) -> np.ndarray:
-        return cosines(self._embed(X.tolist()), self.table_.vectors(rows))
+        return cosines(self._embed_documents(X.tolist()), self.table_.vectors(rows))
 
     def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
         line = self.combination_

@@ -41,6 +41,11 @@ class XML0(LabelExtension):
         Labels above it count as predicted (the paper's t).
     max_predicted : int, default=10
         At most so many of the likeliest labels count as predicted.
+    finetune : {"map", "full"} or None, default=None
+        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
+        after the encoder, in seconds; "full" trains the encoder itself.
+    finetune_steps : int, optional
+        200 of a map, 100 of the encoder by default.
     fusion : {"exact", "greedy"}, default="exact"
         Whether all combinations are searched; see :mod:`labelweave.unseen.fusion`.
     index_above : int, default=100000
@@ -96,6 +101,8 @@ class XML0(LabelExtension):
         encoder: Any = "minilm",
         min_probability: float = 0.05,
         max_predicted: int = 10,
+        finetune: str | None = None,
+        finetune_steps: int | None = None,
         fusion: str = "exact",
         index_above: int = 100_000,
         n_jobs: int | None = None,
@@ -108,6 +115,8 @@ class XML0(LabelExtension):
             encoder=encoder,
             min_probability=min_probability,
             max_predicted=max_predicted,
+            finetune=finetune,
+            finetune_steps=finetune_steps,
             fusion=fusion,
             index_above=index_above,
             n_jobs=n_jobs,

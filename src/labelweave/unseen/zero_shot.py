@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods
+import scipy.sparse as sp
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.base import MultiLabelClassifier, _is_texts
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.text.checks import checked_texts
-from labelweave.text.embedders import make_embedder
+from labelweave.text.embedders import make_embedder, unit_rows
+from labelweave.text.finetuning import fine_tune, learn_map
 from labelweave.text.tfidf import string_tags
 from labelweave.thresholds import PerLabelThreshold
 from labelweave.unseen.label_table import LabelTable, checked_new_labels, label_text
@@ -22,6 +25,7 @@ from labelweave.unseen.label_table import LabelTable, checked_new_labels, label_
 __all__ = ["GROUPS", "ZeroShotClassifier"]
 
 GROUPS = ("all", "seen", "unseen")
+FINETUNE = ("map", "full")
 
 
 def is_per_label(threshold: Any) -> bool:
@@ -40,6 +44,11 @@ class ZeroShotClassifier(MultiLabelClassifier):
     ----------
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
         What turns label texts, and documents, into vectors; see :mod:`labelweave.text`.
+    finetune : {"map", "full"} or None, default=None
+        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
+        after the encoder, in seconds; "full" trains the encoder itself.
+    finetune_steps : int, optional
+        200 of a map, 100 of the encoder by default.
     threshold, validation_fraction, random_state
         As in every estimator. One cut for each label (``"per-label"``) is refused: unseen
         labels would have none.
@@ -54,7 +63,12 @@ class ZeroShotClassifier(MultiLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "encoder": [HasMethods(["fit", "transform"]), str],
+        "finetune": [StrOptions(set(FINETUNE)), None],
+        "finetune_steps": [Interval(Integral, 1, None, closed="left"), None],
     }
+    finetune: str | None = None
+    finetune_steps: int | None = None
+    document_map_: np.ndarray | None = None
     _takes_vectors: ClassVar[bool] = False  # whether documents may be features instead of texts
     encoder: Any
 
@@ -113,8 +127,36 @@ class ZeroShotClassifier(MultiLabelClassifier):
         self.encoder_ = make_embedder(self.encoder).fit([*documents, *texts])
         self.table_ = LabelTable(self._embed(texts), np.arange(n_columns))
 
+    def _fine_tune(self, X: Any, Y: LabelMatrix, taught: np.ndarray) -> None:
+        """Fine-tune the encoder, or a map after it, on the labels of these columns."""
+        self.document_map_: np.ndarray | None = None
+        if self.finetune is None:
+            return
+        positive = sp.csr_array(Y.positive())[:, taught].astype(np.float32)
+        seed = int(self._generator().randint(np.iinfo(np.int32).max))
+        documents = X.tolist()
+        texts = self._texts_of(self.label_names_[taught])
+        if self.finetune == "full":
+            options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
+            self.encoder_ = fine_tune(
+                self.encoder_, documents, texts, positive, seed=seed, **options
+            )
+            vectors = self._embed(self._texts_of(self.label_names_))
+            self.table_ = LabelTable(vectors, self.table_.columns)
+        else:
+            options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
+            vectors = self.encoder_.transform(documents)
+            if sp.issparse(vectors):
+                raise InputError("a map needs dense vectors: use the encoder 'minilm' or 'fast'")
+            labels = self.table_.vectors(taught)
+            self.document_map_ = learn_map(vectors, labels, positive, seed=seed, **options)
+
     def _embed(self, texts: Sequence[str]) -> Any:
         return self.encoder_.transform(list(texts))
+
+    def _embed_documents(self, texts: Sequence[str]) -> Any:
+        vectors = self._embed(texts)
+        return vectors if self.document_map_ is None else unit_rows(vectors @ self.document_map_)
 
     def _texts_of(self, names: Iterable[str]) -> list[str]:
         return [label_text(name, self.label_descriptions_.get(name)) for name in names]
@@ -256,11 +298,17 @@ class ZeroShotClassifier(MultiLabelClassifier):
 
     def _state(self) -> dict[str, Any]:
         vectors, columns = self.table_.compact()
-        return {"text_encoder": self.encoder_, "vectors": vectors, "columns": columns}
+        return {
+            "text_encoder": self.encoder_,
+            "vectors": vectors,
+            "columns": columns,
+            "mapped": self.document_map_,
+        }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self.encoder_ = state["text_encoder"]
         self.table_ = LabelTable(state["vectors"], state["columns"])
+        self.document_map_ = state["mapped"]
 
     def __sklearn_tags__(self) -> Any:
         return string_tags(super().__sklearn_tags__())
