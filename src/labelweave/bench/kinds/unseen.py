@@ -45,6 +45,10 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     from labelweave.metrics import get_metric
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
+    if cell.quick is not None:  # few rows have few of the labels
+        there = parts.test.Y.counts()[0] > 0
+        names = [name for name, is_there in zip(data.label_names, there, strict=True) if is_there]
+        parts = Parts(*(part.select_labels(names) for part in parts))
     settings = cell.scenario.settings
     held = hold_labels_out(parts.train, parts.test, settings["unseen"], random_state=cell.seed)
     validation = parts.validation.select_labels(held.seen)
