@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from labelweave.base import Pair, _is_texts, inside
+from labelweave.base import Pair, _is_texts
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.text.tfidf import TfidfEmbedder
@@ -25,7 +23,8 @@ from labelweave.unseen.base_classifier import (
 from labelweave.unseen.combination import Combination
 from labelweave.unseen.combinations import MOST_LABELS
 from labelweave.unseen.evidence import Evidence, choose_predicted, cosines, fuse_documents
-from labelweave.unseen.explanation import Explanation, Predicted, explain_document
+from labelweave.unseen.explanation import Predicted
+from labelweave.unseen.finding import CANDIDATES, LabelFinder
 from labelweave.unseen.growing_rows import GrowingRows
 from labelweave.unseen.label_index import LabelIndex
 from labelweave.unseen.zero_shot import ZeroShotClassifier, is_per_label
@@ -35,11 +34,10 @@ __all__ = ["LabelExtension"]
 _DRAWS = 3  # of seen labels that are treated as unseen
 _SHARE = 0.2  # of the seen labels in a draw
 _MOST_DOCUMENTS = 1000  # to learn a combination from
-_CANDIDATES = 100  # labels near each vector of a document, where there are very many
 _REFERENCE = 2000  # training documents that tell how similar a label usually is
 
 
-class LabelExtension(ZeroShotClassifier):
+class LabelExtension(LabelFinder):
     """Base of the methods over a classifier of the seen labels.
 
     Parameters
@@ -292,107 +290,13 @@ class LabelExtension(ZeroShotClassifier):
         found[:, columns >= 0] = P[:, columns[columns >= 0]]
         unseen = rows[columns < 0]
         if len(unseen) > self.index_above:
-            for i, (near, probabilities, *_) in enumerate(self._near_labels(X, P, _CANDIDATES)):
+            for i, (near, probabilities, *_) in enumerate(self._near_labels(X, P, CANDIDATES)):
                 found[i, np.searchsorted(rows, near)] = probabilities[0]
         elif len(unseen):
             evidence, _ = self._evidence(X, unseen, P=P)
             scores = self.combination_.scores(evidence)
             found[:, columns < 0] = self.combination_.probabilities(scores)
         return found
-
-    def _near_labels(
-        self, X: Any, P: np.ndarray, k: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, Evidence, Predicted]]:
-        """For each document: rows of candidates among very many labels, and their scores."""
-        index = self._label_index()
-        documents = self._document_vectors(X)
-        seen = self.table_.seen_rows
-        vectors = self.table_.vectors(seen)
-        likely = P[:, self.table_.columns[seen]]
-        chosen = choose_predicted(likely, self.min_probability, self.max_predicted)
-        for i, columns in enumerate(chosen):
-            queries = [likely[i, columns] @ vectors[columns], *vectors[columns]]
-            one = None
-            if documents is not None:
-                queries.append(documents[0][i])
-                words = None if documents[1] is None else documents[1][[i]]
-                one = (documents[0][[i]], words)
-            near = np.unique(index.search(np.array(queries), k))
-            near = near[near >= 0]
-            part = slice(i, i + 1)
-            evidence, predicted = self._evidence(X[part], near, P=P[part], documents=one)
-            scores = self.combination_.scores(evidence)
-            yield near, self.combination_.probabilities(scores), evidence, predicted
-
-    def _label_index(self) -> LabelIndex:
-        """The index of the unseen labels, built when there are many for the first time."""
-        if self.index_ is None:
-            rows = self.table_.unseen_rows
-            vectors = self.table_.vectors(rows)
-            if sp.issparse(vectors):
-                raise InputError(
-                    f"{len(rows):,} labels need an encoder of dense vectors: 'minilm' or 'fast'"
-                )
-            self.index_ = LabelIndex(vectors, rows)
-        return self.index_
-
-    def rank(self, X: Any, k: int = 10, *, among: str = "all") -> list[list[tuple[str, float]]]:
-        """For each document the k likeliest labels with their probabilities.
-
-        Above `index_above` unseen labels, those that the index finds near the document or its
-        predicted labels compete.
-
-        Parameters
-        ----------
-        X : list of texts
-        k : int, default=10
-        among : {"all", "seen", "unseen"}, default="all"
-            Which labels compete.
-        """
-        check_is_fitted(self)
-        if among == "seen" or len(self.table_.unseen_rows) <= self.index_above:
-            return super().rank(X, k, among=among)
-        self._rows_of_group(among)
-        X = self._checked_features(X, reset=False)
-        P = self._seen_probabilities(X)
-        rows, seen = self.table_.rows, self.table_.seen_rows
-        ranked = []
-        for p, (near, found, *_) in zip(P, self._near_labels(X, P, _CANDIDATES), strict=True):
-            scores = found[0]
-            if among == "all":
-                near = np.append(seen, near)
-                scores = np.append(p[self.table_.columns[seen]], scores)
-            best = np.argsort(-scores, kind="stable")[:k]
-            names = self.label_names_[np.searchsorted(rows, near[best])]
-            ranked.append([(str(n), float(s)) for n, s in zip(names, scores[best], strict=True)])
-        return ranked
-
-    def explain(self, X: Any, k: int = 5) -> list[list[Explanation]]:
-        """For each document its k likeliest unseen labels, and what pointed to them."""
-        check_is_fitted(self)
-        X = self._checked_features(X, reset=False)
-        rows, every, seen = self.table_.unseen_rows, self.table_.rows, self.table_.seen_rows
-        seen_names = self.label_names_[np.searchsorted(every, seen)]
-        if not len(rows):
-            return [[] for _ in range(len(X))]
-        P = self._seen_probabilities(X)
-        if len(rows) > self.index_above:
-            return [
-                explain_document(
-                    0,
-                    k,
-                    p,
-                    evidence,
-                    made,
-                    self.label_names_[np.searchsorted(every, near)],
-                    seen_names,
-                )
-                for near, p, evidence, made in self._near_labels(X, P, _CANDIDATES)
-            ]
-        evidence, made = self._evidence(X, rows, P=P)
-        p = inside(self.combination_.probabilities(self.combination_.scores(evidence)))
-        names = self.label_names_[np.searchsorted(every, rows)]
-        return [explain_document(i, k, p, evidence, made, names, seen_names) for i in range(len(X))]
 
     # -- labels that come and go -------------------------------------------------------
 
@@ -429,18 +333,8 @@ class LabelExtension(ZeroShotClassifier):
             "words": self.words_,
             "label_words": words,
             "reference": self.reference_,
-            # Rows are numbered anew by saving: an index of old numbers is built again.
             "index": self._index_bytes(),
         }
-
-    def _index_bytes(self) -> np.ndarray | None:
-        if self.index_ is None:
-            return None
-        if not self.table_.alive.all():
-            rows = np.arange(len(self.table_.rows))
-            unseen = self.table_.columns[self.table_.rows] < 0
-            return LabelIndex(self.table_.vectors(self.table_.unseen_rows), rows[unseen]).to_array()
-        return self.index_.to_array()
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
