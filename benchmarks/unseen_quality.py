@@ -68,10 +68,13 @@ def load(name, max_rows):
         return parts
     random = np.random.default_rng(0)
     shares = (max_rows, max_rows // 4, max_rows // 4)
-    return [
+    kept = [
         part[np.sort(random.permutation(len(part))[:n])]
         for part, n in zip(parts, shares, strict=True)
     ]
+    there = kept[2].Y.counts()[0] > 0
+    names = [name for name, is_there in zip(data.label_names, there, strict=True) if is_there]
+    return [part.select_labels(names) for part in kept]
 
 
 def main():

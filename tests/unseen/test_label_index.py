@@ -84,6 +84,18 @@ def test_the_index_finds_the_same_labels(models):
     np.testing.assert_allclose(found[top], best[top], rtol=1e-4)
 
 
+@pytest.mark.parametrize("encoder", [Hashed(), "tfidf"])
+def test_many_labels_without_an_index(encoder, monkeypatch):
+    model = lw.XML0(encoder=encoder, random_state=0).fit(TEXTS, LABELS).add_labels(NEW)
+    texts = ["fish of the sea", "hot sand", "moon"]
+    every = model.rank(texts, 3, among="unseen")
+    monkeypatch.setattr("labelweave.unseen.finding.SCORE_ALL", 20)
+    few = model.rank(texts, 3, among="unseen")
+    for a, b in zip(every, few, strict=True):
+        np.testing.assert_allclose([p for _, p in a], [p for _, p in b], rtol=1e-6)
+    assert model.index_ is None
+
+
 def test_labels_come_and_go_in_the_index(models):
     every, indexed = models
     for model in models:

@@ -12,22 +12,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelweave.base import inside
 from labelweave.exceptions import InputError
+from labelweave.text.embedders import unit_rows
 from labelweave.unseen.combination import Combination
-from labelweave.unseen.evidence import Evidence, choose_predicted
+from labelweave.unseen.evidence import Evidence, choose_predicted, cosines
 from labelweave.unseen.explanation import Explanation, Predicted, explain_document
+from labelweave.unseen.fusion import fuse_top
 from labelweave.unseen.label_index import LabelIndex
 from labelweave.unseen.zero_shot import ZeroShotClassifier
 
 __all__ = ["CANDIDATES", "LabelFinder"]
 
-CANDIDATES = 100  # labels near each vector of a document, where there are very many
+CANDIDATES = 100  # labels near each vector of a document, where there are many
+SCORE_ALL = 5_000  # unseen labels up to which a ranking scores every one
 
 
 class LabelFinder(ZeroShotClassifier):
     """Ranks and explains unseen labels, whatever their number.
 
-    Up to `index_above` unseen labels every one is scored. Above, an index gives those near the
-    document, near its predicted labels and near these together; they are scored exactly.
+    A ranking of few labels scores every one. Of more than 5,000, those that are among the best
+    by fusion, by ConSE or by similarity are scored, found by exact searches. Above `index_above`
+    an index finds those near the document, near its predicted labels and near these together.
     """
 
     combination_: Combination
@@ -53,8 +57,7 @@ class LabelFinder(ZeroShotClassifier):
     def rank(self, X: Any, k: int = 10, *, among: str = "all") -> list[list[tuple[str, float]]]:
         """For each document the k likeliest labels with their probabilities.
 
-        Above `index_above` unseen labels, those that the index finds near the document or its
-        predicted labels compete.
+        Above 5,000 unseen labels candidates compete, see :class:`LabelFinder`.
 
         Parameters
         ----------
@@ -64,7 +67,7 @@ class LabelFinder(ZeroShotClassifier):
             Which labels compete.
         """
         check_is_fitted(self)
-        if among == "seen" or len(self.table_.unseen_rows) <= self.index_above:
+        if among == "seen" or not self._has_many():
             return super().rank(X, k, among=among)
         self._rows_of_group(among)
         X = self._checked_features(X, reset=False)
@@ -90,7 +93,7 @@ class LabelFinder(ZeroShotClassifier):
         if not len(rows):
             return [[] for _ in range(len(X))]
         P = self._seen_probabilities(X)
-        if len(rows) > self.index_above:
+        if self._has_many():
             return [
                 explain_document(
                     0,
@@ -110,29 +113,40 @@ class LabelFinder(ZeroShotClassifier):
 
     # -- very many labels ---------------------------------------------------------------
 
+    def _has_many(self) -> bool:
+        """Whether a ranking looks at candidates instead of all labels."""
+        return len(self.table_.unseen_rows) > min(self.index_above, SCORE_ALL)
+
     def _near_labels(
         self, X: Any, P: np.ndarray, k: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Evidence, Predicted]]:
-        """For each document: rows of candidates among very many labels, and their scores."""
-        index = self._label_index()
+        """For each document: rows of candidates among many labels, and their scores."""
         documents = self._document_vectors(X)
-        seen = self.table_.seen_rows
+        seen, rows = self.table_.seen_rows, self.table_.unseen_rows
         vectors = self.table_.vectors(seen)
         likely = P[:, self.table_.columns[seen]]
         chosen = choose_predicted(likely, self.min_probability, self.max_predicted)
+        is_indexed = len(rows) > self.index_above
+        index = self._label_index() if is_indexed else None
+        unseen = None if is_indexed else self.table_.vectors(rows)
         for i, columns in enumerate(chosen):
-            queries = [likely[i, columns] @ vectors[columns], *vectors[columns]]
-            one = None
+            one = vector = None
             if documents is not None:
-                queries.append(documents[0][i])
                 words = None if documents[1] is None else documents[1][[i]]
-                one = (documents[0][[i]], words)
-            near = np.unique(index.search(np.array(queries), k))
-            near = near[near >= 0]
+                vector = documents[0][[i]]
+                one = (vector, words)
+            predicted = _weighted(vectors[columns], likely[i, columns])
+            if index is None:
+                near = rows[_best_of_each(unseen, predicted, vector, k)]
+            else:
+                queries = [predicted.sum(axis=0, keepdims=True), predicted]
+                queries += [] if vector is None else [vector]
+                near = np.unique(index.search(unit_rows(np.concatenate(queries)), k))
+                near = near[near >= 0]
             part = slice(i, i + 1)
-            evidence, predicted = self._evidence(X[part], near, P=P[part], documents=one)
+            evidence, made = self._evidence(X[part], near, P=P[part], documents=one)
             scores = self.combination_.scores(evidence)
-            yield near, self.combination_.probabilities(scores), evidence, predicted
+            yield near, self.combination_.probabilities(scores), evidence, made
 
     def _label_index(self) -> LabelIndex:
         """The index of the unseen labels, built when there are many for the first time."""
@@ -155,3 +169,32 @@ class LabelFinder(ZeroShotClassifier):
             unseen = self.table_.columns[self.table_.rows] < 0
             return LabelIndex(self.table_.vectors(self.table_.unseen_rows), rows[unseen]).to_array()
         return self.index_.to_array()
+
+
+def _weighted(vectors: Any, weights: np.ndarray) -> Any:
+    """Rows times their weights, sparse if they are."""
+    if sp.issparse(vectors):
+        return sp.csr_array(vectors.multiply(weights[:, None]))
+    return vectors * weights[:, None].astype(vectors.dtype)
+
+
+def _best_of_each(unseen: Any, predicted: Any, document: Any, k: int) -> np.ndarray:
+    """Labels that are among the k best by fusion, by ConSE or by similarity, without an index."""
+    double = predicted.astype(np.float64)
+    B = cosines(unseen, predicted)
+    found = [
+        fuse_top(
+            B,
+            cosines(double, double),
+            k,
+            products=lambda rows: cosines(unseen[rows].astype(np.float64), double),
+        ).labels,
+        _largest(B.sum(axis=1), k),
+    ]
+    if document is not None:
+        found.append(_largest(cosines(document, unseen)[0], k))
+    return np.unique(np.concatenate(found))
+
+
+def _largest(values: np.ndarray, k: int) -> np.ndarray:
+    return np.argpartition(-values, min(k, len(values)) - 1)[:k]
