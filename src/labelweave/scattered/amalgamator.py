@@ -146,6 +146,10 @@ class Amalgamator(MultiLabelClassifier):
         super().__init_subclass__(**options)
         name_all_parameters(cls)
 
+    @staticmethod
+    def _default_student() -> Any:
+        return made_student(None, is_text=False)
+
     # -- what a method writes ----------------------------------------------------------
 
     @abstractmethod
