@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "Train a model on a data set, score it and save it.",
     "evaluate": "Score a saved model.",
     "predict": "Write the labels that a saved model predicts.",
+    "amalgamate": "Make one student of several trained models, without labels.",
     "tune": "Search good parameters of a method (Optuna).",
     "bench": "Run published tables or your own data, and compare.",
     "report": "Write a page on a model or on a run of the bench.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,7 +15,7 @@ from labelweave.base import MultiLabelClassifier, Pair, _is_texts
 from labelweave.calibration import METHODS as CALIBRATIONS
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.scattered.disagreement import disagreement_of
+from labelweave.scattered.disagreement import Disagreement, disagreement_of
 from labelweave.scattered.fidelity import fidelity_to
 from labelweave.scattered.opinions import Opinions, ask_teachers, join_teachers
 from labelweave.scattered.student import fit_student, made_student, takes_probabilities
@@ -25,7 +25,7 @@ from labelweave.scattered.vocabulary import MATCHES, Vocabulary
 from labelweave.signatures import name_all_parameters
 from labelweave.thresholds import make_threshold
 
-__all__ = ["Amalgamator", "Lesson"]
+__all__ = ["Amalgamator", "Lesson", "stacked"]
 
 _FEWEST_ROWS = 10  # with fewer none are held out
 
@@ -41,6 +41,8 @@ class Lesson(NamedTuple):
         Of the teachers, on these rows.
     truth : float32 array of shape (rows, labels) or None
         The labels that are known, NaN elsewhere.
+    numbers : int array of shape (rows,)
+        The place of each row in what was given to `fit`; -1 for other rows.
     n_train : int
         How many of the rows are trained on.
     seed : int
@@ -49,6 +51,7 @@ class Lesson(NamedTuple):
     X: Any
     opinions: Opinions
     truth: np.ndarray | None
+    numbers: np.ndarray
     n_train: int
     seed: int
 
@@ -113,6 +116,8 @@ class Amalgamator(MultiLabelClassifier):
         "verbose": ["verbose"],
     }
     _draws_a_bar: ClassVar[bool] = True
+    # Called with the report on disagreement, before the student is trained.
+    _listener: Callable[[Disagreement], None] | None = None
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("teachers", "verbose")
 
     def __init__(
@@ -197,6 +202,7 @@ class Amalgamator(MultiLabelClassifier):
         held, held_labels = self._held_rows(validation)
         generator = self._generator()
         lesson = self._lesson(teachers, vocabulary, X, truth, held, generator)
+        self._report(lesson)
         targets = self._with_truth(self._targets(lesson), lesson.truth)
         student = self._seeded_student(X, generator)
         self.student_ = self._train(student, lesson, targets)
@@ -283,6 +289,7 @@ class Amalgamator(MultiLabelClassifier):
     ) -> Lesson:
         """All rows with the teachers' opinions, those to train on first."""
         n_rows = count_rows(X)
+        train, late = np.arange(n_rows), np.full(0 if held is None else count_rows(held), -1)
         if held is None:
             order = generator.permutation(n_rows)
             n_held = round(self.validation_fraction * n_rows) if n_rows >= _FEWEST_ROWS else 0
@@ -296,7 +303,7 @@ class Amalgamator(MultiLabelClassifier):
         if self.calibration is not None:
             assert truth is not None
             teachers = [
-                self._calibrated(teacher, columns, _stacked([X, held]), truth)
+                self._calibrated(teacher, columns, stacked([X, held]), truth)
                 for teacher, columns in zip(teachers, vocabulary.columns, strict=True)
             ]
         n_made = round(self.augment * count_rows(X))
@@ -304,12 +311,13 @@ class Amalgamator(MultiLabelClassifier):
         if truth is not None and n_made:
             blank = np.full((n_made, truth.shape[1]), np.nan, dtype=np.float32)
             truth = np.concatenate([truth[: count_rows(X)], blank, truth[count_rows(X) :]])
-        rows = _stacked([part for part in (X, made, held) if part is not None])
+        rows = stacked([part for part in (X, made, held) if part is not None])
         opinions = ask_teachers(
             teachers, vocabulary, rows, batch_rows=self.batch_rows, verbose=self.verbose
         )
         seed = int(generator.randint(np.iinfo(np.int32).max))
-        return Lesson(rows, opinions, truth, count_rows(X) + n_made, seed)
+        numbers = np.concatenate([train, np.full(n_made, -1), late])
+        return Lesson(rows, opinions, truth, numbers, count_rows(X) + n_made, seed)
 
     def _calibrated(
         self, teacher: Teacher, columns: np.ndarray, X: Any, truth: np.ndarray
@@ -347,14 +355,23 @@ class Amalgamator(MultiLabelClassifier):
             targets = np.where(np.isnan(targets), np.nan, targets > 0.5).astype(np.float32)
         return LabelMatrix(targets, tuple(self.label_names_), self.label_descriptions_)
 
-    def _look_back(self, lesson: Lesson) -> None:
-        """What can be told about the run, from opinions that are there already."""
-        opinions, first = lesson.opinions, lesson.n_train
+    def _report(self, lesson: Lesson) -> None:
+        """What can be told before any training: who knows what, and who contradicts whom."""
+        opinions = lesson.opinions
         self.teacher_labels_ = {
             name: [str(self.label_names_[j]) for j in np.sort(columns)]
             for name, columns in zip(opinions.names, opinions.vocabulary.columns, strict=True)
         }
-        self.disagreement_ = disagreement_of(opinions).table
+        given = np.flatnonzero(lesson.numbers >= 0)
+        given = given[np.argsort(lesson.numbers[given])]
+        report = disagreement_of(opinions._replace(logits=opinions.logits[:, given]))
+        self.disagreement_ = report.table
+        if self._listener is not None:
+            self._listener(report)
+
+    def _look_back(self, lesson: Lesson) -> None:
+        """How well the student follows, from opinions that are there already."""
+        opinions, first = lesson.opinions, lesson.n_train
         if first == lesson.opinions.logits.shape[1]:  # too few rows to hold any out
             first = 0
         rows = np.arange(first, opinions.logits.shape[1])
@@ -412,7 +429,7 @@ class Amalgamator(MultiLabelClassifier):
         return tags
 
 
-def _stacked(parts: Sequence[Any]) -> Any:
+def stacked(parts: Sequence[Any]) -> Any:
     """Rows of the same kind, one after the other."""
     parts = [part for part in parts if count_rows(part)] or list(parts[:1])
     if len(parts) == 1:

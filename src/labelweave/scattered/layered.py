@@ -42,7 +42,8 @@ class TeacherLayers:
         assert found is not None
         self.network, self.columns = found, columns
         layers = model._in_batches(
-            lambda x: torch.cat(found.hidden(x), dim=1), model._checked_features(X, reset=False)
+            lambda x: torch.cat(found.hidden(x), dim=1),
+            model._checked_features(teacher.features(X), reset=False),
         )
         self.widths = found.widths(model.n_features_in_)
         ends = np.cumsum(self.widths)[:-1]

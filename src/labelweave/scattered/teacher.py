@@ -42,6 +42,9 @@ class Teacher:
         How to call the teacher in reports.
     abstain : float from 0 to 0.5, default=0.0
         The teacher has no say where its probability is within this distance of one half.
+    columns : sequence of int, optional
+        The columns of the rows that the model was trained on, in its order, where it does not
+        take all of them.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Teacher:
         *,
         name: str | None = None,
         abstain: float = 0.0,
+        columns: Sequence[int] | None = None,
     ) -> None:
         if isinstance(labels, str):
             raise InputError(f"labels must be a sequence of names, not the text {labels!r}")
@@ -71,6 +75,7 @@ class Teacher:
         if not 0 <= abstain < 0.5:
             raise InputError(f"abstain must be from 0 to below 0.5, not {abstain!r}")
         self.abstain = float(abstain)
+        self.columns = None if columns is None else list(columns)
         self.calibrator: Any = None
 
     def __deepcopy__(self, memo: Any) -> Teacher:
@@ -104,7 +109,7 @@ class Teacher:
 
     def revise(self, X: Any, start: np.ndarray) -> np.ndarray:
         """Log odds of a chain that starts from given log odds (Eq. 3); chains only."""
-        own = self.model.chain_logits(X, start=start)
+        own = self.model.chain_logits(self.features(X), start=start)
         p = as_probabilities(expit(own.astype(np.float64)), self.labels, len(own), self.name)
         return log_odds(p if self.calibrator is None else self.calibrator.transform(p))
 
@@ -126,12 +131,18 @@ class Teacher:
         other.calibrator = LabelCalibrator(method).fit(Y, other.probabilities(X))
         return other
 
+    def features(self, X: Any) -> Any:
+        """The rows as the model takes them."""
+        if self.columns is None:
+            return X
+        return X.iloc[:, self.columns] if hasattr(X, "iloc") else X[:, self.columns]
+
     # -- reading -----------------------------------------------------------------------
 
     def _answer(self, X: Any) -> Any:
         ask = _question(self.model)
         try:
-            return ask(X)
+            return ask(self.features(X))
         except InputError as error:
             raise InputError(f"teacher {self.name!r}: {error}") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -14,7 +14,7 @@ from labelweave.scattered.amalgamator import Amalgamator, Lesson
 from labelweave.scattered.integration import RULES
 from labelweave.scattered.opinions import ask_teachers, join_teachers
 from labelweave.scattered.rules import integrated
-from labelweave.scattered.teacher import Teacher
+from labelweave.scattered.teacher import Teacher, count_rows
 from labelweave.scattered.transfer import transfer
 
 __all__ = ["TeacherUnion"]
@@ -80,7 +80,7 @@ class TeacherUnion(Amalgamator):
     def _predict_proba(self, X: Any) -> np.ndarray:
         vocabulary = join_teachers(self.asked_, aliases=self.aliases, match=self.match)
         opinions = ask_teachers(self.asked_, vocabulary, X, batch_rows=self.batch_rows)
-        found = self._joined(Lesson(X, opinions, None, 0, 0))
+        found = self._joined(Lesson(X, opinions, None, np.arange(count_rows(X)), 0, 0))
         # Where all teachers abstain nothing speaks for the label.
         return np.nan_to_num(found, nan=0.0)
 
