@@ -14,6 +14,7 @@ import labelweave as lw
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.metrics import hamming_loss
 from labelweave.scattered.ant import ANT
+from labelweave.scattered.lesson import known_labels
 from labelweave.scattered.opinions import join_teachers
 from labelweave.scattered.teacher import Teacher
 
@@ -187,7 +188,7 @@ def test_known_labels_go_by_name(easy):
     with pytest.raises(InputError, match="'A', which no teacher knows"):
         make(teachers).fit(X, frame)
     renamed = frame.rename(columns={"A": "a"})
-    truth = make(teachers)._truth(renamed, len(X), join_teachers(teachers))
+    truth = known_labels(renamed, len(X), join_teachers(teachers))
     assert np.array_equal(truth[:, 4], Y[:, 4])
     assert np.array_equal(truth[:, 0], Y[:, 0])
     assert np.isnan(truth[:, 1:4]).all()

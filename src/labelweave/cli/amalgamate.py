@@ -214,7 +214,7 @@ def _rows(
     from labelweave.data.catalog import is_named_set, load_dataset
     from labelweave.data.readers.base import no_labels
     from labelweave.data.reading import iter_batches
-    from labelweave.scattered.amalgamator import stacked
+    from labelweave.scattered.lesson import stacked
     from labelweave.scattered.teacher import count_rows
 
     if known or is_named_set(data):

@@ -16,13 +16,13 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
 from labelweave.progress import track
 from labelweave.registry import register
-from labelweave.scattered.amalgamator import Lesson
 from labelweave.scattered.layered import (
     LayeredAmalgamator,
     LayeredTask,
     TeacherLayers,
     linear_maps,
 )
+from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.student import fit_student
 from labelweave.scattered.teacher import Teacher
 

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -14,46 +14,18 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from labelweave.base import MultiLabelClassifier, Pair, _is_texts
 from labelweave.calibration import METHODS as CALIBRATIONS
 from labelweave.exceptions import InputError, LabelweaveWarning
-from labelweave.labels import LabelMatrix, as_labels
+from labelweave.labels import LabelMatrix
 from labelweave.scattered.disagreement import Disagreement, disagreement_of
 from labelweave.scattered.fidelity import fidelity_to
-from labelweave.scattered.opinions import Opinions, ask_teachers, join_teachers
+from labelweave.scattered.lesson import Lesson, known_labels, make_lesson
+from labelweave.scattered.opinions import ask_teachers, join_teachers
 from labelweave.scattered.student import fit_student, made_student, takes_probabilities
-from labelweave.scattered.synthetic import synthetic_rows
 from labelweave.scattered.teacher import Teacher, as_teachers, count_rows, take_rows
 from labelweave.scattered.vocabulary import MATCHES, Vocabulary
 from labelweave.signatures import name_all_parameters
 from labelweave.thresholds import make_threshold
 
-__all__ = ["Amalgamator", "Lesson", "stacked"]
-
-_FEWEST_ROWS = 10  # with fewer none are held out
-
-
-class Lesson(NamedTuple):
-    """What there is to learn from.
-
-    Attributes
-    ----------
-    X : rows
-        Those that the student trains on, then those that are held out.
-    opinions : Opinions
-        Of the teachers, on these rows.
-    truth : float32 array of shape (rows, labels) or None
-        The labels that are known, NaN elsewhere.
-    numbers : int array of shape (rows,)
-        The place of each row in what was given to `fit`; -1 for other rows.
-    n_train : int
-        How many of the rows are trained on.
-    seed : int
-    """
-
-    X: Any
-    opinions: Opinions
-    truth: np.ndarray | None
-    numbers: np.ndarray
-    n_train: int
-    seed: int
+__all__ = ["Amalgamator"]
 
 
 class Amalgamator(MultiLabelClassifier):
@@ -198,10 +170,24 @@ class Amalgamator(MultiLabelClassifier):
         checked = self._checked_features(X, reset=True)
         X = X if hasattr(X, "iloc") else checked
         self._set_labels(teachers, vocabulary)
-        truth = self._truth(y, count_rows(X), vocabulary)
+        truth = known_labels(y, count_rows(X), vocabulary)
+        if truth is None and self.calibration is not None:
+            raise InputError("calibration needs rows whose labels are known: pass y")
         held, held_labels = self._held_rows(validation)
         generator = self._generator()
-        lesson = self._lesson(teachers, vocabulary, X, truth, held, generator)
+        lesson = make_lesson(
+            teachers,
+            vocabulary,
+            X,
+            truth,
+            held,
+            generator,
+            validation_fraction=self.validation_fraction,
+            calibration=self.calibration,
+            augment=self.augment,
+            batch_rows=self.batch_rows,
+            verbose=self.verbose,
+        )
         self._report(lesson)
         targets = self._with_truth(self._targets(lesson), lesson.truth)
         student = self._seeded_student(X, generator)
@@ -247,24 +233,6 @@ class Amalgamator(MultiLabelClassifier):
                 if label in told:
                     self.label_descriptions_.setdefault(vocabulary.names[place], told[label])
 
-    def _truth(self, y: Any, n_rows: int, vocabulary: Vocabulary) -> np.ndarray | None:
-        """Known labels in the order of the vocabulary; None if nothing is known."""
-        if y is None:
-            if self.calibration is not None:
-                raise InputError("calibration needs rows whose labels are known: pass y")
-            return None
-        named = isinstance(y, LabelMatrix) or hasattr(y, "columns")
-        labels = as_labels(y) if named else as_labels(y, names=vocabulary.names)
-        if len(labels) != n_rows:
-            raise InputError(f"y has {len(labels)} rows, but X has {n_rows}")
-        places = vocabulary.places(labels.names)
-        strange = [name for name, j in zip(labels.names, places, strict=True) if j is None]
-        if strange:
-            raise InputError(f"y has the label {strange[0]!r}, which no teacher knows")
-        truth = np.full((n_rows, len(vocabulary.names)), np.nan, dtype=np.float32)
-        truth[:, np.array(places, dtype=np.intp)] = labels.to_numpy()
-        return None if np.isnan(truth).all() else truth
-
     def _held_rows(self, validation: Any) -> tuple[Any, LabelMatrix | None]:
         """Rows to hold out that were given, and their labels where they have some."""
         if validation is None:
@@ -277,57 +245,6 @@ class Amalgamator(MultiLabelClassifier):
         checked = self._checked_features(validation, reset=False)
         rows = validation if hasattr(validation, "iloc") else checked
         return rows, None if Y is None else self._known_labels(Y)
-
-    def _lesson(
-        self,
-        teachers: Sequence[Teacher],
-        vocabulary: Vocabulary,
-        X: Any,
-        truth: np.ndarray | None,
-        held: Any,
-        generator: np.random.RandomState,
-    ) -> Lesson:
-        """All rows with the teachers' opinions, those to train on first."""
-        n_rows = count_rows(X)
-        train, late = np.arange(n_rows), np.full(0 if held is None else count_rows(held), -1)
-        if held is None:
-            order = generator.permutation(n_rows)
-            n_held = round(self.validation_fraction * n_rows) if n_rows >= _FEWEST_ROWS else 0
-            train, late = np.sort(order[n_held:]), np.sort(order[:n_held])
-            held, X = take_rows(X, late), take_rows(X, train)
-            if truth is not None:
-                truth = truth[np.concatenate([train, late])]
-        elif truth is not None:
-            blank = np.full((count_rows(held), truth.shape[1]), np.nan, dtype=np.float32)
-            truth = np.concatenate([truth, blank])
-        if self.calibration is not None:
-            assert truth is not None
-            teachers = [
-                self._calibrated(teacher, columns, stacked([X, held]), truth)
-                for teacher, columns in zip(teachers, vocabulary.columns, strict=True)
-            ]
-        n_made = round(self.augment * count_rows(X))
-        made = synthetic_rows(X, n_made, generator) if n_made else None
-        if truth is not None and n_made:
-            blank = np.full((n_made, truth.shape[1]), np.nan, dtype=np.float32)
-            truth = np.concatenate([truth[: count_rows(X)], blank, truth[count_rows(X) :]])
-        rows = stacked([part for part in (X, made, held) if part is not None])
-        opinions = ask_teachers(
-            teachers, vocabulary, rows, batch_rows=self.batch_rows, verbose=self.verbose
-        )
-        seed = int(generator.randint(np.iinfo(np.int32).max))
-        numbers = np.concatenate([train, np.full(n_made, -1), late])
-        return Lesson(rows, opinions, truth, numbers, count_rows(X) + n_made, seed)
-
-    def _calibrated(
-        self, teacher: Teacher, columns: np.ndarray, X: Any, truth: np.ndarray
-    ) -> Teacher:
-        own = truth[:, columns]
-        labelled = np.flatnonzero(~np.isnan(own).all(axis=1))
-        if not len(labelled):
-            raise InputError(f"y has no label of teacher {teacher.name!r} to calibrate it on")
-        assert self.calibration is not None
-        return teacher.calibrated(take_rows(X, labelled), own[labelled], self.calibration)
 
     def _with_truth(self, targets: np.ndarray, truth: np.ndarray | None) -> np.ndarray:
         if truth is not None:
@@ -427,22 +344,3 @@ class Amalgamator(MultiLabelClassifier):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         return tags
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Rows of the same kind, one after the other."""
-    parts = [part for part in parts if count_rows(part)] or list(parts[:1])
-    if len(parts) == 1:
-        return parts[0]
-    first = parts[0]
-    if hasattr(first, "iloc"):
-        import pandas as pd
-
-        return pd.concat(parts, ignore_index=True)
-    if hasattr(first, "tocsr"):
-        import scipy.sparse as sp
-
-        return sp.vstack(parts, format="csr")
-    if hasattr(first, "shape"):
-        return np.concatenate(parts)
-    return [row for part in parts for row in part]

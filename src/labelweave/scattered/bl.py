@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from labelweave.registry import register
-from labelweave.scattered.amalgamator import Amalgamator, Lesson
+from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import integrate
+from labelweave.scattered.lesson import Lesson
 
 __all__ = ["BL"]
 

@@ -15,9 +15,10 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch, as_tensor
 from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
-from labelweave.scattered.amalgamator import Amalgamator, Lesson
+from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import integrate
 from labelweave.scattered.layers import LayeredNetwork, check_layers, layers_of
+from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.student import fit_student, takes_probabilities
 from labelweave.scattered.teacher import Teacher
 

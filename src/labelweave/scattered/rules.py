@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.scattered.amalgamator import Lesson
 from labelweave.scattered.integration import integrate
+from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.reliability import reliability
 
 __all__ = ["integrated"]

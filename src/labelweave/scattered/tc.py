@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from labelweave.registry import register
-from labelweave.scattered.amalgamator import Amalgamator, Lesson
+from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import integrate
+from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.teacher import Teacher
 
 __all__ = ["TC"]
