@@ -38,8 +38,8 @@ class Amalgamator(MultiLabelClassifier):
         :class:`labelweave.scattered.teacher.Teacher`. A saved model does not hold them.
     student : estimator, optional
         What learns from the teachers: by default an order-free chain
-        (:class:`labelweave.dependent.ofcc.OFCC`, which nothing is revealed to in training),
-        before which texts become TF-IDF weights. Chains and MLPs with cross-entropy learn
+        (:class:`labelweave.dependent.ofcc.OFCC` with ``lr=0.01, batch_size=32``, which nothing
+        is revealed to in training), before which texts become TF-IDF weights. Chains and MLPs with cross-entropy learn
         probabilities, any other estimator learns the labels that these make likely.
     aliases : mapping of str to str, optional
         Labels that other teachers call otherwise: label to its common name.

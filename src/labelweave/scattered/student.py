@@ -14,13 +14,17 @@ from labelweave.scattered.teacher import take_rows
 
 __all__ = ["fit_student", "made_student", "takes_probabilities"]
 
+# Rows without labels are often few: with the chain's own defaults, of larger batches and smaller
+# steps, it would still be learning when its epochs are over.
+_STUDENT = {"reveal": 0.0, "lr": 1e-2, "batch_size": 32}
+
 
 def made_student(student: Any, *, is_text: bool) -> Any:
     """An unfitted student; by default an order-free chain.
 
     A chain is never shown labels in training: which of them are true nobody knows here.
     """
-    chosen = make("ofcc", reveal=0.0) if student is None else clone(student)
+    chosen = make("ofcc", **_STUDENT) if student is None else clone(student)
     if "reveal" in chosen.get_params(deep=False):
         chosen.set_params(reveal=0.0)
     if is_text and student is None:
