@@ -20,7 +20,7 @@ from labelweave.bench.suite import load_suite
 from labelweave.metrics import get_metric
 
 BOUND = "bound"
-BESIDE = ("no labels", "teachers, own labels", "oracle", BOUND)
+BESIDE = ("no labels", "teachers, own labels", "oracle", BOUND, "bound, MLP")
 
 
 def rows_of(comparison: Comparison, metric: str, protocol: str) -> dict[str, dict[str, Row]]:

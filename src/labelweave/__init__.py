@@ -15,6 +15,7 @@ _NAMES = {
     "CalibratedMultiLabel": "labelweave.calibration",
     "Dataset": "labelweave.data",
     "LabelMatrix": "labelweave.labels",
+    "Teacher": "labelweave.scattered.teacher",
     "TextClassifier": "labelweave.text",
     "as_labels": "labelweave.labels",
     "evaluate": "labelweave.metrics",

@@ -58,9 +58,11 @@ def test_a_student_follows_teachers_closely_that_do_not_contradict():
     assert (model.fidelity_["agreement"] > 0.9).all()
 
 
-def test_a_student_that_takes_labels_only_gets_labels():
+def test_a_student_that_takes_labels_only_gets_labels(tmp_path):
     X = np.random.default_rng(0).normal(size=(200, 4))
-    model = ANT(fake_chains(), student=lw.make("br"), random_state=0).fit(X)
+    model = ANT(fake_chains(), student="br", random_state=0).fit(X)
+    model.save(tmp_path / "student")
+    assert np.array_equal(lw.load(tmp_path / "student").predict_proba(X), model.predict_proba(X))
     assert (model.fidelity_["agreement"] > 0.6).all()
 
 

@@ -36,11 +36,12 @@ class Amalgamator(MultiLabelClassifier):
     teachers : sequence of Teacher
         Two or more; models of this library and folders of such may stand for themselves. See
         :class:`labelweave.scattered.teacher.Teacher`. A saved model does not hold them.
-    student : estimator, optional
-        What learns from the teachers: by default an order-free chain
+    student : estimator or id of a method, optional
+        What learns from the teachers, such as ``"mlp"``: by default an order-free chain
         (:class:`labelweave.dependent.ofcc.OFCC` with ``lr=0.01, batch_size=32``, which nothing
-        is revealed to in training), before which texts become TF-IDF weights. Chains and MLPs with cross-entropy learn
-        probabilities, any other estimator learns the labels that these make likely.
+        is revealed to in training), before which texts become TF-IDF weights. Chains and MLPs
+        with cross-entropy learn probabilities, any other estimator learns the labels that these
+        make likely.
     aliases : mapping of str to str, optional
         Labels that other teachers call otherwise: label to its common name.
     match : {"ignore-case", "exact"}, default="ignore-case"
@@ -79,7 +80,7 @@ class Amalgamator(MultiLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "teachers": ["array-like"],
-        "student": [HasMethods(["fit", "predict_proba"]), None],
+        "student": [HasMethods(["fit", "predict_proba"]), str, None],
         "aliases": [dict, None],
         "match": [StrOptions(set(MATCHES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],

@@ -24,7 +24,10 @@ def made_student(student: Any, *, is_text: bool) -> Any:
 
     A chain is never shown labels in training: which of them are true nobody knows here.
     """
-    chosen = make("ofcc", **_STUDENT) if student is None else clone(student)
+    if student is None:
+        chosen = make("ofcc", **_STUDENT)
+    else:
+        chosen = make(student) if isinstance(student, str) else clone(student)
     if "reveal" in chosen.get_params(deep=False):
         chosen.set_params(reveal=0.0)
     if is_text and student is None:

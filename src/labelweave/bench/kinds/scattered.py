@@ -214,15 +214,19 @@ def _answer(cell: Cell, taught: Class, role: str) -> Answers:
 
 def _made(cell: Cell, **more: Any) -> Any:
     """The unfitted method of a cell, its epochs cut down in a smoke run."""
-    from labelweave.cli.training import Recipe, defaults
+    from labelweave.cli.training import Recipe
+    from labelweave.scattered.student import made_student
 
     parameters = {"random_state": cell.seed, **cell.settings, **more}
+    model = Recipe(cell.method, parameters).make()
     if cell.quick is not None:
-        known = {**defaults(cell.method), **cell.settings}
-        name = "student__epochs" if "student" in known else "epochs"
-        if name != "epochs" or "epochs" in known:
-            parameters[name] = min(known.get(name, cell.quick.epochs), cell.quick.epochs)
-    return Recipe(cell.method, parameters).make()
+        inner = model
+        if "student" in model.get_params(deep=False):
+            inner = made_student(model.student, is_text=False)
+            model.set_params(student=inner)
+        if "epochs" in inner.get_params(deep=False):
+            inner.set_params(epochs=min(inner.epochs, cell.quick.epochs))
+    return model
 
 
 def _scores(
