@@ -17,6 +17,7 @@ _NAMES = {
     "FastEmbedder": "labelweave.text",
     "LabelMatrix": "labelweave.labels",
     "SentenceEmbedder": "labelweave.text",
+    "Teacher": "labelweave.scattered.teacher",
     "TextClassifier": "labelweave.text",
     "TfidfEmbedder": "labelweave.text",
     "apply_corrections": "labelweave.audit.corrections",
