@@ -158,11 +158,12 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
 
     def network(self) -> Any:
         """The SentenceTransformer, with fine-tuned weights if there are any."""
-        network = self._load(encoder_folder(str(self.model)))
-        if self.weights_ is not None:
-            import copy
+        import copy
 
-            network = copy.deepcopy(network)
+        network = self._load(encoder_folder(str(self.model)))
+        if self.weights_ is not None or self.max_tokens is not None:
+            network = copy.deepcopy(network)  # the one that is kept is everybody's
+        if self.weights_ is not None:
             network.load_state_dict(dict(self.weights_))
         if self.max_tokens is not None:
             network.max_seq_length = self.max_tokens
