@@ -11,6 +11,12 @@ from pathlib import Path
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory) -> None:
+    """Embeddings and downloads of the tests are theirs: what a user has cached stays alone."""
+    os.environ["LABELWEAVE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="session")
 def data_home() -> Path:
     """The folder of LABELWEAVE_DATA; the test is skipped where it is not set."""
