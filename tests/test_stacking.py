@@ -6,7 +6,14 @@ from scipy.optimize import check_grad, minimize
 from scipy.special import expit
 
 from labelweave import stacking
-from labelweave.stacking import best_layer, choose_members, fit_second_layer, log_odds
+from labelweave.calibration import LabelCalibrator
+from labelweave.stacking import (
+    best_layer,
+    calibrated_mean,
+    choose_members,
+    fit_second_layer,
+    log_odds,
+)
 
 
 @pytest.fixture
@@ -104,7 +111,7 @@ def test_a_label_that_goes_with_another_is_told_by_it(rows):
     odds, truth = rows
     weights = choose_members(odds, truth)
     stack = best_layer(odds, truth, weights, seed=0)
-    assert stack.penalty is not None
+    assert isinstance(stack.form, float)
     known = ~np.isnan(truth[:, 2])
     right = (stack.held_out[known, 2] > 0.5) == truth[known, 2]
     assert right.mean() > 0.75
@@ -115,16 +122,38 @@ def test_noise_leaves_the_weighted_mean_alone():
     truth = (rng.random((40, 4)) < 0.5).astype(float)
     odds = rng.normal(size=(1, 40, 4)) + 3 * (truth - 0.5)
     stack = best_layer(odds, truth, np.ones(1), seed=0)
-    if stack.penalty is None:
+    if stack.form == "mean":
         np.testing.assert_allclose(stack.layer(odds), expit(odds[0]))
     else:
-        assert stack.penalty == max(p for p in stacking.PENALTIES if p)
+        assert stack.form in ("calibrated", 1000.0)
+
+
+def test_calibrated_members_are_joined(rows):
+    odds, truth = rows
+    layer = calibrated_mean(odds, truth)
+    said = []
+    for member in odds:
+        said.append(log_odds(LabelCalibrator().fit(truth, expit(member)).transform(expit(member))))
+    weights = choose_members(np.stack(said), truth)
+    expected = expit(np.tensordot(weights, np.stack(said), 1))
+    np.testing.assert_allclose(layer(odds), expected, atol=1e-4)
+
+
+def test_a_label_of_which_members_are_too_sure_is_calibrated():
+    """One label is told twice as surely as is right, another half as surely."""
+    rng = np.random.default_rng(0)
+    odds = rng.normal(size=(1, 2000, 2))
+    truth = (rng.random((2000, 2)) < expit(odds[0])).astype(float)
+    wrong = odds * np.array([3.0, 0.4]) + np.array([1.0, -1.0])
+    stack = best_layer(wrong, truth, choose_members(wrong, truth), seed=0)
+    assert stack.form == "calibrated" or stack.form >= 1
+    np.testing.assert_allclose(calibrated_mean(wrong, truth)(wrong), expit(odds[0]), atol=0.08)
 
 
 def test_without_time_no_layer_is_learnt(rows):
     odds, truth = rows
     stack = best_layer(odds, truth, choose_members(odds, truth), seed=0, seconds=0.0)
-    assert stack.penalty is None
+    assert stack.form == "mean"
 
 
 def test_many_entries_are_weighed_by_some_of_them(rows, monkeypatch):

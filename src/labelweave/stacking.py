@@ -2,29 +2,43 @@
 
 The members' log-odds are joined by a weighted sum (:func:`choose_members`), and a small second
 layer (:func:`fit_second_layer`) may move the weights of each label a little and let it see the
-log-odds of the other labels. What is learnt here must come from rows that the members were not
+log-odds of the other labels; or each member is calibrated label by label first
+(:func:`calibrated_mean`). What is learnt here must come from rows that the members were not
 trained on.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit
 
+from labelweave.calibration import LabelCalibrator
 from labelweave.metrics import get_metric, sweep_f1
 
-__all__ = ["SecondLayer", "Stack", "best_layer", "choose_members", "fit_second_layer", "log_odds"]
+__all__ = [
+    "FORMS",
+    "SecondLayer",
+    "Stack",
+    "best_layer",
+    "calibrated_mean",
+    "choose_members",
+    "fit_second_layer",
+    "log_odds",
+]
 
 N_ROUNDS = 24  # how often a member is added, so that shares are multiples of 1/24
 _LEAST = 1e-4  # log-odds are cut at +-9.2: what lies beyond is no evidence of that size
+_LARGEST = float(logit(1 - _LEAST))
 _BIAS_PENALTY = 0.1
 _MAX_ITERATIONS = 100
-PENALTIES = (None, 1000.0, 100.0, 10.0, 1.0)  # None: the common weights as they are
+Form = float | Literal["mean", "calibrated"]
+FORMS: tuple[Form, ...] = ("mean", "calibrated", 1000.0, 100.0, 10.0, 1.0)
+"""What the second layer may be: the common weights, each member calibrated, or a penalty."""
 N_DIRECTIONS = 32
 _MOST_ENTRIES = 4_000_000  # of rows x labels, when the form of the second layer is chosen
 _ENTRIES_TO_WEIGH = 1_000_000  # and when members are weighted
@@ -146,6 +160,23 @@ def weighted_mean(common: np.ndarray, n_labels: int) -> SecondLayer:
     )
 
 
+def calibrated_mean(odds: np.ndarray, targets: np.ndarray) -> SecondLayer:
+    """The layer that calibrates every label of every member by Platt's sigmoid, then joins them.
+
+    Parameters
+    ----------
+    odds, targets
+        As in :func:`choose_members`.
+    """
+    fits = [LabelCalibrator().fit(targets, expit(member.astype(np.float64))) for member in odds]
+    slopes = np.array([fit.slope_ for fit in fits])
+    offsets = np.array([fit.offset_ for fit in fits])
+    calibrated = odds * slopes[:, None] + offsets[:, None]
+    common = choose_members(np.clip(calibrated, -_LARGEST, _LARGEST), targets)
+    plain = weighted_mean(common, targets.shape[1])
+    return replace(plain, weights=common[:, None] * slopes, bias=common @ offsets)
+
+
 def fit_second_layer(
     odds: np.ndarray,
     targets: np.ndarray,
@@ -218,10 +249,10 @@ def fit_second_layer(
 
 @dataclass(frozen=True)
 class Stack:
-    """A layer, its penalty (None: the weighted mean), and its probabilities of left-out rows."""
+    """A layer, its form (one of :data:`FORMS`), and its probabilities of left-out rows."""
 
     layer: SecondLayer
-    penalty: float | None
+    form: Form
     held_out: np.ndarray
 
 
@@ -242,49 +273,50 @@ def best_layer(
     seed : int
         Of the rows that are left out.
     seconds : float, default=inf
-        A penalty for which this time would not do is not tried; the weighted mean always is.
+        A form for which this time would not do is not tried; the weighted mean always is.
     """
     ends = time.monotonic() + seconds
     some = _some_rows(targets, _MOST_ENTRIES, seed)
     few_odds, few_targets = odds[:, some], targets[some]
-    cost = _seconds_of_a_penalty(few_odds, few_targets, common) if np.isfinite(seconds) else 0.0
+    cost = _seconds_of_a_form(few_odds, few_targets, common) if np.isfinite(seconds) else 0.0
     at_the_end = 1.5 * cost * len(targets) / len(few_targets)
-    quality: dict[float | None, float] = {}
-    for penalty in PENALTIES:
-        if penalty is None or time.monotonic() + cost + at_the_end < ends:
-            judged = _held_out(few_odds, few_targets, common, penalty, seed)
-            quality[penalty] = _quality(few_targets, judged)
-    penalty = max(quality, key=lambda tried: quality[tried])
-    layer = _layer(odds, targets, common, penalty)
-    return Stack(layer, penalty, _held_out(odds, targets, common, penalty, seed))
+    quality: dict[Form, float] = {}
+    for form in FORMS:
+        if form == "mean" or time.monotonic() + cost + at_the_end < ends:
+            judged = _held_out(few_odds, few_targets, common, form, seed)
+            quality[form] = _quality(few_targets, judged)
+    form = max(quality, key=lambda tried: quality[tried])
+    layer = _layer(odds, targets, common, form)
+    return Stack(layer, form, _held_out(odds, targets, common, form, seed))
 
 
-def _seconds_of_a_penalty(odds: np.ndarray, targets: np.ndarray, common: np.ndarray) -> float:
+def _seconds_of_a_form(odds: np.ndarray, targets: np.ndarray, common: np.ndarray) -> float:
     """How long three fits to two thirds of the rows will take at most, by the first step of one."""
     started = time.monotonic()
     fit_second_layer(odds, targets, common, penalty=1.0, n_directions=N_DIRECTIONS, max_steps=1)
     return (time.monotonic() - started) * _MAX_ITERATIONS
 
 
-def _layer(
-    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, penalty: float | None
-) -> SecondLayer:
-    if penalty is None:
+def _layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form) -> SecondLayer:
+    if form == "mean":
         return weighted_mean(common, targets.shape[1])
+    if form == "calibrated":
+        return calibrated_mean(odds, targets)
+    penalty = float(form)
     return fit_second_layer(odds, targets, common, penalty=penalty, n_directions=N_DIRECTIONS)
 
 
 def _held_out(
-    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, penalty: float | None, seed: int
+    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form, seed: int
 ) -> np.ndarray:
     """Probabilities of the rows, each third by a layer fitted to the others."""
-    if penalty is None:
+    if form == "mean":
         return weighted_mean(common, targets.shape[1])(odds)
     third = np.random.RandomState(seed).permutation(len(targets)) % 3
     probabilities = np.empty(targets.shape)
     for number in range(3):
         here = third == number
-        layer = _layer(odds[:, ~here], targets[~here], common, penalty)
+        layer = _layer(odds[:, ~here], targets[~here], common, form)
         probabilities[here] = layer(odds[:, here])
     return probabilities
 

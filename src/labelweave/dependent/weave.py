@@ -78,8 +78,9 @@ class Weave(MultiLabelClassifier):
         Those of the members that were chosen.
     second_layer_ : dict of ndarray
         See :class:`labelweave.stacking.SecondLayer`.
-    penalty_ : float or None
-        The penalty of the second layer that was best; None for the weighted mean.
+    form_ : float or {"mean", "calibrated"}
+        The form of the second layer that was best: its penalty, the weighted mean, or the
+        weighted mean of members that were calibrated label by label.
 
     Notes
     -----
@@ -167,7 +168,7 @@ class Weave(MultiLabelClassifier):
         self.models_ = [trial.final_models(X, Y, _draw(rng)) for trial in kept]
         stack = best_layer(odds[chosen], targets, weights[chosen], _draw(rng), seconds=clock.left())
         self.second_layer_ = asdict(stack.layer)
-        self.penalty_ = stack.penalty
+        self.form_ = stack.form
         self.members_ = pd.DataFrame([trial.facts for trial in trials])
         self._out_of_fold = (Y, stack.held_out)
 
@@ -175,7 +176,7 @@ class Weave(MultiLabelClassifier):
         common = np.full(len(models), 1 / len(models))
         self.models_ = models
         self.second_layer_ = asdict(weighted_mean(common, n_labels))
-        self.penalty_ = None
+        self.form_ = "mean"
 
     def _try_all(
         self,
