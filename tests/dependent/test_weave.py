@@ -13,12 +13,12 @@ import labelweave as lw
 from labelweave.base import MultiLabelClassifier
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
-from labelweave.dependent.weave import MOST_RUNS, Weave, _seconds
+from labelweave.dependent.weave import Weave, _seconds
 from labelweave.dependent.weave_members import Member, plan_members
+from labelweave.dependent.weave_schedule import MOST_RUNS
 from labelweave.dependent.weave_trials import Trial
 from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
-from labelweave.progress import ProgressBar
 from labelweave.text import TextClassifier
 from labelweave.thresholds import make_threshold
 
@@ -56,13 +56,58 @@ def test_a_member_that_learns_by_rote_is_given_no_weight(data):
     assert blind.members_["map"][0] == pytest.approx(np.mean(data[1], axis=0).mean(), abs=0.02)
 
 
-def test_a_slow_member_is_left_out_and_said_so(data):
-    members = [BinaryRelevance(), Rote(delay=0.4), MLkNN()]
-    model = Weave(members=members, budget=1.5, n_folds=3, random_state=0).fit(*data)
+def test_a_slow_member_that_does_not_help_is_left_out_and_said_so(data):
+    members = [BinaryRelevance(), Rote(delay=0.8), MLkNN()]
+    model = Weave(members=members, budget=2.5, n_folds=3, random_state=0).fit(*data)
     notes = model.members_.set_index("method")["note"]
-    assert notes["rote"] == "too slow for the budget"
+    assert notes["rote"] == "slow, and does not help on the first folds"
     assert notes["br"] == ""
     assert len(model.models_) <= 2
+
+
+def test_a_member_whose_probe_is_too_slow_is_not_fitted():
+    X, Y = make_multilabel_classification(2000, n_classes=3, random_state=0)
+    members = [BinaryRelevance(), Rote(delay=0.3)]
+    model = Weave(members=members, budget=3, n_folds=2, random_state=0).fit(X, Y)
+    slow = model.members_.set_index("method").loc["rote"]
+    assert slow["note"] == "too slow for the budget"
+    assert slow["seconds"] == 0
+
+
+def test_where_time_is_short_the_rows_of_the_first_folds_must_do(data):
+    """One slow member that is needed: its model of the fold predicts, and judges that fold."""
+    slow = _Slow(delay=1.0)
+    model = Weave(members=[slow], budget=1.5, n_folds=5, threshold="tuned", random_state=0)
+    model.fit(*data)
+    labels, probabilities = model.rows_to_choose_on(None)
+    assert len(labels) == len(probabilities) == len(data[0]) // 5
+    assert model.models_[0][0].fitted_rows_ == len(data[0]) * 4 // 5
+    with_time = Weave(members=[slow], budget=None, n_folds=2, random_state=0).fit(*data)
+    assert with_time.models_[0][0].fitted_rows_ == len(data[0])
+    assert len(with_time.rows_to_choose_on(None)[0]) == len(data[0])
+
+
+class _Slow(Rote):
+    """Knows the frequency of labels, and takes its time."""
+
+    def _fit(self, X, Y, validation):
+        time.sleep(self.delay)
+        self.fitted_rows_ = len(X)
+        self.mean_ = Y.to_numpy().mean(axis=0)
+
+    def _predict_proba(self, X):
+        return np.tile(self.mean_, (len(X), 1))
+
+
+def test_networks_that_need_more_time_than_there_is(data):
+    """Stopped long before its end, a network is worth nothing."""
+    plain, slow = plan_members(["mlp", "mulsupcon"], data[0], 4)
+    assert plain.is_plain_network
+    assert plain.least_seconds(10.0) == 0
+    assert slow.least_seconds(100.0) > slow.least_seconds(0.0) > 0
+    small = lw.MLP(hidden=(8,), epochs=2)
+    model = Weave(members=[small, lw.make("mulsupcon")], budget=10, n_folds=2, random_state=0)
+    assert model.fit(*data).members_["note"].tolist() == ["", "too slow for the budget"]
 
 
 def test_the_first_member_has_all_the_time_it_needs(data):
@@ -73,12 +118,9 @@ def test_the_first_member_has_all_the_time_it_needs(data):
 def test_a_network_keeps_the_models_of_its_folds(data):
     small = lw.MLP(hidden=(16,), epochs=5)
     model = Weave(members=[small, MLkNN()], n_folds=3, random_state=0).fit(*data)
-    for name, models in zip(_chosen(model), model.models_, strict=True):
-        assert len(models) == (3 if name == "mlp" else 1)
-
-
-def _chosen(model):
-    return model.members_.query("weight > 0")["method"].tolist()
+    by_weight = model.members_.query("weight > 0").sort_values("weight", ascending=False)
+    for name, models in zip(by_weight["method"], model.models_, strict=True):
+        assert len(models) % 3 == 0 if name == "mlp" else len(models) == 1
 
 
 def test_a_threshold_is_tuned_out_of_fold_and_costs_no_rows(data):
@@ -171,14 +213,14 @@ def test_time_that_is_left_goes_to_more_models_of_a_network(data):
 def test_runs_of_a_trial_are_averaged(data):
     X, Y = data[0], lw.as_labels(data[1])
     fold = np.arange(len(X)) % 2
-    trial = Trial(Member("mlp", lw.MLP(hidden=(8,), epochs=2), True), 2, ProgressBar("", verbose=0))
+    trial = Trial(Member("mlp", lw.MLP(hidden=(8,), epochs=2), True), fold, Y.n_labels)
     for seed in (0, 10, 20):
-        trial.run(X, Y, fold, np.inf, must=True, n_jobs=None, seed=seed)
+        trial.run(X, Y, [0, 1], seed)
     assert len(trial.models) == 6
     for number in (0, 1):
         rows = fold == number
         expected = np.mean([m.predict_proba(X[rows]) for m in trial.models[number::2]], axis=0)
-        np.testing.assert_allclose(expit(trial.odds[rows]), expected, atol=1e-4)
+        np.testing.assert_allclose(expit(trial.odds(rows)), expected, atol=1e-4)
 
 
 def test_counts_of_words_are_not_scaled():

@@ -13,18 +13,17 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.data.splits import stratified_folds
-from labelweave.dependent.weave_members import Member, plan_members
-from labelweave.dependent.weave_trials import Clock, Trial, fitted
+from labelweave.dependent.weave_members import plan_members
+from labelweave.dependent.weave_schedule import Schedule, draw_seed
+from labelweave.dependent.weave_trials import Clock, fitted
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_mostly_zero
 from labelweave.joining import join_features, join_labels
 from labelweave.labels import LabelMatrix
-from labelweave.progress import ProgressBar
 from labelweave.registry import register
 from labelweave.stacking import (
     SecondLayer,
     best_layer,
-    choose_members,
     log_odds,
     weighted_mean,
 )
@@ -32,8 +31,6 @@ from labelweave.stacking import (
 __all__ = ["Weave"]
 
 LEAST_ROWS = 10  # fewer are not cut into folds
-MOST_RUNS = 4  # of a network over all folds, where there is time
-FOR_THE_STACK = 0.1  # of the budget: weights and second layer
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
 
 
@@ -41,11 +38,13 @@ _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
 class Weave(MultiLabelClassifier):
     """A stack of diverse methods, within a time budget.
 
-    Members are tried one after the other. Each is fitted to all folds but one and asked for the
-    rows of that one, so that every row has probabilities from models that never saw it. On these
-    the members are chosen and weighted [1]_, and a small second layer is learnt, in which a label
-    sees the log-odds of all labels [2]_, if it is better there than the weighted mean. Networks
-    keep the models of all folds and average them; other members are fitted once more to all rows.
+    Each member is fitted to all folds but one and asked for the rows of that one, fold after fold,
+    so that rows have probabilities from models that never saw them. On these the members are
+    chosen and weighted [1]_, and a small second layer is learnt, in which a label sees the
+    log-odds of all labels [2]_, if it is better there than the weighted mean. Networks keep the
+    models of all folds and average them; other members are fitted once more to all rows. What
+    happens where time is short is told in
+    :class:`~labelweave.dependent.weave_schedule.Schedule`.
 
     Parameters
     ----------
@@ -53,8 +52,9 @@ class Weave(MultiLabelClassifier):
         What to try, in this order. "auto" goes by the shape of the data: extra trees, networks,
         neighbours, boosted trees, and a linear model first where features are many or sparse.
     budget : str, float or None, default="1min"
-        Time to spend, such as "30s", "10min", "1h", or seconds. A member that would not be done
-        in time is left out (the first never is); a network may be stopped early. None: no limit.
+        Time to spend, such as "30s", "10min", "1h", or seconds. A member that is too slow for it
+        is left out (the first never is), folds may be, and a network may be stopped early. None:
+        no limit.
         Results are the same again only where the time sufficed for all members.
     n_folds : int, default=5
     n_jobs : int, optional
@@ -75,7 +75,7 @@ class Weave(MultiLabelClassifier):
         Gives every feature the variance 1, for the members that compare distances; None where
         most entries are zero, as in counts of words, which are better left alone.
     models_ : list of lists of fitted estimators
-        Those of the members that were chosen.
+        Those of the members that were chosen, the heaviest first.
     second_layer_ : dict of ndarray
         See :class:`labelweave.stacking.SecondLayer`.
     form_ : float or {"mean", "calibrated"}
@@ -150,78 +150,40 @@ class Weave(MultiLabelClassifier):
         rng = self._generator()
         plan = plan_members(self.members, X, Y.n_labels)
         if len(Y) < LEAST_ROWS:
-            self._take_all([[fitted(m.estimator, X, Y, _draw(rng))] for m in plan], Y.n_labels)
+            self._take_all([[fitted(m.estimator, X, Y, draw_seed(rng))] for m in plan], Y.n_labels)
             notes = [{"method": m.name, "weight": 1 / len(plan)} for m in plan]
             self.members_ = pd.DataFrame(notes)
             return
-        fold = stratified_folds(Y, min(self.n_folds, len(Y)), random_state=_draw(rng))
-        trials = self._try_all(plan, X, Y, fold, clock, rng)
-        done = [trial for trial in trials if trial.odds is not None]
-        targets = Y.to_numpy()
-        self._bag_more(done, X, Y, fold, clock, rng)
-        odds = np.stack([trial.odds for trial in done if trial.odds is not None])
-        weights = choose_members(odds, targets, seed=_draw(rng))
-        for trial, weight in zip(done, weights, strict=True):
+        fold = stratified_folds(Y, min(self.n_folds, len(Y)), random_state=draw_seed(rng))
+        schedule = Schedule(plan, X, Y, fold, clock, rng, n_jobs=self.n_jobs, verbose=self.verbose)
+        schedule.run()
+        weights = schedule.weights()
+        for trial, weight in zip(schedule.running, weights, strict=True):
             trial.facts["weight"] = weight
-        chosen = np.flatnonzero(weights)
-        kept = [done[k] for k in chosen]
-        self.models_ = [trial.final_models(X, Y, _draw(rng)) for trial in kept]
-        stack = best_layer(odds[chosen], targets, weights[chosen], _draw(rng), seconds=clock.left())
+        # the heaviest first: it is the one that most deserves a last fit to all rows
+        chosen = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
+        kept = [schedule.running[k] for k in chosen]
+        self.models_ = [
+            trial.final_models(X, Y, draw_seed(rng), schedule.time_left()) for trial in kept
+        ]
+        rows = schedule.rows
+        stack = best_layer(
+            np.stack([trial.odds(rows) for trial in kept]),
+            Y.to_numpy()[rows],
+            weights[chosen],
+            draw_seed(rng),
+            seconds=clock.left(),
+        )
         self.second_layer_ = asdict(stack.layer)
         self.form_ = stack.form
-        self.members_ = pd.DataFrame([trial.facts for trial in trials])
-        self._out_of_fold = (Y, stack.held_out)
+        self.members_ = pd.DataFrame([trial.facts for trial in schedule.trials])
+        self._out_of_fold = (Y[rows], stack.held_out)
 
     def _take_all(self, models: list[list[Any]], n_labels: int) -> None:
         common = np.full(len(models), 1 / len(models))
         self.models_ = models
         self.second_layer_ = asdict(weighted_mean(common, n_labels))
         self.form_ = "mean"
-
-    def _try_all(
-        self,
-        plan: list[Member],
-        X: Any,
-        Y: LabelMatrix,
-        fold: np.ndarray,
-        clock: Clock,
-        rng: np.random.RandomState,
-    ) -> list[Trial]:
-        n_folds = int(fold.max()) + 1
-        trials: list[Trial] = []
-        with ProgressBar("weaving", len(plan) * n_folds, verbose=self.verbose) as bar:
-            for member in plan:
-                first = not any(trial.odds is not None for trial in trials)
-                share = _time_to_try(clock, trials)
-                if len(trials) + 1 < len(plan):
-                    share /= 2  # so that one slow member does not keep out the others
-                trial = Trial(member, n_folds, bar)
-                trial.run(X, Y, fold, share, must=first, n_jobs=self.n_jobs, seed=_draw(rng))
-                trials.append(trial)
-        return trials
-
-    def _bag_more(
-        self,
-        done: list[Trial],
-        X: Any,
-        Y: LabelMatrix,
-        fold: np.ndarray,
-        clock: Clock,
-        rng: np.random.RandomState,
-    ) -> None:
-        """Use time that is left for more models of the networks that help."""
-        if np.isinf(clock.left()) or not any(trial.member.bagged for trial in done):
-            return
-        with ProgressBar("bagging", verbose=self.verbose) as bar:
-            for _ in range(MOST_RUNS - 1):
-                odds = np.stack([trial.odds for trial in done if trial.odds is not None])
-                weights = choose_members(odds, Y.to_numpy(), seed=_draw(rng))
-                for trial, weight in zip(done, weights, strict=True):
-                    left, seed = _time_to_try(clock, done), _draw(rng)
-                    helps = trial.member.bagged and weight > 0
-                    if helps and trial.seconds_of_a_run() < 0.8 * left:
-                        trial.bar = bar
-                        trial.run(X, Y, fold, left, must=False, n_jobs=self.n_jobs, seed=seed)
 
     def _scaled(self, X: Any) -> Any:
         return X if self.scaler_ is None else self.scaler_.transform(X)
@@ -236,21 +198,11 @@ class Weave(MultiLabelClassifier):
         return {"members": ["br", "mlknn"], "n_folds": 3}
 
 
-def _time_to_try(clock: Clock, trials: list[Trial]) -> float:
-    """What is left after the last fits of members tried so far and a share for the stack."""
-    kept = sum(trial.seconds_to_finish() for trial in trials if trial.odds is not None)
-    return max(clock.left() - kept - FOR_THE_STACK * clock.seconds, 0.0)
-
-
 def _mean_probability(models: list[Any], X: Any) -> np.ndarray:
     total = models[0].predict_proba(X)
     for model in models[1:]:
         total = total + model.predict_proba(X)
     return total / len(models)
-
-
-def _draw(rng: np.random.RandomState) -> int:
-    return int(rng.randint(np.iinfo(np.int32).max - 1000))
 
 
 def _seconds(budget: str | float | None) -> float | None:

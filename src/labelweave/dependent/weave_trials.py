@@ -1,4 +1,4 @@
-"""Trying a member of :class:`~labelweave.dependent.weave.Weave` on all folds, against the clock."""
+"""Trying a member of :class:`~labelweave.dependent.weave.Weave` on rows it has not seen."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import expit
 from sklearn.base import clone
 
 from labelweave.dependent.weave_members import Member
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
-from labelweave.progress import ProgressBar
 from labelweave.stacking import log_odds
 
 __all__ = ["Clock", "Trial", "fitted"]
+
+PROBE = 16  # one row in so many shows how long a fit to all of them will take
+LEAST_TO_PROBE = 1600  # rows; with fewer a fit is over as soon as a probe
 
 
 class Clock:
@@ -31,77 +32,89 @@ class Clock:
 
 
 class Trial:
-    """A member, tried on all folds: its out-of-fold log-odds, or why there are none."""
+    """A member, fitted to all folds but one and asked for that one, for one fold or more.
 
-    def __init__(self, member: Member, n_folds: int, bar: ProgressBar) -> None:
+    Parameters
+    ----------
+    member : Member
+    fold : ndarray of shape (n,)
+        The fold of each row.
+    n_labels : int
+    """
+
+    def __init__(self, member: Member, fold: np.ndarray, n_labels: int) -> None:
         self.member = member
-        self.n_folds = n_folds
-        self.bar = bar
-        self.odds: np.ndarray | None = None
+        self.fold = fold
         self.models: list[Any] = []
-        self.n_runs = 0
+        self.n_models = np.zeros(int(fold.max()) + 1, dtype=int)  # of each fold so far
         self.facts: dict[str, Any] = {"method": member.name, "seconds": 0.0, "note": ""}
+        self._sum = np.zeros((len(fold), n_labels), dtype=np.float32)
+
+    @property
+    def can_be_stopped(self) -> bool:
+        return _can_be_stopped(self.member.estimator)
+
+    @property
+    def seconds_of_a_fit(self) -> float:
+        return self.facts["seconds"] / max(self.n_models.sum(), 1)
+
+    @property
+    def seconds_to_finish(self) -> float:
+        """Of the last fit, to all rows."""
+        return 0.0 if self.member.bagged else self.seconds_of_a_fit
+
+    def seconds_expected(self, X: Any, Y: LabelMatrix, seed: int) -> float:
+        """Of a fit, by a fit to few rows; 0 where rows are few anyway."""
+        if len(Y) < LEAST_TO_PROBE:
+            return 0.0
+        some = np.sort(np.random.RandomState(seed).permutation(len(Y))[: len(Y) // PROBE])
+        started = time.monotonic()
+        fitted(self.member.estimator, X[some], Y[some], seed)
+        return (time.monotonic() - started) * PROBE
 
     def run(
         self,
         X: Any,
         Y: LabelMatrix,
-        fold: np.ndarray,
-        allowed: float,
-        *,
-        must: bool,
-        n_jobs: int | None,
+        folds: list[int],
         seed: int,
+        *,
+        seconds: float = np.inf,
+        n_jobs: int | None = None,
     ) -> None:
-        """Fit and predict fold after fold, unless the time allowed will not do.
+        """Fit without these folds and predict them; a network stops after so many seconds a fit.
 
-        Run again, with another seed, it adds models to those of the folds: what is said of a row
-        is then the mean over its models.
+        Run again for the same folds, with another seed, it adds models: what is said of a row is
+        the mean over its models.
         """
-        if allowed <= 0 and not must:
-            self._leave_out("no time left")
-            return
-        started, spent_before = time.monotonic(), self.facts["seconds"]
-        n_fits = self.n_folds + (not self.member.bagged)
-        found_here = np.zeros(Y.shape, dtype=np.float32)
-        at_a_time = max(1, n_jobs or 1) if (n_jobs or 1) > 0 else self.n_folds
-        for batch in np.array_split(np.arange(self.n_folds), -(-self.n_folds // at_a_time)):
-            limit = None if np.isinf(allowed) else max(allowed / n_fits * len(batch), 1.0)
-            estimator = _with_time_limit(self.member.estimator, limit)
-            found = Parallel(n_jobs=n_jobs)(
-                delayed(_one_fold)(estimator, X, Y, fold, number, seed + number) for number in batch
-            )
-            for number, (model, probabilities) in zip(batch, found, strict=True):
-                found_here[fold == number] = probabilities
-                if self.member.bagged:
-                    self.models.append(model)
-            self.bar.advance(len(batch), self.member.name)
-            spent = time.monotonic() - started
-            self.facts["seconds"] = spent_before + spent
-            if not must and spent / (batch[-1] + 1) * n_fits > allowed:
-                self.bar.advance(self.n_folds - batch[-1] - 1)
-                del self.models[self.n_runs * self.n_folds :]
-                if self.n_runs == 0:
-                    self._leave_out("too slow for the budget")
-                return
-        if self.odds is not None:
-            found_here += (expit(self.odds) - found_here) * (self.n_runs / (self.n_runs + 1))
-        self.odds = log_odds(found_here)
-        self.n_runs += 1
-        self.facts["map"] = get_metric("map")(Y, Y_score=self.odds)
+        started = time.monotonic()
+        estimator = _with_time_limit(self.member.estimator, seconds)
+        found = Parallel(n_jobs=n_jobs)(
+            delayed(_one_fold)(estimator, X, Y, self.fold, number, seed + number)
+            for number in folds
+        )
+        for number, (_, probabilities) in zip(folds, found, strict=True):
+            self._sum[self.fold == number] += probabilities
+            self.n_models[number] += 1
+        self.facts["seconds"] += time.monotonic() - started
+        if self.member.bagged or self.n_models.sum() == 1:
+            self.models += [model for model, _ in found]
+        else:
+            self.models = []  # there is time for a fit to all rows, which is better
+        here = self.n_models[self.fold] > 0
+        self.facts["map"] = get_metric("map")(Y[here], Y_score=self.odds(here))
 
-    def seconds_of_a_run(self) -> float:
-        return self.facts["seconds"] / max(self.n_runs, 1)
+    def odds(self, rows: np.ndarray) -> np.ndarray:
+        """Log-odds of rows whose folds were run."""
+        return log_odds(self._sum[rows] / self.n_models[self.fold[rows], None])
 
-    def seconds_to_finish(self) -> float:
-        """Of the last fit, to all rows."""
-        return 0.0 if self.member.bagged else self.seconds_of_a_run() / self.n_folds
+    def final_models(self, X: Any, Y: LabelMatrix, seed: int, seconds: float) -> list[Any]:
+        """What predicts: the models of the folds, or one fitted to all rows if there is time."""
+        if self.member.bagged or (self.models and self.seconds_to_finish > seconds):
+            return self.models
+        return [fitted(self.member.estimator, X, Y, seed)]
 
-    def final_models(self, X: Any, Y: LabelMatrix, seed: int) -> list[Any]:
-        """What predicts: the models of the folds, or one fitted to all rows."""
-        return self.models or [fitted(self.member.estimator, X, Y, seed)]
-
-    def _leave_out(self, why: str) -> None:
+    def leave_out(self, why: str) -> None:
         self.models = []
         self.facts["note"] = why
 
@@ -127,9 +140,13 @@ def _with_known_entries(Y: LabelMatrix) -> LabelMatrix:
     return LabelMatrix(values, Y.names, Y.descriptions)
 
 
-def _with_time_limit(estimator: Any, seconds: float | None) -> Any:
+def _can_be_stopped(estimator: Any) -> bool:
+    return "callbacks" in estimator.get_params(deep=False)
+
+
+def _with_time_limit(estimator: Any, seconds: float) -> Any:
     """A network that stops after so many seconds; what cannot be stopped stays as it is."""
-    if seconds is None or "callbacks" not in estimator.get_params(deep=False):
+    if np.isinf(seconds) or not _can_be_stopped(estimator):
         return estimator
     from labelweave.nn.callbacks import TimeLimit
 
