@@ -5,7 +5,8 @@ import pytest
 from audit_data import make_hidden
 
 from labelweave.audit import ranking
-from labelweave.audit.ranking import label_regression, rank_entries
+from labelweave.audit.ranking import rank_entries
+from labelweave.label_regression import label_regression
 from labelweave.labels import as_labels
 from labelweave.model_selection import cross_val_predict_proba
 from labelweave.nn.observed import as_observed
@@ -17,40 +18,6 @@ def scored():
     data, hidden = make_hidden()
     scores = cross_val_predict_proba(make("br"), data.X, data.Y, cv=3)
     return data, hidden, scores
-
-
-def test_regression_is_a_ridge_without_the_label_itself():
-    rng = np.random.default_rng(0)
-    positive = rng.random((60, 4)) < 0.4
-    logits = rng.normal(size=(60, 4))
-    fold = np.arange(60) % 2
-    found = label_regression(positive, logits, fold)
-    side = (logits - logits.mean(axis=0)) / logits.std(axis=0)
-    for number in (0, 1):
-        held = fold == number
-        mean = positive[~held].mean(axis=0)
-        for j in range(4):
-            others = np.delete(positive - mean, j, axis=1)
-            Z = np.hstack([others, side])
-            penalty = np.diag(np.r_[np.full(3, 20.0), np.full(4, 100.0)])
-            target = positive[~held, j] - mean[j]
-            w = np.linalg.solve(Z[~held].T @ Z[~held] + penalty, Z[~held].T @ target)
-            np.testing.assert_allclose(found[held, j], Z[held] @ w + mean[j], rtol=1e-4, atol=1e-6)
-
-
-def test_regression_on_the_most_frequent_labels_only(monkeypatch):
-    rng = np.random.default_rng(0)
-    positive = rng.random((60, 4)) < [0.5, 0.1, 0.6, 0.2]
-    logits = rng.normal(size=(60, 4))
-    fold = np.arange(60) % 2
-    monkeypatch.setattr(ranking, "_MOST_LABELS", 2)
-    found = label_regression(positive, logits, fold)
-    side = ((logits - logits.mean(axis=0)) / logits.std(axis=0))[:, [0, 2]]
-    rest, mean = fold == 1, positive[fold == 1].mean(axis=0)
-    Z = np.hstack([(positive - mean)[:, [0, 2]], side])
-    penalty = np.diag([20.0, 20.0, 100.0, 100.0])
-    w = np.linalg.solve(Z[rest].T @ Z[rest] + penalty, Z[rest].T @ (positive[rest, 1] - mean[1]))
-    np.testing.assert_allclose(found[~rest, 1], Z[~rest] @ w + mean[1], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("entry", [(3, 0), (10, 5)])

@@ -5,7 +5,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from labelweave.nn.posterior import annotated_chance, annotation_rate, positive_chance
+from labelweave.nn.posterior import (
+    annotated_chance,
+    annotation_rate,
+    chance_given_labels,
+    positive_chance,
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +75,34 @@ def test_scores_that_divide_everything():
 def test_the_rate(entries):
     p, _, codes = entries
     assert 0.2 < annotation_rate(p, codes) < 0.35
+
+
+def test_other_labels_of_the_row_tell_what_scores_do_not():
+    """Two labels that always go together; the scores know nothing of the second."""
+    rng = np.random.default_rng(0)
+    first, third = rng.random(3000) < 0.3, rng.random(3000) < 0.3
+    truth = np.column_stack([first, first, third])
+    codes = (truth & (rng.random(truth.shape) < 0.6)).astype(float)
+    scores = np.full(truth.shape, 0.3)
+    plain = annotated_chance(scores, codes)
+    found = chance_given_labels(plain, codes)
+    open_second = (codes[:, 1] == 0) & (codes[:, 0] == 1)
+    unlike = (codes[:, 1] == 0) & (codes[:, 0] == 0)
+    assert found[open_second, 1].mean() > 0.45  # of these all are positive, 60 % are annotated
+    assert found[unlike, 1].mean() < 0.2
+    assert abs(found[codes[:, 2] == 0, 2].mean() - 0.18) < 0.05
+    np.testing.assert_array_equal(found, chance_given_labels(plain, codes))
+
+
+def test_own_annotation_does_not_betray_an_entry():
+    rng = np.random.default_rng(0)
+    codes = (rng.random((400, 4)) < 0.5).astype(float)
+    chance = rng.random(codes.shape)
+    found = chance_given_labels(chance, codes)
+    assert abs(np.corrcoef(found[:, 0], codes[:, 0])[0, 1]) < 0.15
+
+
+def test_one_annotated_label_a_row_is_no_evidence_against_the_others():
+    codes = np.eye(5)[np.arange(100) % 5]
+    chance = np.random.default_rng(0).random(codes.shape)
+    np.testing.assert_array_equal(chance_given_labels(chance, codes), chance)

@@ -73,7 +73,7 @@ def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeyp
         cross_em, "positive_chance", lambda *a: chances.append((a, compute(*a))) or chances[-1][1]
     )
     monkeypatch.setattr(cross_em, "annotated_chance", lambda scores, codes: scores)
-    model = quick().fit(X, partial)
+    model = quick(label_evidence=False).fit(X, partial)
     assert [name for name, *_ in seen] == [
         f"round-{r}-fold-{k}-" for r in (1, 2) for k in (1, 2, 3)
     ]
@@ -146,3 +146,20 @@ def test_settings_outside_their_range_are_refused(data, wrong):
 def test_fewer_rows_than_folds_are_refused(data):
     with pytest.raises(InputError, match="n_folds is 3, but there are fewer rows"):
         quick().fit(data[0][:2], data[2][:2])
+
+
+@pytest.mark.parametrize("label_evidence", [True, False])
+def test_other_labels_are_looked_at_on_demand(data, monkeypatch, label_evidence):
+    X, _, partial = data
+    asked = []
+
+    def looked_at(chance, codes, *, random_state):
+        asked.append((chance, codes))
+        return chance
+
+    monkeypatch.setattr(cross_em, "chance_given_labels", looked_at)
+    quick(label_evidence=label_evidence).fit(X, partial)
+    assert len(asked) == int(label_evidence)
+    if asked:
+        chance, codes = asked[0]
+        assert chance.shape == codes.shape == partial.shape

@@ -4,9 +4,8 @@ A score of a label says how the row looks. The other labels that the row is know
 more, and so does how much is annotated in the row at all. Both are put together in two steps,
 each fitted on other rows than it is applied to:
 
-1. a ridge regression of each label on all *other* known labels of the row and on all scores, in
-   one matrix inverse for all labels (a linear autoencoder with zero diagonal: Steck,
-   "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019; here with side information);
+1. a ridge regression of each label on all *other* known labels of the row and on all scores
+   (:mod:`labelweave.label_regression`);
 2. boosted trees or a logistic regression over entries of all labels together, from the score,
    the regression, co-occurrence, frequency and ranks, to the chance of being *annotated*, which
    makes entries of different labels comparable.
@@ -24,15 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelweave.data.splits import as_generator, stratified_folds
+from labelweave.label_regression import label_regression
 from labelweave.labels import LabelMatrix
 from labelweave.nn.missing import missing_share
 
-__all__ = ["Candidates", "label_regression", "rank_entries"]
+__all__ = ["Candidates", "rank_entries"]
 
 _SUREST = 1e-6
 _EDGE = 1e-4  # scores are kept this far from 0 and 1
-_RIDGE_LABELS, _RIDGE_SCORES = 20.0, 100.0
-_MOST_LABELS = 2000  # that others are regressed on: the matrix to invert has twice as many rows
 _SMOOTHING = 5.0  # rows with the label's own frequency, added to each co-occurrence
 _LIKELY = 8  # entries looked at closely, for each annotated positive
 _MOST_TRAINED = 120_000
@@ -105,45 +103,6 @@ def rank_entries(
 def observed_positives(observed: LabelMatrix) -> np.ndarray:
     """1 where a positive is annotated, else 0."""
     return (observed.to_numpy() == 1).astype(np.float32)
-
-
-def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """Each label regressed on the other labels of its row and on all scores, out of fold.
-
-    Parameters
-    ----------
-    positive : boolean ndarray of shape (n_rows, n_labels)
-        The annotated positives.
-    logits : ndarray of the same shape
-    fold : int ndarray of shape (n_rows,)
-        A row's fold is predicted by the regression of the others.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_labels)
-    """
-    labels = positive.astype(np.float64)
-    frequent = np.sort(np.argsort(-labels.sum(axis=0), kind="stable")[:_MOST_LABELS])
-    n = len(frequent)
-    scale = logits.std(axis=0) + 1e-9
-    side = (logits[:, frequent] - logits.mean(axis=0)[frequent]) / scale[frequent]
-    ridge = np.repeat([_RIDGE_LABELS, _RIDGE_SCORES], n)
-    found = np.empty(labels.shape, dtype=np.float32)
-    for number in np.unique(fold):
-        held = fold == number
-        rest = ~held if (~held).any() else held
-        mean = labels[rest].mean(axis=0)
-        centred = labels - mean
-        design = np.hstack([centred[:, frequent], side])
-        inverse = np.linalg.inv(design[rest].T @ design[rest] + np.diag(ridge))
-        weights = inverse @ (design[rest].T @ centred[rest])
-        # Of a label that is in the design, the column of the inverse is the regression on the
-        # others, up to its diagonal.
-        own = -inverse[:, :n] / np.diag(inverse)[:n]
-        own[np.arange(n), np.arange(n)] = 0
-        weights[:, frequent] = own
-        found[held] = design[held] @ weights + mean
-    return found
 
 
 def _likely(

@@ -15,11 +15,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit
 
+from labelweave.data.splits import stratified_folds
+from labelweave.label_regression import label_regression
 from labelweave.nn.missing import missing_share
 
-__all__ = ["annotated_chance", "annotation_rate", "positive_chance"]
+__all__ = ["annotated_chance", "annotation_rate", "chance_given_labels", "positive_chance"]
 
 _TINY = 1e-6
+_EDGE = 1e-4
+_FOLDS = 5
+_MOST_ENTRIES = 200_000  # that the curve over both kinds of evidence is fitted to
+_FEWEST_WITH_TWO = 0.1  # share of the annotated rows
 
 
 def annotation_rate(scores: np.ndarray, codes: np.ndarray) -> float:
@@ -68,6 +74,54 @@ def annotated_chance(scores: np.ndarray, codes: np.ndarray, *, steps: int = 30) 
         if np.abs(step).max() < 1e-6:
             break
     return expit(a * z + b)
+
+
+def chance_given_labels(
+    chance: np.ndarray, codes: np.ndarray, *, random_state: int = 0
+) -> np.ndarray:
+    """P(annotated | score, other annotated labels of the row) of each entry, out of fold.
+
+    Each label is regressed on the other annotated labels of its row and on the log-odds of all
+    chances; a logistic regression over the entries of all labels joins what this says with the
+    entry's own chance and the number of other labels that the row has.
+
+    Where few rows have two annotated labels (one a row is a common scenario), that a row has
+    another label says no more than that this one was not chosen: the chances stay as they are.
+
+    Parameters
+    ----------
+    chance : ndarray of shape (n_rows, L)
+        From :func:`annotated_chance`.
+    codes : ndarray of the same shape
+    random_state : int, default=0
+        Of the folds and of the entries that are fitted to.
+    """
+    positive, known = codes == 1, ~np.isnan(codes)
+    count = positive.sum(axis=1)
+    if (count > 1).sum() < max(_FEWEST_WITH_TWO * (count > 0).sum(), _FOLDS):
+        return chance
+    from sklearn.linear_model import LogisticRegression
+
+    odds = logit(np.clip(chance, _TINY, 1 - _TINY)).astype(np.float32)
+    fold = stratified_folds(positive.astype(np.float32), _FOLDS, random_state=random_state)
+    regression = label_regression(positive, odds, fold)
+    seen = np.clip(regression, _EDGE, 1 - _EDGE)
+    others = np.log1p(count[:, None] - positive).astype(np.float32)
+    evidence = np.stack([odds, logit(seen), regression, others], axis=-1)
+    rng = np.random.default_rng(random_state)
+    joined = np.array(chance)
+    for number in range(_FOLDS):
+        held = fold == number
+        rows, columns = np.nonzero(known & ~held[:, None])
+        if len(rows) > _MOST_ENTRIES:
+            some = rng.choice(len(rows), _MOST_ENTRIES, replace=False)
+            rows, columns = rows[some], columns[some]
+        if len(np.unique(positive[rows, columns])) == 2:
+            curve = LogisticRegression(max_iter=200)
+            curve.fit(evidence[rows, columns], positive[rows, columns])
+            entries = evidence[held].reshape(-1, evidence.shape[-1])
+            joined[held] = curve.predict_proba(entries)[:, 1].reshape(-1, codes.shape[1])
+    return joined
 
 
 def positive_chance(chance: np.ndarray, rate: float) -> np.ndarray:

@@ -21,7 +21,12 @@ from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.observed import assume_negative, unannotated_in
 from labelweave.nn.partial_tasks import PartialLossTask
 from labelweave.nn.peers import STRATEGIES, PeerNetwork, PeerTask, peers_of
-from labelweave.nn.posterior import annotated_chance, annotation_rate, positive_chance
+from labelweave.nn.posterior import (
+    annotated_chance,
+    annotation_rate,
+    chance_given_labels,
+    positive_chance,
+)
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, SupervisedTask, Task
@@ -59,6 +64,9 @@ class CrossFitEM(PartialClassifier):
         :class:`labelweave.partial.cls.CLS`.
     soft_weight : float or "auto", default="auto"
         Weight of an entry whose target is a chance; ``"auto"`` as `negative_weight`.
+    label_evidence : bool, default=True
+        Whether the chance of an entry also goes by the other labels that its row is known to have
+        (:func:`labelweave.nn.posterior.chance_given_labels`). Off, by its score alone.
     **partial
         As in :class:`labelweave.partial.common.PartialClassifier`.
 
@@ -101,6 +109,7 @@ class CrossFitEM(PartialClassifier):
         "ramp": [Interval(Real, 0, None, closed="left")],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "soft_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "label_evidence": ["boolean"],
     }
 
     def __init__(
@@ -112,6 +121,7 @@ class CrossFitEM(PartialClassifier):
         ramp: float = 10,
         negative_weight: float | str = "auto",
         soft_weight: float | str = "auto",
+        label_evidence: bool = True,
         **partial: Any,
     ) -> None:
         super().__init__(base, **partial)
@@ -120,6 +130,7 @@ class CrossFitEM(PartialClassifier):
         self.ramp = ramp
         self.negative_weight = negative_weight
         self.soft_weight = soft_weight
+        self.label_evidence = label_evidence
 
     def _wants_validation(self) -> bool:
         return self.validation == "clean"  # otherwise each fold is held out in its turn
@@ -149,7 +160,10 @@ class CrossFitEM(PartialClassifier):
             first = self._build_network(session.X.shape[1], session.Y.n_labels)
             scores = self._round(first, session, fold, chances, f"round-{number + 1}-")
             self.annotation_rate_ = annotation_rate(scores, codes)
-            chance = positive_chance(annotated_chance(scores, codes), self.annotation_rate_)
+            annotated = annotated_chance(scores, codes)
+            if self.label_evidence:
+                annotated = chance_given_labels(annotated, codes, random_state=session.seed)
+            chance = positive_chance(annotated, self.annotation_rate_)
             chances = torch.from_numpy(chance.astype(np.float32))
         scores = self._round(network, session, fold, chances, f"round-{self.rounds + 1}-")
         self._out_of_fold = assume_negative(session.Y), scores
