@@ -1,7 +1,7 @@
 """Weave: what its members see, what the clock does, and that it is worth it."""
 
 import pickle
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.base import MultiLabelClassifier
+from labelweave.dependent import weave_trials
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
 from labelweave.dependent.weave import Weave, _seconds
@@ -29,6 +30,15 @@ def data():
     return X, Y.astype(float)
 
 
+NOW = [0.0]
+
+
+@pytest.fixture
+def own_time(monkeypatch):
+    """Seconds that pass only where a member says so: a busy machine changes nothing."""
+    monkeypatch.setattr(weave_trials, "time", SimpleNamespace(monotonic=lambda: NOW[0]))
+
+
 class Rote(MultiLabelClassifier):
     """Certain of what it has seen, and of nothing else; may be slow."""
 
@@ -39,7 +49,7 @@ class Rote(MultiLabelClassifier):
         self.random_state = random_state
 
     def _fit(self, X, Y, validation):
-        time.sleep(self.delay)
+        NOW[0] += self.delay
         self.seen_ = {row.tobytes(): y for row, y in zip(X, Y.to_numpy(), strict=True)}
 
     def _predict_proba(self, X):
@@ -56,7 +66,7 @@ def test_a_member_that_learns_by_rote_is_given_no_weight(data):
     assert blind.members_["map"][0] == pytest.approx(np.mean(data[1], axis=0).mean(), abs=0.02)
 
 
-def test_a_slow_member_that_does_not_help_is_left_out_and_said_so(data):
+def test_a_slow_member_that_does_not_help_is_left_out_and_said_so(data, own_time):
     members = [BinaryRelevance(), Rote(delay=0.8), MLkNN()]
     model = Weave(members=members, budget=2.5, n_folds=3, random_state=0).fit(*data)
     notes = model.members_.set_index("method")["note"]
@@ -65,16 +75,30 @@ def test_a_slow_member_that_does_not_help_is_left_out_and_said_so(data):
     assert len(model.models_) <= 2
 
 
-def test_a_member_whose_probe_is_too_slow_is_not_fitted():
+def test_a_member_whose_probe_is_too_slow_is_not_fitted(own_time):
     X, Y = make_multilabel_classification(2000, n_classes=3, random_state=0)
-    members = [BinaryRelevance(), Rote(delay=0.3)]
-    model = Weave(members=members, budget=3, n_folds=2, random_state=0).fit(X, Y)
+    members = [BinaryRelevance(), Rote(delay=0.5)]
+    model = Weave(members=members, budget=5, n_folds=2, random_state=0).fit(X, Y)
     slow = model.members_.set_index("method").loc["rote"]
     assert slow["note"] == "too slow for the budget"
     assert slow["seconds"] == 0
 
 
-def test_where_time_is_short_the_rows_of_the_first_folds_must_do(data):
+def test_a_dear_member_goes_where_few_rows_would_be_left_to_choose_on(data, own_time):
+
+    class SlowAndGood(BinaryRelevance):
+        def _fit(self, X, Y, validation):
+            NOW[0] += 60
+            super()._fit(X, Y, validation)
+
+    members = [MLkNN(), SlowAndGood()]
+    model = Weave(members=members, budget=100, n_folds=5, random_state=0)
+    model.fit(*data)
+    assert model.members_["note"].tolist() == ["", "too slow for more folds"]
+    assert len(model.rows_to_choose_on(None)[0]) == len(data[0])
+
+
+def test_where_time_is_short_the_rows_of_the_first_folds_must_do(data, own_time):
     """One slow member that is needed: its model of the fold predicts, and judges that fold."""
     slow = _Slow(delay=1.0)
     model = Weave(members=[slow], budget=1.5, n_folds=5, threshold="tuned", random_state=0)
@@ -91,7 +115,7 @@ class _Slow(Rote):
     """Knows the frequency of labels, and takes its time."""
 
     def _fit(self, X, Y, validation):
-        time.sleep(self.delay)
+        NOW[0] += self.delay
         self.fitted_rows_ = len(X)
         self.mean_ = Y.to_numpy().mean(axis=0)
 
@@ -99,18 +123,18 @@ class _Slow(Rote):
         return np.tile(self.mean_, (len(X), 1))
 
 
-def test_networks_that_need_more_time_than_there_is(data):
+def test_networks_that_need_more_time_than_there_is(data, own_time):
     """Stopped long before its end, a network is worth nothing."""
     plain, slow = plan_members(["mlp", "mulsupcon"], data[0], 4)
     assert plain.is_plain_network
     assert plain.least_seconds(10.0) == 0
     assert slow.least_seconds(100.0) > slow.least_seconds(0.0) > 0
     small = lw.MLP(hidden=(8,), epochs=2)
-    model = Weave(members=[small, lw.make("mulsupcon")], budget=10, n_folds=2, random_state=0)
+    model = Weave(members=[small, lw.make("mulsupcon")], budget=45, n_folds=2, random_state=0)
     assert model.fit(*data).members_["note"].tolist() == ["", "too slow for the budget"]
 
 
-def test_the_first_member_has_all_the_time_it_needs(data):
+def test_the_first_member_has_all_the_time_it_needs(data, own_time):
     model = Weave(members=[Rote(delay=0.05), MLkNN()], budget=0.01, random_state=0).fit(*data)
     assert model.members_["note"].tolist() == ["", "no time left"]
 

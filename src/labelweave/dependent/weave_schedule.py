@@ -18,7 +18,9 @@ MOST_RUNS = 4  # of a network over all folds, where there is time
 FOR_THE_STACK = 0.1  # of the budget: weights and second layer
 SHARE = 0.5  # of the time left, for a network while other members wait
 
+ENOUGH_ROWS = 1000  # to choose weights on; of small data, half of the rows
 SLOW = 0.1  # of the time of a fold, for all members
+_TINY = 1e-3
 
 
 def draw_seed(rng: np.random.RandomState) -> int:
@@ -29,9 +31,10 @@ class Schedule:
     """Members tried fold by fold, against the clock.
 
     All members are tried on the first fold. Where the time will not do for the other folds,
-    slow members go that do not help on the folds so far; where it will still not do for one
-    more, the rows of the folds that are done must do for the choice of weights. Time that is
-    left goes to more models of the networks that help.
+    slow members go that do not help on the folds so far, and where these have few rows, those
+    that help least for their time. Where it will still not do for one more fold, the rows of the
+    folds that are done must do for the choice of weights. Time that is left goes to more models
+    of the networks that help.
 
     Parameters
     ----------
@@ -108,7 +111,7 @@ class Schedule:
     def _try_first_fold(self, trial: Trial, *, is_last: bool) -> None:
         seed, left = draw_seed(self._rng), self.time_left()
         share = left if is_last or not trial.can_be_stopped else left * SHARE
-        must = not self.running
+        must = not self.running  # the first: something has to predict
         if left <= 0 and not must:
             trial.leave_out("no time left")
         elif not must and self._is_too_slow(trial, seed, share):
@@ -121,7 +124,10 @@ class Schedule:
         if np.isinf(seconds):
             return False
         if not trial.can_be_stopped:
-            return trial.seconds_expected(self._X, self._Y, seed) > seconds
+            # Of large data one fold will do; of small data there is no use in fewer than all.
+            folds = len(np.unique(self._fold))
+            fits = folds + 1 if len(self._fold) < ENOUGH_ROWS * folds else 1
+            return fits * trial.seconds_expected(self._X, self._Y, seed) > seconds
         plain = [t.seconds_of_a_fit for t in self.running if t.member.is_plain_network]
         return trial.member.least_seconds(max(plain, default=0.0)) > seconds
 
@@ -130,7 +136,10 @@ class Schedule:
         at_a_time = jobs if jobs > 0 else len(numbers)
         batches = np.array_split(numbers, -(-len(numbers) // at_a_time))
         for k, batch in enumerate(batches):
-            self._drop_slow_idlers(len(batches) - k)
+            rounds = len(batches) - k
+            self._drop_slow_idlers(rounds)
+            if len(self.rows) < min(ENOUGH_ROWS, len(self._fold) // 2):
+                self._drop_dearest()
             if self._cost(1) > self.time_left():
                 return
             for trial in self.running:
@@ -150,6 +159,15 @@ class Schedule:
             if weight == 0 and trial.seconds_of_a_fit > slow:
                 trial.leave_out("slow, and does not help on the first folds")
                 self.running.remove(trial)
+
+    def _drop_dearest(self) -> None:
+        """Few rows to choose weights on are worse than the loss of a slow member."""
+        share = self.weights()
+        rest = dict(zip(self.running, 1 - share / max(share.sum(), _TINY), strict=True))
+        while len(self.running) > 1 and self._cost(1) > self.time_left():
+            dearest = max(self.running, key=lambda t: t.seconds_of_a_fit * rest[t])
+            dearest.leave_out("too slow for more folds")
+            self.running.remove(dearest)
 
     def _add_models(self, bar: ProgressBar) -> None:
         for trial, weight in zip(self.running, self.weights(), strict=True):

@@ -16,8 +16,8 @@ from labelweave.stacking import log_odds
 
 __all__ = ["Clock", "Trial", "fitted"]
 
-PROBE = 16  # one row in so many shows how long a fit to all of them will take
-LEAST_TO_PROBE = 1600  # rows; with fewer a fit is over as soon as a probe
+PROBE = 16  # one row in so many shows how long a fit to all of them will take,
+LEAST_PROBE = 100  # if that makes so many rows
 
 
 class Clock:
@@ -65,12 +65,13 @@ class Trial:
 
     def seconds_expected(self, X: Any, Y: LabelMatrix, seed: int) -> float:
         """Of a fit, by a fit to few rows; 0 where rows are few anyway."""
-        if len(Y) < LEAST_TO_PROBE:
+        n_few = max(len(Y) // PROBE, LEAST_PROBE)
+        if len(Y) < 4 * n_few:
             return 0.0
-        some = np.sort(np.random.RandomState(seed).permutation(len(Y))[: len(Y) // PROBE])
+        some = np.sort(np.random.RandomState(seed).permutation(len(Y))[:n_few])
         started = time.monotonic()
         fitted(self.member.estimator, X[some], Y[some], seed)
-        return (time.monotonic() - started) * PROBE
+        return (time.monotonic() - started) * len(Y) / n_few
 
     def run(
         self,
