@@ -1,0 +1,97 @@
+"""Predicting and explaining."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from labelweave.serve.inputs import as_model_input
+from labelweave.serve.loaded import Asked, LoadedModel
+from labelweave.serve.prediction import choose_labels
+from labelweave.serve.problems import PROBLEMS, ProblemError
+from labelweave.serve.schemas import ExplainRequest, PredictRequest, PredictResponse
+from labelweave.serve.service import service_of
+
+__all__ = ["json_response", "parsed", "router"]
+
+router = APIRouter(prefix="/v1/models/{model}", tags=["prediction"], responses=PROBLEMS)
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+async def parsed(request: Request, shape: type[Shape]) -> Shape:
+    """The body as JSON of a shape, read by pydantic directly: the quickest way there is."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise ProblemError(415, "The body must be sent as application/json.")
+    return shape.model_validate_json(await request.body())
+
+
+def json_response(content: Any) -> Response:
+    """An answer of plain values."""
+    return Response(json.dumps(content, separators=(",", ":")), media_type="application/json")
+
+
+def takes(shape: type[BaseModel]) -> dict[str, Any]:
+    """For the OpenAPI document: the body that `parsed` reads."""
+    schema = shape.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+@router.post(
+    "/predict",
+    response_model=PredictResponse,
+    response_model_exclude_none=True,
+    openapi_extra=takes(PredictRequest),
+)
+async def predict(model: str, request: Request) -> Response:
+    """The labels of vectors, records or texts, best first."""
+    service = service_of(request)
+    served = service.models.get(model)
+    asked = await parsed(request, PredictRequest)
+
+    def make(loaded: LoadedModel) -> Asked:
+        X = as_model_input(asked.inputs, loaded, service.settings, absent=asked.absent)
+        return Asked(X, loaded.label_set(asked.known, len(X)))
+
+    checked, found = await served.predict(make)
+    predictions = choose_labels(
+        found,
+        known=checked.known,
+        threshold=asked.threshold,
+        top_k=asked.top_k,
+        labels=asked.labels,
+        scores=asked.scores,
+    )
+    return json_response({"model": model, "predictions": predictions})
+
+
+@router.post("/explain", openapi_extra=takes(ExplainRequest))
+async def explain(model: str, request: Request) -> Response:
+    """Why the likeliest unseen labels are given: what pointed to them."""
+    service = service_of(request)
+    served = service.models.get(model)
+    asked = await parsed(request, ExplainRequest)
+
+    def work(loaded: LoadedModel) -> list[list[Any]]:
+        if not loaded.can_explain:
+            raise ProblemError(409, "This model does not explain its labels.")
+        X = as_model_input(asked.inputs, loaded, service.settings, absent=asked.absent)
+        return loaded.model.explain(X, asked.top_k)
+
+    found = await served.call(work)
+    return json_response(
+        {"model": model, "explanations": [[_plain(one) for one in row] for row in found]}
+    )
+
+
+def _plain(explanation: Any) -> dict[str, Any]:
+    values = explanation._asdict()
+    values["because_of"] = [
+        {"label": label, "score": score} for label, score in values["because_of"]
+    ]
+    return values
