@@ -107,10 +107,11 @@ def free_port():
 
 
 @contextmanager
-def running(folders, *, queues=None, key=KEY, **settings):
+def running(folders, *, queues=None, together=None, key=KEY, **settings):
     """A service in a thread: `.client` with a key, `.open` without, `.service`, `.url`."""
     chosen = Settings(port=free_port(), **{"poll": 0.1, **settings})
-    service = Service({name: Path(folder) for name, folder in folders.items()}, chosen, queues)
+    paths = {name: Path(folder) for name, folder in folders.items()}
+    service = Service(paths, chosen, queues, together=together)
     if key is not None and "tests" not in service.keys.hashes:
         service.store.add_key("tests", key)
         service.keys.hashes = service.store.key_hashes()

@@ -13,6 +13,9 @@ import pytest
 from serving import KEY, FakeZeroShot, free_port, running, use_fakes
 from test_serve_api import check_problem, labels_of, predict
 
+from labelweave.labels import as_labels
+from labelweave.serve.cooccurrence import Cooccurrence
+
 LABELS = "/v1/models/tags/labels"
 
 
@@ -135,14 +138,29 @@ def test_nearest_labels_and_map(fake):
     assert all(-1 <= p["x"] <= 1 and -1 <= p["y"] <= 1 for p in points.values())
 
 
+def test_labels_that_go_together(monkeypatch, sqlite):
+    use_fakes(monkeypatch)
+    Y = as_labels([["sea", "sun"], ["sea"], ["sun", "sky"], ["sea", "sun"]])
+    with running({"tags": "x"}, database=sqlite, together=Cooccurrence(Y)) as served:
+        assert served.open.get("/v1/models/tags/cooccurrence").json()["pairs"] == [
+            {"first": "sea", "second": "sun", "rows": 2, "share": 0.5}
+        ]
+
+
+def test_without_data_nothing_goes_together(fake):
+    check_problem(fake.open.get("/v1/models/tags/cooccurrence"), 409)
+
+
 PROGRAM = """
 import sys
 from pathlib import Path
 from serving import use_fakes
 use_fakes()
 from labelweave.serve.running import run
+from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
-run({"tags": Path("x")}, Settings(port=int(sys.argv[1]), database=sys.argv[2]), key=sys.argv[3])
+settings = Settings(port=int(sys.argv[1]), database=sys.argv[2])
+run(Service({"tags": Path("x")}, settings), key=sys.argv[3])
 """
 
 

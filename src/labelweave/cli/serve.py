@@ -7,24 +7,28 @@ from typing import Any
 
 import click
 
+from labelweave.cli.options import output_options
+from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
 KEY_VARIABLE = "LABELWEAVE_API_KEY"
 
 
-def _change_keys(settings: Any, add: str | None, revoke: str | None) -> None:
+def _change_keys(database: str, add: str | None, revoke: str | None, output: Output) -> None:
     """Make or forget a key in the database, and say so."""
     from labelweave.serve.state.database import open_database
     from labelweave.serve.state.store import Store
 
-    store = Store(open_database(settings.database))
+    store = Store(open_database(database))
     if revoke is not None:
         store.revoke_key(revoke)
-        click.echo(f"the key {revoke!r} is no longer valid", err=True)
+        output.say(f"the key {revoke!r} is no longer valid")
+    key = None
     if add is not None:
         key = store.add_key(add)
-        click.echo(f"the key {add!r}, shown this once; only its hash is kept:", err=True)
-        click.echo(key)
+        output.say(f"the key {add!r}, shown this once; only its hash is kept:")
+        output.show(key)
+    output.result({"added": add, "key": key, "revoked": revoke})
 
 
 @click.command("serve")
@@ -44,6 +48,11 @@ def _change_keys(settings: Any, add: str | None, revoke: str | None) -> None:
     type=click.Path(),
     metavar="FILE",
     help="List of `labelweave audit` (.csv, .jsonl) to review on the page; may be repeated.",
+)
+@click.option(
+    "--data",
+    metavar="DATA",
+    help="Data set or file with labels; the page then shows which go together.",
 )
 @click.option("--add-key", metavar="NAME", help="Make an API key, print it, and end.")
 @click.option("--revoke-key", metavar="NAME", help="Forget an API key, and end.")
@@ -85,6 +94,7 @@ def _change_keys(settings: Any, add: str | None, revoke: str | None) -> None:
 @click.option("--max-pixels", type=click.IntRange(min=1), default=25_000_000, show_default=True)
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--no-access-log", is_flag=True, help="Do not log a line a request.")
+@output_options
 def command(
     models: tuple[str, ...],
     review: tuple[str, ...],
@@ -95,8 +105,11 @@ def command(
     rate: float | None,
     max_wait: float,
     max_body: int,
+    data: str | None,
     preload: bool,
     no_access_log: bool,
+    as_json: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Serve models over HTTP, with a page to try them on.
@@ -107,6 +120,7 @@ def command(
     """
     from labelweave.exceptions import require
 
+    output = Output(as_json, quiet)
     for module in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "prometheus_client"):
         require(module, "serve")
     from labelweave.serve.settings import Settings, is_loopback
@@ -123,20 +137,36 @@ def command(
         **options,
     )
     if add_key is not None or revoke_key is not None:
-        _change_keys(settings, add_key, revoke_key)
+        _change_keys(settings.database, add_key, revoke_key, output)
         return
     if not models:
         raise InputError("there is no model to serve: name at least one folder")
 
+    from labelweave.serve.cooccurrence import read_cooccurrence
     from labelweave.serve.models import named_folders
     from labelweave.serve.reviews import read_queues
     from labelweave.serve.running import run
+    from labelweave.serve.service import Service
 
-    run(
+    service = Service(
         named_folders(models),
         settings,
         read_queues(review),
-        key=os.environ.get(KEY_VARIABLE),
+        together=None if data is None else read_cooccurrence(data),
         preload=preload,
+    )
+
+    def welcome(address: str, key: str | None) -> None:
+        names = [served.name for served in service.models]
+        output.show(f"serving {', '.join(names)} at {address}")
+        if key:
+            output.say("the key in the address is valid until the service stops")
+        output.result({"address": address, "models": names, "key": key})
+        output.stream.flush()
+
+    run(
+        service,
+        key=os.environ.get(KEY_VARIABLE),
         access_log=not no_access_log,
+        on_start=welcome,
     )

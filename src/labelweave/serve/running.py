@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-import sys
 import warnings
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from labelweave.exceptions import InputError, require
 from labelweave.serve.gate import key_hash
-from labelweave.serve.reviews import ReviewQueue
 from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
 from labelweave.serve.state.store import LEAST_KEY
@@ -40,15 +37,24 @@ def server_options(settings: Settings) -> dict[str, Any]:
 
 
 def run(
-    folders: Mapping[str, Path],
-    settings: Settings,
-    queues: Mapping[str, ReviewQueue] | None = None,
+    service: Service,
     *,
     key: str | None = None,
-    preload: bool = False,
     access_log: bool = True,
+    on_start: Callable[[str, str | None], None] | None = None,
 ) -> None:
-    """Serve until a signal to stop, then finish what was accepted."""
+    """Serve until a signal to stop, then finish what was accepted.
+
+    Parameters
+    ----------
+    service : Service
+    key : str, optional
+        An API key beside those of the database.
+    access_log : bool, default=True
+        Log one line a request.
+    on_start : callable, optional
+        Told the address and the key that was made for this session, if there was no other.
+    """
     uvicorn = require("uvicorn", "serve")
     from labelweave.serve.app import create_app
 
@@ -57,9 +63,10 @@ def run(
     logging.getLogger("labelweave.access").setLevel(logging.INFO if access_log else logging.WARNING)
     # Rows are matched with the names of features before they become arrays.
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
-    service = Service(folders, settings, queues, preload=preload)
-    _welcome(service, _session_key(service, key))
-    uvicorn.run(create_app(service), **server_options(settings))
+    made = _session_key(service, key)
+    if on_start is not None:
+        on_start(_address(service.settings, made), made)
+    uvicorn.run(create_app(service), **server_options(service.settings))
 
 
 def _session_key(service: Service, key: str | None) -> str | None:
@@ -76,13 +83,7 @@ def _session_key(service: Service, key: str | None) -> str | None:
     return made
 
 
-def _welcome(service: Service, key: str | None) -> None:
-    """Where the service is to be found; a key made for this session is shown once, here."""
-    settings = service.settings
+def _address(settings: Settings, key: str | None) -> str:
+    """Of the page. What stands after # a browser keeps to itself: it is neither sent nor logged."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    # After # a browser keeps it to itself: it is neither sent nor logged.
-    address = f"http://{host}:{settings.port}/" + (f"#key={key}" if key else "")
-    names = ", ".join(served.name for served in service.models)
-    print(f"serving {names} at {address}", file=sys.stderr, flush=True)
-    if key:
-        print("the key in it is valid until the service stops", file=sys.stderr, flush=True)
+    return f"http://{host}:{settings.port}/" + (f"#key={key}" if key else "")

@@ -16,6 +16,8 @@ __all__ = [
     "LabelInfo",
     "LabelList",
     "LabelMap",
+    "LabelPair",
+    "LabelPairs",
     "LabelPoint",
     "LabelVersion",
     "ModelDetail",
@@ -194,6 +196,21 @@ class LabelMap(BaseModel):
     """Labels in two dimensions, near where their meanings are."""
 
     points: list[LabelPoint]
+
+
+class LabelPair(BaseModel):
+    """Two labels, the rows that have both, and these as a share of the rows that have one."""
+
+    first: str
+    second: str
+    rows: int
+    share: float
+
+
+class LabelPairs(BaseModel):
+    """Labels that go together."""
+
+    pairs: list[LabelPair]
 
 
 class InferTensor(BaseModel):

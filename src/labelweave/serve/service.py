@@ -11,6 +11,7 @@ from pathlib import Path
 from fastapi import Request
 from sqlalchemy.exc import SQLAlchemyError
 
+from labelweave.serve.cooccurrence import Cooccurrence
 from labelweave.serve.gate import KeyRing
 from labelweave.serve.label_changes import catch_up, replay
 from labelweave.serve.loaded import LoadedModel
@@ -35,6 +36,7 @@ class Service:
         settings: Settings,
         queues: Mapping[str, ReviewQueue] | None = None,
         *,
+        together: Cooccurrence | None = None,
         preload: bool = False,
     ) -> None:
         self.settings = settings
@@ -43,6 +45,7 @@ class Service:
         self.keys = KeyRing(self.store.key_hashes())
         self.models = Models(dict(folders), settings, self.metrics, self._prepare)
         self.queues = dict(queues or {})
+        self.together = together
         self.preload = preload
         self.is_stopping = False
         self._watch: asyncio.Task[None] | None = None

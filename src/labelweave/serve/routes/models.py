@@ -15,6 +15,8 @@ from labelweave.serve.schemas import (
     LabelInfo,
     LabelList,
     LabelMap,
+    LabelPair,
+    LabelPairs,
     LabelVersion,
     ModelDetail,
     ModelList,
@@ -106,6 +108,21 @@ async def label_map(model: str, request: Request) -> LabelMap:
     """Where the labels lie to each other, in two dimensions."""
     served = service_of(request).models.get(model)
     return LabelMap(points=await served.call(similarity_map))
+
+
+@router.get("/{model}/cooccurrence")
+async def cooccurrence(
+    model: str,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> LabelPairs:
+    """Labels that go together in the data that the service was given, the closest first."""
+    service = service_of(request)
+    loaded = await service.models.get(model).loaded()
+    if service.together is None:
+        raise ProblemError(409, "The service was started without data to count labels in.")
+    pairs = service.together.pairs(loaded.label_names, limit)
+    return LabelPairs(pairs=[LabelPair.model_validate(pair) for pair in pairs])
 
 
 async def _change(model: str, request: Request, changes: list[Change]) -> LabelVersion:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from labelweave.serve.images import IMAGE_TYPES, read_image
 from labelweave.serve.inputs import as_model_input
 from labelweave.serve.loaded import Asked, LoadedModel
 from labelweave.serve.prediction import choose_labels
@@ -67,6 +69,38 @@ async def predict(model: str, request: Request) -> Response:
         labels=asked.labels,
         scores=asked.scores,
     )
+    return json_response({"model": model, "predictions": predictions})
+
+
+_IMAGE = {"schema": {"type": "string", "format": "binary"}}
+
+
+@router.post(
+    "/predict/image",
+    response_model=PredictResponse,
+    response_model_exclude_none=True,
+    openapi_extra={
+        "requestBody": {"required": True, "content": dict.fromkeys(IMAGE_TYPES, _IMAGE)}
+    },
+)
+async def predict_image(
+    model: str,
+    request: Request,
+    threshold: Annotated[float | None, Query(ge=0, le=1)] = None,
+    top_k: Annotated[int | None, Query(ge=1, le=100_000)] = None,
+    scores: bool = False,
+) -> Response:
+    """The labels of one image, sent as it is; it is never written to a disk."""
+    service = service_of(request)
+    served = service.models.get(model)
+    if request.headers.get("content-type", "").lower() not in IMAGE_TYPES:
+        raise ProblemError(415, f"The body must be one of {', '.join(IMAGE_TYPES)}.")
+    if (await served.loaded()).kind != "images":
+        raise ProblemError(409, "This model does not take images.")
+    content = await request.body()
+    image = await asyncio.to_thread(read_image, content, service.settings.max_pixels)
+    _, found = await served.predict(lambda _: Asked([image], None))
+    predictions = choose_labels(found, threshold=threshold, top_k=top_k, scores=scores)
     return json_response({"model": model, "predictions": predictions})
 
 
