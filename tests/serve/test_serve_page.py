@@ -13,6 +13,7 @@ from labelweave.labels import as_labels
 from labelweave.serve import models as serve_models
 from labelweave.serve.cooccurrence import Cooccurrence
 from labelweave.serve.reviews import read_queues
+from labelweave.thresholds import FixedThreshold
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = [
@@ -28,6 +29,14 @@ LIST = (
     "rank,score,label,row,id,text,known_labels,verdict\n"
     "1,0.9,sea,4,,<b>deep</b> blue,sun,\n2,0.8,sun,2,,warm,,\n3,0.7,sea,2,,warm,,\n"
 )
+
+
+class Severe(FakeZeroShot):
+    """Gives a label to nothing."""
+
+    def __init__(self):
+        super().__init__(("sun", "deep sea"))
+        self.threshold_ = FixedThreshold(0.95)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +56,7 @@ def served(monkeypatch, sqlite, tmp_path):
     use_fakes(monkeypatch)
     made = {
         "tags": FakeZeroShot,
-        "other": lambda: FakeZeroShot(("sun", "deep sea")),
+        "other": Severe,
         "bright": Bright,
     }
     monkeypatch.setattr(serve_models, "read_model", lambda folder, _: (made[folder.name](), None))
@@ -161,7 +170,10 @@ def test_compare_two_models(page):
     page.locator("#compare-input").fill("sun over the deep sea")
     page.get_by_role("button", name="Compare").click()
     page.wait_for_selector("#compare-table td")
-    assert "disagree on 0 of 1" in page.locator("#compare-said").inner_text()
+    assert "disagree on 1 of 1" in page.locator("#compare-said").inner_text()
+    first = page.locator("#compare-table tbody tr").first
+    assert first.get_attribute("class") == "apart"
+    assert "sun" in first.inner_text()
     assert "not a label of it" in page.locator("#compare-table").inner_text()
     shot(page, "compare")
 

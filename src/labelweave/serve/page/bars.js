@@ -28,7 +28,7 @@ export function drawBars(list, scores, cut) {
 
 // A map of points with names; names that would cover others are left to the titles.
 export function drawMap(place, points) {
-  const width = 640, height = 420;
+  const width = Math.max(300, place.clientWidth || 640), height = 420;
   const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   const title = shape("title", {});
   title.textContent = `Map of ${points.length} labels; the table below tells which are near each other.`;

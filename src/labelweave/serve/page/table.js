@@ -5,7 +5,8 @@ export function table(columns, rows) {
   const whole = make("table");
   const head = make("tr");
   for (const name of columns) {
-    const cell = make("th", name);
+    const numbers = rows.length && typeof rows[0].cells[head.children.length] === "number";
+    const cell = make("th", name, numbers ? "number" : "");
     cell.scope = "col";
     head.append(cell);
   }
