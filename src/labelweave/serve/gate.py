@@ -105,6 +105,7 @@ class Gate:
         self.metrics = metrics
         self.limit = RateLimit(settings.rate, settings.burst)
         self._hosts = {host.lower() for host in (*_LOOPBACK_NAMES, *settings.allowed_hosts)}
+        self._key_for_reading = settings.key_for_reading
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -147,10 +148,10 @@ class Gate:
             raise ProblemError(
                 429, "You ask more often than is allowed.", Retry_After=str(int(wait) + 1)
             )
-        if owner is None and not self.settings.key_for_reading:
+        if owner is None and not self._key_for_reading:
             self._check_host(headers)
         changes = method not in ("GET", "HEAD", "OPTIONS") and not _READING.fullmatch(path)
-        wanted = changes or (self.settings.key_for_reading and not _OPEN.fullmatch(path))
+        wanted = changes or (self._key_for_reading and not _OPEN.fullmatch(path))
         if wanted and owner is None and method != "OPTIONS":
             self.metrics.refused.labels("key").inc()
             raise ProblemError(
