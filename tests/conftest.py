@@ -11,6 +11,12 @@ from pathlib import Path
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory) -> None:
+    """Embeddings and downloads of the tests are theirs: what a user has cached stays alone."""
+    os.environ["LABELWEAVE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="session")
 def data_home() -> Path:
     """The folder of LABELWEAVE_DATA; the test is skipped where it is not set."""
@@ -18,3 +24,46 @@ def data_home() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("LABELWEAVE_DATA does not point to a folder of data sets")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory) -> Path:
+    """The folder of a sentence-transformers model with random weights: 16 numbers a text."""
+    models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    library = pytest.importorskip("sentence_transformers")
+    import torch
+    from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers import models as tokens
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("encoder")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["sea", "sun", "rain", "deep", "hot", "wet", "the", "and", "blue", "old"]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters]
+    vocabulary += [f"##{letter}" for letter in letters]
+    numbers = {token: i for i, token in enumerate(vocabulary)}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=16,
+            max_position_embeddings=64,
+        )
+        BertModel(config).save_pretrained(folder / "bert")
+    pieces = Tokenizer(tokens.WordPiece(numbers, unk_token="[UNK]"))
+    pieces.normalizer = normalizers.BertNormalizer()
+    pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    pieces.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    special = {
+        f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")
+    }
+    PreTrainedTokenizerFast(tokenizer_object=pieces, **special).save_pretrained(folder / "bert")
+    transformer = models.Transformer(str(folder / "bert"), max_seq_length=32)
+    pooling = models.Pooling(16, pooling_mode="mean")
+    library.SentenceTransformer(modules=[transformer, pooling], device="cpu").save(
+        str(folder / "model")
+    )
+    return folder / "model"

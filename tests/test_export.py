@@ -13,6 +13,8 @@ from labelweave.exceptions import InputError
 from labelweave.export import export_onnx, export_torch, serving_module
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.registry import get_class, list_methods
+from labelweave.testing import test_instance
+from labelweave.testing.texts import takes_texts
 
 NEURAL = [
     method.id
@@ -20,6 +22,7 @@ NEURAL = [
     if issubclass(method.load(), NeuralClassifier)
     # What a loss or a strategy trains is another method's network: one for each form will do.
     and (method.room != "partial" or method.id in ("an", "cls"))
+    and not takes_texts(test_instance(method.load()))  # a graph takes features
 ]
 
 

@@ -121,5 +121,19 @@ def test_noise_leaves_the_weighted_mean_alone():
         assert stack.penalty == max(p for p in stacking.PENALTIES if p)
 
 
+def test_without_time_no_layer_is_learnt(rows):
+    odds, truth = rows
+    stack = best_layer(odds, truth, choose_members(odds, truth), seed=0, seconds=0.0)
+    assert stack.penalty is None
+
+
+def test_many_entries_are_weighed_by_some_of_them(rows, monkeypatch):
+    odds, truth = rows
+    whole = choose_members(odds, truth)
+    monkeypatch.setattr(stacking, "_ENTRIES_TO_WEIGH", 600)  # 200 of 300 rows
+    np.testing.assert_allclose(choose_members(odds, truth), whole, atol=0.15)
+    assert len(truth[stacking._some_rows(truth, 600, 0)]) == 200
+
+
 def test_log_odds_are_bounded():
     assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()

@@ -14,8 +14,12 @@ __version__ = "0.1.0"
 _NAMES = {
     "CalibratedMultiLabel": "labelweave.calibration",
     "Dataset": "labelweave.data",
+    "FastEmbedder": "labelweave.text",
     "LabelMatrix": "labelweave.labels",
+    "SentenceEmbedder": "labelweave.text",
+    "Teacher": "labelweave.scattered.teacher",
     "TextClassifier": "labelweave.text",
+    "TfidfEmbedder": "labelweave.text",
     "apply_corrections": "labelweave.audit.corrections",
     "as_labels": "labelweave.labels",
     "evaluate": "labelweave.metrics",

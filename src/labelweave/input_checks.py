@@ -11,7 +11,11 @@ from sklearn.utils.multiclass import type_of_target
 
 from labelweave.labels import LabelMatrix
 
-__all__ = ["as_single_target", "first_not_finite", "is_texts"]
+__all__ = ["as_single_target", "first_not_finite", "is_mostly_zero", "is_texts"]
+
+# With fewer non-zero entries than this, features are counts or indicators, and to give a rare
+# one the mean 0 or the variance 1 would turn it into huge values.
+_DENSE_ENOUGH = 0.25
 
 
 def as_single_target(Y: Any) -> np.ndarray | None:
@@ -62,3 +66,13 @@ def first_not_finite(X: Any) -> tuple[str, int, int] | None:
         row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
         value = X[row, column]
     return ("NaN" if np.isnan(value) else "infinity"), row, column
+
+
+def is_mostly_zero(X: Any) -> bool:
+    """Whether fewer than a quarter of the entries are not zero, however they are stored.
+
+    >>> is_mostly_zero(np.eye(5)), is_mostly_zero(sp.csr_array(np.ones((2, 2))))
+    (True, False)
+    """
+    filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+    return bool(filled < _DENSE_ENOUGH * X.shape[0] * X.shape[1])

@@ -28,7 +28,7 @@ __all__ = ["ROOMS", "Method", "get_class", "list_methods", "make", "register"]
 ROOMS = ("dependent", "partial", "scattered", "unseen")
 PLUGIN_GROUP = "labelweave.methods"
 # Model folders name the estimators that stand around a method by these ids.
-RESERVED_IDS = ("text", "calibrated")
+RESERVED_IDS = ("text", "calibrated", "sentence-embedder", "fast-embedder", "tfidf-embedder")
 T = TypeVar("T", bound=type)
 
 

@@ -8,7 +8,9 @@ trained on.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -22,9 +24,10 @@ N_ROUNDS = 24  # how often a member is added, so that shares are multiples of 1/
 _LEAST = 1e-4  # log-odds are cut at +-9.2: what lies beyond is no evidence of that size
 _BIAS_PENALTY = 0.1
 _MAX_ITERATIONS = 100
-PENALTIES = (None, 100.0, 10.0, 1.0)  # None: the common weights as they are
+PENALTIES = (None, 1000.0, 100.0, 10.0, 1.0)  # None: the common weights as they are
 N_DIRECTIONS = 32
 _MOST_ENTRIES = 4_000_000  # of rows x labels, when the form of the second layer is chosen
+_ENTRIES_TO_WEIGH = 1_000_000  # and when members are weighted
 _CUTS = np.linspace(0.05, 0.95, 19)
 
 
@@ -43,7 +46,7 @@ def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:
     return float(entries[~np.isnan(targets)].mean())
 
 
-def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """Weights of members, by forward selection with replacement [1]_.
 
     Each member's log-odds are first multiplied by the number that makes their cross-entropy
@@ -56,6 +59,8 @@ def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
     odds : ndarray of shape (members, n, L)
     targets : ndarray of shape (n, L)
         1, 0 or NaN for unknown.
+    seed : int, default=0
+        Of the rows that are looked at, where a million entries would be exceeded.
 
     Returns
     -------
@@ -74,6 +79,8 @@ def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
     >>> choose_members(np.stack([good, bad]), targets).round(2)
     array([0.42, 0.  ])
     """
+    some = _some_rows(targets, _ENTRIES_TO_WEIGH, seed)
+    odds, targets = odds[:, some], targets[some]
     factors = np.array([_best_factor(member, targets) for member in odds])
     counts = np.zeros(len(odds))
     total = np.zeros(odds.shape[1:], dtype=np.float64)
@@ -86,6 +93,14 @@ def choose_members(odds: np.ndarray, targets: np.ndarray) -> np.ndarray:
         counts[best] += 1
         total += factors[best] * odds[best]
     return factors * counts / N_ROUNDS
+
+
+def _some_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
+    """Rows drawn at random that together have so many entries, or all."""
+    if targets.size <= entries:
+        return slice(None)
+    order = np.random.RandomState(seed).permutation(len(targets))
+    return order[: max(entries // targets.shape[1], 1)]
 
 
 def _best_factor(odds: np.ndarray, targets: np.ndarray) -> float:
@@ -132,7 +147,13 @@ def weighted_mean(common: np.ndarray, n_labels: int) -> SecondLayer:
 
 
 def fit_second_layer(
-    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, *, penalty: float, n_directions: int
+    odds: np.ndarray,
+    targets: np.ndarray,
+    common: np.ndarray,
+    *,
+    penalty: float,
+    n_directions: int,
+    max_steps: int = _MAX_ITERATIONS,
 ) -> SecondLayer:
     """Learn the layer: cross-entropy plus ``penalty / 2`` times the squared changes.
 
@@ -149,6 +170,8 @@ def fit_second_layer(
     penalty : float
     n_directions : int
         How many directions to use; at most the number of labels.
+    max_steps : int, default=100
+        Of the optimiser.
 
     Examples
     --------
@@ -188,9 +211,7 @@ def fit_second_layer(
         return float(entropy + cost), np.concatenate([part.ravel() for part in gradient])
 
     start = np.zeros(int(sum(np.prod(shape) for shape in shapes)))
-    found = minimize(
-        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_ITERATIONS}
-    )
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": max_steps})
     change, bias, cross = unpacked(found.x)
     return SecondLayer(common[:, None] + change, bias, cross, common, centre, basis)
 
@@ -204,7 +225,14 @@ class Stack:
     held_out: np.ndarray
 
 
-def best_layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, seed: int) -> Stack:
+def best_layer(
+    odds: np.ndarray,
+    targets: np.ndarray,
+    common: np.ndarray,
+    seed: int,
+    *,
+    seconds: float = np.inf,
+) -> Stack:
     """The form of the layer that is best on rows left out of its fit, fitted to all of them.
 
     Parameters
@@ -213,15 +241,29 @@ def best_layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, seed: 
         As in :func:`fit_second_layer`.
     seed : int
         Of the rows that are left out.
+    seconds : float, default=inf
+        A penalty for which this time would not do is not tried; the weighted mean always is.
     """
-    rng = np.random.RandomState(seed)
-    n_rows, n_labels = targets.shape
-    some = rng.permutation(n_rows)[: max(_MOST_ENTRIES // n_labels, 1)]
-    found = [_held_out(odds[:, some], targets[some], common, p, seed) for p in PENALTIES]
-    quality = [_quality(targets[some], probabilities) for probabilities in found]
-    penalty = PENALTIES[int(np.argmax(quality))]
+    ends = time.monotonic() + seconds
+    some = _some_rows(targets, _MOST_ENTRIES, seed)
+    few_odds, few_targets = odds[:, some], targets[some]
+    cost = _seconds_of_a_penalty(few_odds, few_targets, common) if np.isfinite(seconds) else 0.0
+    at_the_end = 1.5 * cost * len(targets) / len(few_targets)
+    quality: dict[float | None, float] = {}
+    for penalty in PENALTIES:
+        if penalty is None or time.monotonic() + cost + at_the_end < ends:
+            judged = _held_out(few_odds, few_targets, common, penalty, seed)
+            quality[penalty] = _quality(few_targets, judged)
+    penalty = max(quality, key=lambda tried: quality[tried])
     layer = _layer(odds, targets, common, penalty)
     return Stack(layer, penalty, _held_out(odds, targets, common, penalty, seed))
+
+
+def _seconds_of_a_penalty(odds: np.ndarray, targets: np.ndarray, common: np.ndarray) -> float:
+    """How long three fits to two thirds of the rows will take at most, by the first step of one."""
+    started = time.monotonic()
+    fit_second_layer(odds, targets, common, penalty=1.0, n_directions=N_DIRECTIONS, max_steps=1)
+    return (time.monotonic() - started) * _MAX_ITERATIONS
 
 
 def _layer(

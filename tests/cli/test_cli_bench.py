@@ -107,10 +107,14 @@ def test_mistakes_are_told_in_one_line(run, arguments, message):
     assert message in run("bench", *arguments, status=2).output
 
 
-def test_a_suite_of_methods_not_built_runs_and_says_so(run):
-    output = run("bench", "run", "ant-3", "-j", 1).output
+def test_a_suite_of_what_is_not_here_runs_and_says_so(run, workdir):
+    (workdir / "later.toml").write_text(
+        'title = "later"\nkind = "dreams"\ndata = ["scene"]\nmetrics = ["map"]\nseeds = [0]\n'
+        '[methods]\nBR = "br"\n[protocols.honest]\nsplit = "auto"\n'
+    )
+    output = run("bench", "run", "later.toml", "-j", 1).output
     assert "0 cells run" in output
-    assert "not available: kind scattered" in output
+    assert "not available: kind dreams" in output
 
 
 def test_a_smoke_run_goes_to_a_folder_of_its_own(run, csv_file, workdir):

@@ -6,16 +6,19 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.base import MultiLabelClassifier
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
-from labelweave.dependent.weave import Weave, _seconds
-from labelweave.dependent.weave_members import plan_members
+from labelweave.dependent.weave import MOST_RUNS, Weave, _seconds
+from labelweave.dependent.weave_members import Member, plan_members
+from labelweave.dependent.weave_trials import Trial
 from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
+from labelweave.progress import ProgressBar
 from labelweave.text import TextClassifier
 from labelweave.thresholds import make_threshold
 
@@ -143,13 +146,46 @@ def test_folds_in_several_processes_change_nothing(data):
 def test_members_by_shape(data):
     X, Y = data
     names = [member.name for member in plan_members("auto", X, Y.shape[1])]
-    assert names[0] == "extra-trees"
+    assert names[:2] == ["extra-trees-1", "ls-svm"]
     assert "boosted-trees" in names
     wide = [member.name for member in plan_members("auto", np.zeros((10, 5000)), 500)]
     assert wide[0] == "br"
     assert "boosted-trees" not in wide
     twice = plan_members(["mlknn", MLkNN(k=3)], X, 4)
     assert [member.name for member in twice] == ["mlknn-1", "mlknn-2"]
+
+
+def test_time_that_is_left_goes_to_more_models_of_a_network(data):
+    """What is said of a row is the mean over the models that have not seen it."""
+    network = lw.MLP(hidden=(16,), epochs=3)
+    model = Weave(members=[network], budget="10min", n_folds=2, random_state=0).fit(*data)
+    assert len(model.models_[0]) == 2 * MOST_RUNS
+    once = Weave(members=[network], budget=None, n_folds=2, random_state=0).fit(*data)
+    assert len(once.models_[0]) == 2
+    judge = get_metric("map")
+    assert judge(data[1], Y_score=model.rows_to_choose_on(None)[1]) == pytest.approx(
+        model.members_["map"][0], abs=0.05
+    )
+
+
+def test_runs_of_a_trial_are_averaged(data):
+    X, Y = data[0], lw.as_labels(data[1])
+    fold = np.arange(len(X)) % 2
+    trial = Trial(Member("mlp", lw.MLP(hidden=(8,), epochs=2), True), 2, ProgressBar("", verbose=0))
+    for seed in (0, 10, 20):
+        trial.run(X, Y, fold, np.inf, must=True, n_jobs=None, seed=seed)
+    assert len(trial.models) == 6
+    for number in (0, 1):
+        rows = fold == number
+        expected = np.mean([m.predict_proba(X[rows]) for m in trial.models[number::2]], axis=0)
+        np.testing.assert_allclose(expit(trial.odds[rows]), expected, atol=1e-4)
+
+
+def test_counts_of_words_are_not_scaled():
+    X = (np.random.default_rng(0).random((60, 40)) < 0.1).astype(float)
+    Y = X[:, :3]
+    for given in (X, sp.csr_array(X)):
+        assert Weave(members=["br"], n_folds=2, random_state=0).fit(given, Y).scaler_ is None
 
 
 @pytest.mark.parametrize("budget", ["soon", "0min", "5 days"])

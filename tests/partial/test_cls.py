@@ -9,11 +9,9 @@ import labelweave as lw
 from labelweave.data.scenarios import hide_positives
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
-from labelweave.nn.losses import bce
 from labelweave.nn.peers import PeerNetwork, peers_of
-from labelweave.nn.task import SupervisedTask
 from labelweave.partial.cls import CLS
-from labelweave.registry import get_class
+from labelweave.partial.common import row_weight
 
 QUICK = {"hidden": (16,), "epochs": 6, "lr": 2e-2}
 
@@ -130,9 +128,16 @@ def test_weight_of_unannotated_entries(data):
     X, _, partial = data
     light, plain = (quick(negative_weight=w).fit(X, partial) for w in (0.1, 1))
     assert light.predict_proba(X).mean() > plain.predict_proba(X).mean() + 0.05
-    task = SupervisedTask(torch.nn.Identity(), bce, {})
-    weights = [quick()._negative_weight(task, n_labels) for n_labels in (1, 4, 31)]
-    assert weights == pytest.approx([1, 1, 0.1])
+    assert [row_weight("auto", n) for n in (1, 4)] == [1, 1]
+    assert row_weight("auto", 31) == pytest.approx(0.1)
+
+
+def test_the_average_of_the_weights_predicts(data):
+    X, _, partial = data
+    plain, averaged = (quick(ema_decay=decay).fit(X, partial) for decay in (0, 0.9))
+    assert not np.allclose(plain.predict_proba(X), averaged.predict_proba(X))
+    assert list(plain.history_.columns) == list(averaged.history_.columns)
+    assert averaged.history_["removed"].iloc[-1] > 0
 
 
 # -- validation ------------------------------------------------------------------------
@@ -140,8 +145,7 @@ def test_weight_of_unannotated_entries(data):
 
 def test_an_objective_that_weighs_no_entries_is_not_weighted_in_silence(data):
     X, _, partial = data
-    options = {**get_class("c2ae")._test_params(), "epochs": 1}
-    base = lw.make("c2ae", **options)
+    base = lw.make("c2ae", **{**lw.registry.get_class("c2ae")._test_params(), "epochs": 1})
     with pytest.raises(InputError, match="C2AE weighs no entries"):
         CLS(base=base, negative_weight=0.5, random_state=0).fit(X, partial)
     auto, one = (

@@ -21,6 +21,8 @@ COMMANDS = {
     "train": "Train a model on a data set, score it and save it.",
     "evaluate": "Score a saved model.",
     "predict": "Write the labels that a saved model predicts.",
+    "extend": "Add labels without examples to a saved model.",
+    "amalgamate": "Make one student of several trained models, without labels.",
     "tune": "Search good parameters of a method (Optuna).",
     "audit": "List the labels that annotators may have missed.",
     "bench": "Run published tables or your own data, and compare.",

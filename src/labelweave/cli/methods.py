@@ -57,4 +57,5 @@ def _describe(name: str, output: Output) -> None:
         output.show(f"  {parameter.name} = {parameter.default!r}    {parameter.type}".rstrip())
         if parameter.doc:
             output.show(click.wrap_text(parameter.doc, 88, "      ", "      "))
-    output.show(f"\nExample\n  labelweave train yeast --method {name} --set {example}")
+    command = "amalgamate A/ B/ --data X.csv" if method.room == "scattered" else "train yeast"
+    output.show(f"\nExample\n  labelweave {command} --method {name} --set {example}")

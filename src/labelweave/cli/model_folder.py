@@ -99,12 +99,15 @@ def save_model(
     *,
     data: Dataset,
     source: Source,
-    parts: Parts,
+    parts: Parts | None,
     protocol: Protocol,
     scores: Mapping[str, Any],
     metrics: Mapping[str, Any],
 ) -> None:
-    """Write the model, its scores and its origin to a folder, all of it or nothing."""
+    """Write the model, its scores and its origin to a folder, all of it or nothing.
+
+    Without `parts` all rows were learnt from: none of them is a test row.
+    """
     from labelweave.persistence import save
 
     names = data.feature_names
@@ -112,11 +115,12 @@ def save_model(
         "data": data.name,
         "source": source.name,
         "reading": dict(source.reading),
-        "fingerprint": fingerprint(data),
+        "fingerprint": None if parts is None else fingerprint(data),
         "feature_names": None if names is None else list(names),
         "protocol": protocol.to_dict(),
     }
-    used = [row_numbers(part.X) for part in (parts.train, parts.validation)]
+    learnt = (data,) if parts is None else (parts.train, parts.validation)
+    used = [row_numbers(part.X) for part in learnt]
     seen = io.BytesIO()
     np.save(seen, np.unique(np.concatenate(used)), allow_pickle=False)
     save(

@@ -49,10 +49,11 @@ def score(
 ) -> Scores:
     """Every metric that applies, or these.
 
-    Propensity-scored metrics need the labels of the training rows.
+    Propensity-scored metrics need the labels of the training rows, each label of the data among
+    them: one that was added without examples has no propensity.
     """
     weights = None
-    if train_labels is not None:
+    if train_labels is not None and set(data.label_names) <= set(train_labels.names):
         weights = propensities(train_labels.select(data.label_names))
     return evaluate(model, data, metrics=metrics, propensities=weights)
 

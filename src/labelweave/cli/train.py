@@ -38,6 +38,12 @@ from labelweave.cli.output import Output
     show_default=True,
     help="How many test rows to show with their true and predicted labels.",
 )
+@click.option(
+    "--label-texts",
+    type=click.Path(),
+    help="File of label names and descriptions (.csv, .jsonl, or .txt with a name a line), for "
+    "methods that read them; names that DATA does not have become unseen labels.",
+)
 @config_option
 @corrections_option
 @protocol_options
@@ -52,6 +58,7 @@ def command(
     per_label: bool,
     examples: int,
     corrections: str | None,
+    label_texts: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -82,6 +89,7 @@ def command(
     loaded = source.load()
     if corrections is not None:
         recipe = training.with_corrections(recipe, source, loaded, output)
+    loaded, new_labels = training.with_label_texts(loaded, label_texts, method)
     parts = protocol.parts(loaded, source.reading)
     training.say_data(output, loaded, parts, protocol)
     result = training.train_and_save(
@@ -95,5 +103,6 @@ def command(
         all_metrics=all_metrics,
         per_label=per_label,
         examples=examples,
+        new_labels=new_labels,
     )
     output.result(result)

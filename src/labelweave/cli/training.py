@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ __all__ = [
     "train_and_save",
     "versions",
     "with_corrections",
+    "with_label_texts",
 ]
 
 DEFAULT_THRESHOLD = "tuned"
@@ -81,6 +82,8 @@ class Recipe:
 
     def make(self, data: Dataset | None = None) -> Any:
         """An unfitted estimator; one for texts puts TF-IDF weights before the method."""
+        from sklearn.utils import get_tags
+
         from labelweave.registry import make
 
         plain = {name: value for name, value in self.parameters.items() if "__" not in name}
@@ -97,6 +100,15 @@ class Recipe:
         elif self.verbose and hasattr(model, "_default_base"):
             model.set_params(base__verbose=nested.get("base__verbose", 1))
         if data is None:
+            return model
+        if get_tags(model).input_tags.string:  # it reads texts itself
+            if not data.is_text:
+                raise InputError(f"{self.method} takes texts, but {data.name} holds features")
+            if of_text:
+                raise InputError(
+                    f"{_OF_TEXT}{next(iter(of_text))} is for methods that take features: "
+                    f"{self.method} reads texts itself"
+                )
             return model
         if not data.is_text:
             if of_text:
@@ -176,6 +188,25 @@ def fit(recipe: Recipe, parts: Parts) -> tuple[Any, float]:
     return model, time.perf_counter() - start
 
 
+def with_label_texts(
+    data: Dataset, path: str | None, method: str
+) -> tuple[Dataset, dict[str, str]]:
+    """The data with the descriptions of a file, and the labels of it that the data do not have."""
+    if path is None:
+        return data, {}
+    from labelweave.data.label_texts import read_label_texts
+    from labelweave.labels import as_labels
+    from labelweave.registry import get_class
+
+    if not hasattr(get_class(method), "add_labels"):
+        raise InputError(f"--label-texts is for methods that read label texts: {method} does not")
+    texts = read_label_texts(path)
+    known = {name: text for name, text in texts.items() if text and name in data.label_names}
+    described = as_labels(data.Y, descriptions={**data.Y.descriptions, **known})
+    names = set(data.label_names)
+    return replace(data, Y=described), {n: text for n, text in texts.items() if n not in names}
+
+
 def say_data(output: Output, data: Dataset, parts: Parts, protocol: Protocol) -> None:
     """What the data are and how they are divided."""
     facts = data.summary()
@@ -216,8 +247,12 @@ def train_and_save(
     all_metrics: bool,
     per_label: bool,
     examples: int = 0,
+    new_labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Fit, score the test rows once, save, show; the result as values for JSON."""
+    """Fit, score the test rows once, save, show; the result as values for JSON.
+
+    `new_labels` are added to the model when the scores of the others are known.
+    """
     from labelweave.bench.measuring import Meter
 
     output.say(f"training {recipe.describe()}")
@@ -239,6 +274,9 @@ def train_and_save(
         "memory": {"peak_mb": meter.memory["peak"]},
         "versions": versions(),
     }
+    if new_labels:
+        model.add_labels(list(new_labels), dict(new_labels))
+        output.say(f"{len(new_labels):,} labels without examples added")
     save_model(
         model,
         folder,

@@ -16,6 +16,7 @@ from labelweave.data.splits import stratified_folds
 from labelweave.dependent.weave_members import Member, plan_members
 from labelweave.dependent.weave_trials import Clock, Trial, fitted
 from labelweave.exceptions import InputError
+from labelweave.input_checks import is_mostly_zero
 from labelweave.joining import join_features, join_labels
 from labelweave.labels import LabelMatrix
 from labelweave.progress import ProgressBar
@@ -31,6 +32,8 @@ from labelweave.stacking import (
 __all__ = ["Weave"]
 
 LEAST_ROWS = 10  # fewer are not cut into folds
+MOST_RUNS = 4  # of a network over all folds, where there is time
+FOR_THE_STACK = 0.1  # of the budget: weights and second layer
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
 
 
@@ -68,8 +71,9 @@ class Weave(MultiLabelClassifier):
     members_ : DataFrame
         What was tried: seconds, mean average precision out of fold, weight, and why a member
         was left out.
-    scaler_ : StandardScaler
-        Gives every feature the variance 1, for the members that compare distances.
+    scaler_ : StandardScaler or None
+        Gives every feature the variance 1, for the members that compare distances; None where
+        most entries are zero, as in counts of words, which are better left alone.
     models_ : list of lists of fitted estimators
         Those of the members that were chosen.
     second_layer_ : dict of ndarray
@@ -139,8 +143,8 @@ class Weave(MultiLabelClassifier):
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         if validation is not None:
             X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
-        self.scaler_ = StandardScaler(with_mean=False).fit(X)
-        X = self.scaler_.transform(X)
+        self.scaler_ = None if is_mostly_zero(X) else StandardScaler(with_mean=False).fit(X)
+        X = self._scaled(X)
         clock = Clock(_seconds(self.budget))
         rng = self._generator()
         plan = plan_members(self.members, X, Y.n_labels)
@@ -153,14 +157,15 @@ class Weave(MultiLabelClassifier):
         trials = self._try_all(plan, X, Y, fold, clock, rng)
         done = [trial for trial in trials if trial.odds is not None]
         targets = Y.to_numpy()
+        self._bag_more(done, X, Y, fold, clock, rng)
         odds = np.stack([trial.odds for trial in done if trial.odds is not None])
-        weights = choose_members(odds, targets)
+        weights = choose_members(odds, targets, seed=_draw(rng))
         for trial, weight in zip(done, weights, strict=True):
             trial.facts["weight"] = weight
         chosen = np.flatnonzero(weights)
         kept = [done[k] for k in chosen]
-        stack = best_layer(odds[chosen], targets, weights[chosen], _draw(rng))
         self.models_ = [trial.final_models(X, Y, _draw(rng)) for trial in kept]
+        stack = best_layer(odds[chosen], targets, weights[chosen], _draw(rng), seconds=clock.left())
         self.second_layer_ = asdict(stack.layer)
         self.penalty_ = stack.penalty
         self.members_ = pd.DataFrame([trial.facts for trial in trials])
@@ -185,23 +190,55 @@ class Weave(MultiLabelClassifier):
         trials: list[Trial] = []
         with ProgressBar("weaving", len(plan) * n_folds, verbose=self.verbose) as bar:
             for member in plan:
-                left = len(plan) - len(trials)
                 first = not any(trial.odds is not None for trial in trials)
-                # Half of what is left, so that one slow member does not keep out the others.
-                share = clock.left() if left == 1 else clock.left() / 2
+                share = _time_to_try(clock, trials)
+                if len(trials) + 1 < len(plan):
+                    share /= 2  # so that one slow member does not keep out the others
                 trial = Trial(member, n_folds, bar)
                 trial.run(X, Y, fold, share, must=first, n_jobs=self.n_jobs, seed=_draw(rng))
                 trials.append(trial)
         return trials
 
+    def _bag_more(
+        self,
+        done: list[Trial],
+        X: Any,
+        Y: LabelMatrix,
+        fold: np.ndarray,
+        clock: Clock,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Use time that is left for more models of the networks that help."""
+        if np.isinf(clock.left()) or not any(trial.member.bagged for trial in done):
+            return
+        with ProgressBar("bagging", verbose=self.verbose) as bar:
+            for _ in range(MOST_RUNS - 1):
+                odds = np.stack([trial.odds for trial in done if trial.odds is not None])
+                weights = choose_members(odds, Y.to_numpy(), seed=_draw(rng))
+                for trial, weight in zip(done, weights, strict=True):
+                    left, seed = _time_to_try(clock, done), _draw(rng)
+                    helps = trial.member.bagged and weight > 0
+                    if helps and trial.seconds_of_a_run() < 0.8 * left:
+                        trial.bar = bar
+                        trial.run(X, Y, fold, left, must=False, n_jobs=self.n_jobs, seed=seed)
+
+    def _scaled(self, X: Any) -> Any:
+        return X if self.scaler_ is None else self.scaler_.transform(X)
+
     def _predict_proba(self, X: Any) -> np.ndarray:
-        X = self.scaler_.transform(X)
+        X = self._scaled(X)
         odds = np.stack([log_odds(_mean_probability(models, X)) for models in self.models_])
         return SecondLayer(**self.second_layer_)(odds)
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         return {"members": ["br", "mlknn"], "n_folds": 3}
+
+
+def _time_to_try(clock: Clock, trials: list[Trial]) -> float:
+    """What is left after the last fits of members tried so far and a share for the stack."""
+    kept = sum(trial.seconds_to_finish() for trial in trials if trial.odds is not None)
+    return max(clock.left() - kept - FOR_THE_STACK * clock.seconds, 0.0)
 
 
 def _mean_probability(models: list[Any], X: Any) -> np.ndarray:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelweave.exceptions import InputError
+from labelweave.input_checks import is_mostly_zero
 from labelweave.registry import make
 
 __all__ = ["Member", "plan_members"]
 
 WIDE = 1000  # features; above, a linear model has enough of them
 MANY_LABELS = 100  # above, what fits one model a label takes too long to be tried early
-# A network is different at each seed, so the models of the folds are worth keeping; the others
-# gain more from a last fit to all rows.
+# A network is different at each seed, so the models of the folds are worth keeping, and more of
+# them are worth having; the others gain more from a last fit to all rows.
 BAGGED = {"mlp", "c-gmvae", "mulsupcon"}
 
 
@@ -55,15 +55,17 @@ def plan_members(members: Any, X: Any, n_labels: int) -> list[Member]:
     ]
 
 
-def _by_shape(X: Any, n_labels: int) -> Sequence[str]:
-    n_features = X.shape[1]
-    wide = sp.issparse(X) or n_features > WIDE
-    order = ["extra-trees", "mlp", "mlknn", "mulsupcon", "c-gmvae"]
+def _by_shape(X: Any, n_labels: int) -> Sequence[Any]:
+    """What gives most for its time comes first: what is tried late may find no time."""
+    wide = X.shape[1] > WIDE or is_mostly_zero(X)
     if wide:
-        order = ["br", "mlp", "extra-trees", "mlknn", "mulsupcon", "c-gmvae"]
-    if n_labels <= MANY_LABELS and not wide:
-        order += ["boosted-trees", "br"]
-    return order
+        return ["br", "ls-svm", "mlp", "extra-trees", "mlknn", "mulsupcon", "c-gmvae"]
+    # Trees that try many features at a split differ from those that try few.
+    more_features = make("extra-trees", max_features=0.3)
+    order = ["extra-trees", "ls-svm", "mlp", more_features, "mlknn"]
+    if n_labels <= MANY_LABELS:
+        order += ["boosted-trees"]
+    return [*order, "mulsupcon", "c-gmvae"]
 
 
 def _member(wanted: Any, X: Any) -> Member:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import expit
 from sklearn.base import clone
 
 from labelweave.dependent.weave_members import Member
@@ -22,6 +23,7 @@ class Clock:
     """Time left of a budget; without one, no end."""
 
     def __init__(self, seconds: float | None) -> None:
+        self.seconds = 0.0 if seconds is None else seconds
         self.ends = np.inf if seconds is None else time.monotonic() + seconds
 
     def left(self) -> float:
@@ -37,6 +39,7 @@ class Trial:
         self.bar = bar
         self.odds: np.ndarray | None = None
         self.models: list[Any] = []
+        self.n_runs = 0
         self.facts: dict[str, Any] = {"method": member.name, "seconds": 0.0, "note": ""}
 
     def run(
@@ -50,13 +53,17 @@ class Trial:
         n_jobs: int | None,
         seed: int,
     ) -> None:
-        """Fit and predict fold after fold, unless the time allowed will not do."""
+        """Fit and predict fold after fold, unless the time allowed will not do.
+
+        Run again, with another seed, it adds models to those of the folds: what is said of a row
+        is then the mean over its models.
+        """
         if allowed <= 0 and not must:
             self._leave_out("no time left")
             return
-        started = time.monotonic()
+        started, spent_before = time.monotonic(), self.facts["seconds"]
         n_fits = self.n_folds + (not self.member.bagged)
-        odds = np.zeros(Y.shape, dtype=np.float32)
+        found_here = np.zeros(Y.shape, dtype=np.float32)
         at_a_time = max(1, n_jobs or 1) if (n_jobs or 1) > 0 else self.n_folds
         for batch in np.array_split(np.arange(self.n_folds), -(-self.n_folds // at_a_time)):
             limit = None if np.isinf(allowed) else max(allowed / n_fits * len(batch), 1.0)
@@ -65,18 +72,30 @@ class Trial:
                 delayed(_one_fold)(estimator, X, Y, fold, number, seed + number) for number in batch
             )
             for number, (model, probabilities) in zip(batch, found, strict=True):
-                odds[fold == number] = log_odds(probabilities)
+                found_here[fold == number] = probabilities
                 if self.member.bagged:
                     self.models.append(model)
             self.bar.advance(len(batch), self.member.name)
             spent = time.monotonic() - started
-            self.facts["seconds"] = spent
+            self.facts["seconds"] = spent_before + spent
             if not must and spent / (batch[-1] + 1) * n_fits > allowed:
-                self._leave_out("too slow for the budget")
                 self.bar.advance(self.n_folds - batch[-1] - 1)
+                del self.models[self.n_runs * self.n_folds :]
+                if self.n_runs == 0:
+                    self._leave_out("too slow for the budget")
                 return
-        self.odds = odds
-        self.facts["map"] = get_metric("map")(Y, Y_score=odds)
+        if self.odds is not None:
+            found_here += (expit(self.odds) - found_here) * (self.n_runs / (self.n_runs + 1))
+        self.odds = log_odds(found_here)
+        self.n_runs += 1
+        self.facts["map"] = get_metric("map")(Y, Y_score=self.odds)
+
+    def seconds_of_a_run(self) -> float:
+        return self.facts["seconds"] / max(self.n_runs, 1)
+
+    def seconds_to_finish(self) -> float:
+        """Of the last fit, to all rows."""
+        return 0.0 if self.member.bagged else self.seconds_of_a_run() / self.n_folds
 
     def final_models(self, X: Any, Y: LabelMatrix, seed: int) -> list[Any]:
         """What predicts: the models of the folds, or one fitted to all rows."""

@@ -16,13 +16,11 @@ import torch
 from torch import Tensor
 
 from labelweave.exceptions import InputError
+from labelweave.input_checks import is_mostly_zero
 
 __all__ = ["SCALES", "FeatureScaling", "fit_scaling"]
 
 SCALES = ("auto", "standard", "max-abs", "none")
-# With fewer non-zero entries than this, features are counts or indicators, and subtracting
-# the mean would turn rare ones into huge values.
-_DENSE_ENOUGH = 0.25
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,7 @@ def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
     if how not in SCALES:
         raise InputError(f"there is no scale {how!r}: choose one of {', '.join(SCALES)}")
     if how == "auto":
-        filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
-        how = "standard" if filled >= _DENSE_ENOUGH * X.shape[0] * X.shape[1] else "max-abs"
+        how = "max-abs" if is_mostly_zero(X) else "standard"
     if how == "none":
         return None
     if how == "max-abs":

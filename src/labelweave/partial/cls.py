@@ -9,15 +9,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.exceptions import InputError
+from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.peers import STRATEGIES
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial.common import PartialClassifier, row_weight
 from labelweave.registry import register
 
 __all__ = ["CLS"]
 
-_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together
 _ACTIONS = {"remove": "cls", "correct": "clc"}
 
 
@@ -50,6 +50,9 @@ class CLS(PartialClassifier):
         annotated positives. See Notes.
     ramp : float, default=10
         Epochs over which both shares rise from zero, the paper's E_k.
+    ema_decay : float, default=0.0
+        Above 0 a moving average of each network's weights predicts, is judged and tells the rate,
+        over about ``1 / (1 - ema_decay)`` steps; 0, the paper's, takes the weights as they are.
     action : {"remove", "correct"}, default="remove"
         What happens to entries of highest loss: left out, or called positive for this step
         (co-label correction, CLC).
@@ -108,6 +111,7 @@ class CLS(PartialClassifier):
         "tau_l": [Interval(Real, 0, 1, closed="left")],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "ramp": [Interval(Real, 0, None, closed="left")],
+        "ema_decay": [Interval(Real, 0, 1, closed="left")],
         "action": [StrOptions(set(_ACTIONS))],
     }
     tuning_space: ClassVar = {
@@ -124,6 +128,7 @@ class CLS(PartialClassifier):
         tau_l: float = 0.02,
         negative_weight: float | str = "auto",
         ramp: float = 10,
+        ema_decay: float = 0.0,
         action: str = "remove",
         **partial: Any,
     ) -> None:
@@ -132,10 +137,11 @@ class CLS(PartialClassifier):
         self.tau_l = tau_l
         self.negative_weight = negative_weight
         self.ramp = ramp
+        self.ema_decay = ema_decay
         self.action = action
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        return self._peer_task(
+        task = self._peer_task(
             network,
             session,
             STRATEGIES[_ACTIONS[self.action]],
@@ -143,6 +149,7 @@ class CLS(PartialClassifier):
             tau_l=self.tau_l,
             ramp=self.ramp,
         )
+        return AveragedTask(task, self.ema_decay) if self.ema_decay else task
 
     def _negative_weight(self, task: Task, n_labels: int) -> float:
         if not task.weighs_entries and self.negative_weight not in ("auto", 1):
@@ -150,8 +157,4 @@ class CLS(PartialClassifier):
                 f"negative_weight is {self.negative_weight}, but the objective of "
                 f"{type(self._network_model()).__name__} weighs no entries: leave it at 1"
             )
-        if self.negative_weight != "auto":
-            return float(self.negative_weight)
-        if not task.weighs_entries:
-            return 1.0
-        return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
+        return row_weight(self.negative_weight, n_labels) if task.weighs_entries else 1.0

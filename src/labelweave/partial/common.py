@@ -27,9 +27,21 @@ from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.registry import make
 
-__all__ = ["PartialClassifier"]
+__all__ = ["PartialClassifier", "row_weight"]
 
 _PROBE_EPOCHS = 8
+_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together
+
+
+def row_weight(given: float | str, n_labels: int) -> float:
+    """Weight of an unannotated entry; "auto": all of a row weigh as three positives, or less.
+
+    >>> row_weight(0.5, 31), row_weight("auto", 31), row_weight("auto", 3)
+    (0.5, 0.1, 1.0)
+    """
+    if given != "auto":
+        return float(given)
+    return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
 
 
 class PartialClassifier(NeuralClassifier):
@@ -119,7 +131,7 @@ class PartialClassifier(NeuralClassifier):
             raise InputError(
                 f"base is {type(model).__name__}, which itself trains another network: give that"
             )
-        if not isinstance(self.base, str):
+        if isinstance(self.base, NeuralClassifier):
             model.callbacks = self.base.callbacks  # they report to their owner, so no copies
         return model
 

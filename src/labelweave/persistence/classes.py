@@ -12,14 +12,35 @@ from labelweave.registry import Method, get_class, list_methods
 
 __all__ = ["WRAPPERS", "build", "method_of", "saved_parameters"]
 
-# Estimators around a method: they are saved and loaded like one, but are none themselves.
+# Estimators around a method, or before one: saved and loaded like one, but none themselves.
 WRAPPERS = (
     Method(
         id="text",
         room="wrapper",
-        module="labelweave.text",
+        module="labelweave.text.classifier",
         class_name="TextClassifier",
-        summary="TF-IDF weights of texts before any classifier",
+        summary="TF-IDF weights or vectors of texts before any classifier",
+    ),
+    Method(
+        id="sentence-embedder",
+        room="wrapper",
+        module="labelweave.text.sentence",
+        class_name="SentenceEmbedder",
+        summary="vectors of texts by a sentence encoder",
+    ),
+    Method(
+        id="fast-embedder",
+        room="wrapper",
+        module="labelweave.text.fast",
+        class_name="FastEmbedder",
+        summary="vectors of texts by a table of token vectors",
+    ),
+    Method(
+        id="tfidf-embedder",
+        room="wrapper",
+        module="labelweave.text.tfidf",
+        class_name="TfidfEmbedder",
+        summary="TF-IDF weights of texts",
     ),
     Method(
         id="calibrated",

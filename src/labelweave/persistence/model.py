@@ -169,7 +169,8 @@ def _read_model(folder: Path, config: dict[str, Any]) -> Any:
             if name not in _COMMON:
                 raise ModelFolderError(f"{folder}: state.json holds the unknown name {name!r}")
             setattr(model, name, reader.decode(value))
-        _set_labels(model, read_json(folder, "labels.json"), reader)
+        if hasattr(model, "predict"):  # an embedder has no labels
+            _set_labels(model, read_json(folder, "labels.json"), reader)
         if "thresholds.json" in config["files"]:
             rule = reader.decode(read_json(folder, "thresholds.json"))
             model.threshold_ = Threshold.from_dict(rule)

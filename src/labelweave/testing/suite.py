@@ -17,6 +17,7 @@ from labelweave.testing import (
     lifecycle,
     randomness,
     selection,
+    texts,
 )
 
 __all__ = ["briefly_trained", "check_estimator", "estimator_checks", "test_instance"]
@@ -51,6 +52,8 @@ def estimator_checks(estimator: Any) -> list[tuple[str, Callable[[], None]]]:
     found: list[tuple[str, Callable[[], None]]] = []
     # A module of checks for some methods only says for which.
     modules = [m for m in _MODULES if not hasattr(m, "applies_to") or m.applies_to(estimator)]
+    if texts.takes_texts(estimator):
+        modules = [texts]
     for module in modules:
         for name, check in vars(module).items():
             if name.startswith("check_"):

@@ -1,4 +1,4 @@
-"""Texts in, label sets out: TF-IDF weights before any classifier of the library."""
+"""Texts in, label sets out: TF-IDF weights or an embedder before any classifier."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
+from labelweave.text.checks import checked_texts
+from labelweave.text.embedders import make_embedder
+from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
 
 __all__ = ["TextClassifier"]
 
 
 class TextClassifier(MultiLabelClassifier):
-    """A classifier of texts: words weighted by TF-IDF, then any classifier.
+    """A classifier of texts: words weighted by TF-IDF or an embedder, then any classifier.
 
     Words are lower-cased runs of two or more letters or digits; their weights are
     ``(1 + log count) * idf``, each text scaled to length one. The vocabulary comes from the texts
@@ -29,6 +30,9 @@ class TextClassifier(MultiLabelClassifier):
     ----------
     classifier : estimator, default=None
         What is fitted to the weights; binary relevance if None. Its own `threshold` is not used.
+    embedder : transformer of texts, {"minilm", "fast"} or None, default=None
+        What turns texts into features instead of the weights: see :mod:`labelweave.text`. The
+        three parameters below are then not used.
     max_features : int or None, default=20000
         Keep this many of the most frequent words.
     max_words : int, default=1
@@ -46,6 +50,8 @@ class TextClassifier(MultiLabelClassifier):
         The words, in the order of the classifier's features.
     idf_ : ndarray
         Inverse document frequency of each word.
+    embedder_ : transformer
+        The fitted embedder, in the place of these two where there is one.
 
     Examples
     --------
@@ -59,6 +65,7 @@ class TextClassifier(MultiLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "classifier": [HasMethods(["fit", "predict_proba"]), None],
+        "embedder": [HasMethods(["fit", "transform"]), str, None],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "max_words": [Interval(Integral, 1, None, closed="left")],
         "min_texts": [Interval(Integral, 1, None, closed="left")],
@@ -68,6 +75,7 @@ class TextClassifier(MultiLabelClassifier):
         self,
         classifier: Any = None,
         *,
+        embedder: Any = None,
         max_features: int | None = 20_000,
         max_words: int = 1,
         min_texts: int = 1,
@@ -76,6 +84,7 @@ class TextClassifier(MultiLabelClassifier):
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
+        self.embedder = embedder
         self.max_features = max_features
         self.max_words = max_words
         self.min_texts = min_texts
@@ -113,51 +122,21 @@ class TextClassifier(MultiLabelClassifier):
     # -- from texts to weights ---------------------------------------------------------
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        texts = _checked_texts(X)
-        if not reset:
-            return self._fitted_vectorizer().transform(texts)
-        vectorizer = self._vectorizer()
-        try:
-            weights = vectorizer.fit_transform(texts)
-        except ValueError as error:  # the only reason left: no word remains
-            raise InputError(
-                f"no word of the {len(texts)} texts is left to learn from: {error}"
-            ) from None
-        self.vocabulary_ = vectorizer.get_feature_names_out().tolist()
-        self.idf_ = vectorizer.idf_.astype(np.float32)
-        return weights
-
-    def _vectorizer(self, **more: Any) -> TfidfVectorizer:
-        return TfidfVectorizer(
-            sublinear_tf=True,
-            dtype=np.float32,
-            ngram_range=(1, self.max_words),
-            max_features=self.max_features,
-            min_df=self.min_texts,
-            **more,
-        )
-
-    def _fitted_vectorizer(self) -> TfidfVectorizer:
-        vectorizer = self._vectorizer(vocabulary=self.vocabulary_)
-        vectorizer.idf_ = self.idf_
-        return vectorizer
+        texts = checked_texts(X)
+        if self.embedder is not None:
+            if reset:
+                self.embedder_ = make_embedder(self.embedder).fit(texts)
+            return self.embedder_.transform(texts)
+        if reset:
+            self.vocabulary_, self.idf_, weights = learn_words(
+                texts,
+                max_features=self.max_features,
+                ngram_range=(1, self.max_words),
+                min_df=self.min_texts,
+            )
+            return weights
+        words = fitted_vectorizer(self.vocabulary_, self.idf_, (1, self.max_words))
+        return words.transform(texts)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
-
-
-def _checked_texts(X: Any) -> list[str]:
-    if isinstance(X, str):
-        raise InputError("X is one text: pass a list of texts")
-    if hasattr(X, "ndim") and X.ndim != 1:
-        raise InputError(f"X must be a list of texts, but it has shape {X.shape}")
-    texts = list(X)
-    if not texts:
-        raise InputError("X holds no text")
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"X must be a list of texts, but row {i} is {type(text).__name__}")
-    return texts
+        return string_tags(super().__sklearn_tags__())

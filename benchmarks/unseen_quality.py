@@ -1,0 +1,137 @@
+"""How well unseen labels are ranked: XML0's Table II protocol on texts that are here.
+
+A fifth of the labels is held out, by chance, several times; the test documents that have such a
+label are scored on the order of the unseen labels alone. The linear base classifier is one a
+label, so it is fitted once to all labels and each draw takes the columns of its seen ones: the
+same as fitting it to these alone.
+
+    python benchmarks/unseen_quality.py --datasets cfc-mesh cooking-se --draws 6
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import labelweave as lw
+from labelweave.data.label_scenarios import hold_labels_out
+from labelweave.metrics import ndcg_at_k, precision_at_k, recall_at_k
+from labelweave.unseen.base_classifier import default_classifier
+
+METRICS = {
+    "P@1": lambda Y, S: precision_at_k(Y, S, k=1),
+    "P@3": lambda Y, S: precision_at_k(Y, S, k=3),
+    "P@5": lambda Y, S: precision_at_k(Y, S, k=5),
+    "nDCG@3": lambda Y, S: ndcg_at_k(Y, S, k=3),
+    "nDCG@5": lambda Y, S: ndcg_at_k(Y, S, k=5),
+    "R@10": lambda Y, S: recall_at_k(Y, S, k=10),
+}
+KNOWN: dict[str, np.ndarray] = {}  # text to probabilities of all labels, by the base classifier
+
+
+class SharedBase(BaseEstimator):
+    """The columns of some labels of the classifier that was fitted to all."""
+
+    def __init__(self, columns=None):
+        self.columns = columns
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return np.array([KNOWN[text] for text in X])[:, self.columns]
+
+
+def methods(base, encoder):
+    return {
+        "TF-IDF": lambda: lw.TFIDF(),
+        "ZestXML": lambda: lw.ZestXML(random_state=0),
+        "ConSE": lambda: lw.ConSE(base, encoder=encoder, random_state=0),
+        "XML0-LF": lambda: lw.XML0LF(base, encoder=encoder, random_state=0),
+        "SBERT": lambda: lw.SBERT(encoder=encoder, random_state=0),
+        "XML0 weighted": lambda: lw.XML0(base, encoder=encoder, combine="weighted", random_state=0),
+        "XML0 rrf": lambda: lw.XML0(base, encoder=encoder, combine="rrf", random_state=0),
+        "XML0": lambda: lw.XML0(base, encoder=encoder, random_state=0),
+        "SBERT + map": lambda: lw.SBERT(encoder=encoder, finetune="map", random_state=0),
+        "XML0 + map": lambda: lw.XML0(base, encoder=encoder, finetune="map", random_state=0),
+    }
+
+
+def load(name, max_rows):
+    data = lw.load_dataset(name)
+    parts = data.split(validation=0.2, random_state=0)
+    if max_rows is None:
+        return parts
+    random = np.random.default_rng(0)
+    shares = (max_rows, max_rows // 4, max_rows // 4)
+    kept = [
+        part[np.sort(random.permutation(len(part))[:n])]
+        for part, n in zip(parts, shares, strict=True)
+    ]
+    there = kept[2].Y.counts()[0] > 0
+    names = [name for name, is_there in zip(data.label_names, there, strict=True) if is_there]
+    return [part.select_labels(names) for part in kept]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--datasets", nargs="+", default=["cfc-mesh", "cooking-se", "debtags"])
+    parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--max-rows", type=int, help="Train rows at most; a quarter to test.")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--cache", default=True)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    encoder = options.encoder
+    if encoder == "minilm":
+        encoder = lw.SentenceEmbedder(cache=options.cache)
+    for name in options.datasets:
+        train, validation, test = load(name, options.max_rows)
+        start = time.process_time()
+        names = [n for n, c in zip(train.label_names, train.Y.counts()[0], strict=True) if c]
+        fitted = default_classifier().fit(train.X, train.Y.select(names))
+        every = [*train.X, *validation.X, *test.X]
+        KNOWN.clear()
+        KNOWN.update(zip(every, fitted.predict_proba(every), strict=True))
+        print(f"{name}: base fitted in {time.process_time() - start:.1f} CPU s", flush=True)
+        place = {label: j for j, label in enumerate(names)}
+        found: dict[str, list[dict[str, float]]] = {}
+        for draw in range(options.draws):
+            held = hold_labels_out(train, test, 0.2, random_state=draw)
+            base = SharedBase([place[label] for label in held.seen])
+            only = held.test_unseen
+            for method, make in methods(base, encoder).items():
+                if options.methods and method not in options.methods:
+                    continue
+                start = time.process_time()
+                model = make().fit(
+                    held.train.X, held.train.Y, validation=validation.select_labels(held.seen)
+                )
+                texts = {n: train.Y.descriptions.get(n, "") for n in held.unseen}
+                model.add_labels(held.unseen, texts)
+                scores = model.predict_proba(only.X)[:, -len(held.unseen) :]
+                row = {metric: score(only.Y, scores) for metric, score in METRICS.items()}
+                row["CPU s"] = time.process_time() - start
+                found.setdefault(method, []).append(row)
+                if options.json:
+                    print(json.dumps({"data": name, "method": method, "draw": draw, **row}))
+                if hasattr(model, "combination_") and method == "XML0" and draw == 0:
+                    line = model.combination_
+                    shown = zip(line.names, line.weights.round(2), strict=True)
+                    print("  weights:", dict(shown), flush=True)
+        print(f"{name}: {len(held.unseen)} unseen labels, {len(only)} documents, last draw")
+        for method, rows in found.items():
+            cells = (
+                f"{m} {np.mean([r[m] for r in rows]):.3f}±{np.std([r[m] for r in rows]):.3f}"
+                for m in (*METRICS, "CPU s")
+            )
+            print(f"  {method:14}", "  ".join(cells), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""Labels that are locked in teachers: they learn on some rows, a student on others, unlabelled.
+
+Labels and rows are shared among teachers (`n_teachers`, `overlap`, `teacher_rows`), which are
+order-free chains (or another method, `teacher`) stopped early on rows of their own. The rows
+that no teacher saw are divided by the protocol: a student sees the train rows without labels, stops
+early on the validation rows by what its teachers say of them, and is scored on the test rows. The
+labels of validation rows choose the cut and nothing else.
+
+The option `role` of a method asks for another column of the table:
+
+student (default)
+    The method learns from the teachers.
+oracle
+    The method learns from the true labels of the student's rows.
+bound
+    The method learns from the true labels of the student's and of all teachers' rows.
+teachers
+    Each teacher by itself, on its own labels; the mean of their scores.
+nothing
+    No label is predicted for any row.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from labelweave.bench.kinds import check_keys
+from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from labelweave.bench.cells import Cell
+    from labelweave.bench.fitting import Outcome
+    from labelweave.cli.protocol import Parts
+    from labelweave.data import Dataset
+    from labelweave.scattered.teacher import Teacher
+
+__all__ = ["check_options", "check_scenario", "run"]
+
+ROLES = ("student", "oracle", "bound", "teachers", "nothing")
+_SETTINGS = ("n_teachers", "overlap", "teacher_rows", "teacher", "teacher_settings")
+_KEPT = 24  # teachers and answers that a process remembers, for the cells that share them
+_memory: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+
+class Class(NamedTuple):
+    """Teachers, the rows of the student in three parts, and train rows with those of teachers."""
+
+    teachers: list[Teacher]
+    parts: Parts
+    all_rows: Dataset
+
+    def sizes(self) -> dict[str, int]:
+        of_teachers = len(self.all_rows) - len(self.parts.train)
+        return {"teachers": of_teachers, **self.parts.sizes()}
+
+
+class Answers(NamedTuple):
+    """Scores of the validation and test rows, and what is kept of the fit."""
+
+    at_validation: np.ndarray
+    at_test: np.ndarray
+    labels: tuple[str, ...]
+    seconds: float
+    history: dict[str, list[Any]] | None
+    artifacts: dict[str, Any]
+
+
+def check_scenario(settings: Mapping[str, Any]) -> None:
+    check_keys(settings, _SETTINGS, "setting of a scattered scenario called")
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    check_keys(options, ("role",), "option of a scattered method called")
+    if options.get("role", "student") not in ROLES:
+        raise InputError(f"role is one of {', '.join(ROLES)}")
+
+
+def run(cell: Cell, data: Dataset) -> Outcome:
+    from labelweave.bench.fitting import Outcome
+
+    taught = _remembered(("class", *_place(cell)), lambda: _teach(cell, data))
+    role = cell.options.get("role", "student")
+    if role == "teachers":
+        return _score_teachers(cell, taught)
+    if role == "nothing":  # a cut that is tuned would turn it into all labels
+        cell = replace(cell, protocol=replace(cell.protocol, cut=0.5))
+    key = ("answers", *_place(cell), cell.method, repr(sorted(cell.settings.items())), role)
+    answers = _remembered(key, lambda: _answer(cell, taught, role))
+    scores, cuts = _scores(cell, taught.parts, answers)
+    return Outcome(
+        taught.sizes(), scores, cuts, answers.seconds, answers.history, answers.artifacts
+    )
+
+
+def _place(cell: Cell) -> tuple[Any, ...]:
+    """All that decides teachers and rows; how scores are cut is not of it."""
+    protocol = cell.protocol
+    return (
+        cell.data.name,
+        cell.data_checksum,
+        repr(sorted(cell.scenario.settings.items())),
+        cell.seed,
+        (protocol.split, protocol.test_size, protocol.validation),
+        cell.quick,
+    )
+
+
+def _remembered(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """What was made for this key a short while ago, in this process, or is made now."""
+    if key not in _memory:
+        _memory[key] = make()
+        if len(_memory) > _KEPT:
+            _memory.popitem(last=False)
+    _memory.move_to_end(key)
+    return _memory[key]
+
+
+def _teach(cell: Cell, data: Dataset) -> Class:
+    import numpy as np
+
+    from labelweave.bench.fitting import quick_rows
+    from labelweave.data.scenarios import share_among_teachers
+
+    data = quick_rows(cell, data)
+    settings = cell.scenario.settings
+    how = {name: settings[name] for name in ("overlap", "teacher_rows") if name in settings}
+    shares = share_among_teachers(
+        data, settings.get("n_teachers", 2), random_state=cell.seed, **how
+    )
+    taught_rows = np.concatenate([share.rows for share in shares.teachers])
+    data = _standardised(data, taught_rows)
+    teachers = [
+        _teacher(cell, data[share.rows].select_labels(share.label_names), number)
+        for number, share in enumerate(shares.teachers)
+    ]
+    rest = replace(data[shares.rest_rows], row_ids=shares.rest_rows.tolist())
+    parts = cell.protocol.parts(rest, cell.seed)
+    assert parts.train.row_ids is not None
+    rows = np.concatenate([taught_rows, np.asarray(parts.train.row_ids)])
+    return Class(teachers, parts, data[rows])
+
+
+def _teacher(cell: Cell, lesson: Dataset, number: int) -> Teacher:
+    # Named here, not looked up: a cell must be run again when the chain's code changes.
+    from labelweave.dependent.ofcc import OFCC
+    from labelweave.registry import make
+    from labelweave.scattered.teacher import Teacher
+
+    settings = dict(cell.scenario.settings.get("teacher_settings", {}))
+    id = cell.scenario.settings.get("teacher", "ofcc")
+    model = OFCC(**settings) if id == "ofcc" else make(id, **settings)
+    own = model.get_params(deep=False)
+    if "random_state" in own:
+        model.set_params(random_state=1000 * cell.seed + number)
+    if cell.quick is not None and "epochs" in own:
+        model.set_params(epochs=min(own["epochs"], cell.quick.epochs))
+    return Teacher(model.fit(lesson.X, lesson.Y), name=f"teacher {number + 1}")
+
+
+def _standardised(data: Dataset, rows: np.ndarray) -> Dataset:
+    """Dense features standardised on these rows; sparse ones are left to each network."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    if sp.issparse(data.X):
+        return data
+    X = np.asarray(data.X, dtype=np.float64)
+    mean, spread = X[rows].mean(axis=0), X[rows].std(axis=0)
+    return replace(data, X=(X - mean) / np.where(spread > 0, spread, 1))
+
+
+def _answer(cell: Cell, taught: Class, role: str) -> Answers:
+    import time
+
+    import numpy as np
+
+    from labelweave.bench.fitting import _history
+
+    parts = taught.parts
+    if role == "nothing":
+        shapes = [(len(part), part.Y.n_labels) for part in (parts.validation, parts.test)]
+        at_validation, at_test = (np.zeros(shape, dtype=np.float32) for shape in shapes)
+        return Answers(at_validation, at_test, parts.test.label_names, 0.0, None, {})
+    started = time.perf_counter()
+    if role == "student":
+        model = _made(cell, teachers=taught.teachers, match="exact")
+        # Only features: what the rows are labelled with is hidden from the student.
+        model.fit(parts.train.X, validation=parts.validation.X)
+    else:
+        rows = taught.all_rows if role == "bound" else parts.train
+        model = _made(cell).fit(rows.X, rows.Y, validation=parts.validation)
+    seconds = time.perf_counter() - started
+    artifacts = {}
+    if role == "student":
+        artifacts["amalgamation"] = {
+            "notes": model.notes_,
+            "fidelity": model.fidelity_.to_dict("records"),
+            "disagreement": model.disagreement_.to_dict("records"),
+        }
+    return Answers(
+        model.predict_proba(parts.validation.X),
+        model.predict_proba(parts.test.X),
+        tuple(model.label_names_),
+        seconds,
+        _history(getattr(model, "student_", model)),
+        artifacts,
+    )
+
+
+def _made(cell: Cell, **more: Any) -> Any:
+    """The unfitted method of a cell, its epochs cut down in a smoke run."""
+    from labelweave.cli.training import Recipe
+    from labelweave.scattered.student import made_student
+
+    parameters = {"random_state": cell.seed, **cell.settings, **more}
+    model = Recipe(cell.method, parameters).make()
+    if cell.quick is not None:
+        inner = model
+        if "student" in model.get_params(deep=False):
+            inner = made_student(model.student, is_text=False)
+            model.set_params(student=inner)
+        if "epochs" in inner.get_params(deep=False):
+            inner.set_params(epochs=min(inner.epochs, cell.quick.epochs))
+    return model
+
+
+def _scores(
+    cell: Cell, parts: Parts, answers: Answers
+) -> tuple[dict[str, float | None], dict[str, float]]:
+    from labelweave.bench.panel import PANEL
+    from labelweave.bench.scoring import score_test_rows
+
+    return score_test_rows(
+        cell.protocol,
+        (parts.validation.Y.select(answers.labels), answers.at_validation),
+        (parts.test.Y.select(answers.labels), answers.at_test),
+        (*PANEL, *cell.metrics),
+    )
+
+
+def _score_teachers(cell: Cell, taught: Class) -> Outcome:
+    """The mean over the teachers of their scores on their own labels."""
+    import statistics
+
+    from labelweave.bench.fitting import Outcome
+    from labelweave.cli.protocol import Parts
+
+    found = []
+    for teacher in taught.teachers:
+        own = Parts(*(part.select_labels(teacher.labels) for part in taught.parts))
+        at_validation, at_test = (teacher.probabilities(part.X) for part in own[1:])
+        answers = Answers(at_validation, at_test, teacher.labels, 0.0, None, {})
+        found.append(_scores(cell, own, answers)[0])
+    means: dict[str, float | None] = {}
+    for name in found[0]:
+        values = [value for scores in found if (value := scores[name]) is not None]
+        means[name] = statistics.fmean(values) if len(values) == len(found) else None
+    return Outcome(taught.sizes(), means, {}, 0.0, None, {"teachers": found})

@@ -1,0 +1,76 @@
+"""Labels without a training example: held out of the train and validation rows by chance.
+
+The seed decides which labels are held out. ``rank = "unseen"`` scores the order of the unseen
+labels alone, on the test rows that have one; ``rank = "all"`` that of all labels, on all test
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from labelweave.bench.kinds import check_keys
+from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    from labelweave.bench.cells import Cell
+    from labelweave.bench.fitting import Outcome
+    from labelweave.data import Dataset
+
+__all__ = ["check_options", "check_scenario", "run"]
+
+RANKED = ("unseen", "all")
+
+
+def check_scenario(settings: Mapping[str, Any]) -> None:
+    check_keys(settings, ("unseen", "rank"), "setting of an unseen scenario called")
+    if "unseen" not in settings:
+        raise InputError("an unseen scenario says how many labels are unseen")
+    if settings.get("rank", "unseen") not in RANKED:
+        raise InputError(f"rank is one of {', '.join(RANKED)}, not {settings['rank']!r}")
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    check_keys(options, (), "option of a method for unseen labels called")
+
+
+def run(cell: Cell, data: Dataset) -> Outcome:
+    """`unseen` is the number or share of the labels that are held out."""
+    from labelweave.bench.fitting import Outcome, fit, quick_rows
+    from labelweave.bench.panel import PANEL
+    from labelweave.bench.scoring import score_test_rows
+    from labelweave.cli.protocol import Parts
+    from labelweave.data.label_scenarios import hold_labels_out
+    from labelweave.metrics import get_metric
+
+    parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
+    if cell.quick is not None:  # few rows have few of the labels
+        there = parts.test.Y.counts()[0] > 0
+        names = [name for name, is_there in zip(data.label_names, there, strict=True) if is_there]
+        parts = Parts(*(part.select_labels(names) for part in parts))
+    settings = cell.scenario.settings
+    held = hold_labels_out(parts.train, parts.test, settings["unseen"], random_state=cell.seed)
+    validation = parts.validation.select_labels(held.seen)
+    model, seconds = fit(cell, Parts(held.train, validation, held.test))
+    if not hasattr(model, "add_labels"):
+        raise InputError(f"{cell.method} cannot predict labels without examples")
+    model.add_labels(held.unseen, _descriptions(data, held.unseen))
+    test = held.test_unseen if settings.get("rank", "unseen") == "unseen" else held.test
+    scores = model.predict_proba(test.X)[:, _columns(model, test)]
+    # Label sets would need a cut for labels that nobody has seen: orders only.
+    metrics = [name for name in (*PANEL, *cell.metrics) if get_metric(name).needs == "score"]
+    found, _ = score_test_rows(
+        cell.protocol, (test.Y, scores), (test.Y, scores), metrics, train_labels=None
+    )
+    rows = {"train": len(held.train), "validation": len(validation), "test": len(test)}
+    return Outcome(rows, found, {}, seconds)
+
+
+def _descriptions(data: Dataset, names: tuple[str, ...]) -> dict[str, str]:
+    return {name: data.Y.descriptions[name] for name in names if name in data.Y.descriptions}
+
+
+def _columns(model: Any, test: Dataset) -> list[int]:
+    place = {name: j for j, name in enumerate(model.label_names_)}
+    return [place[name] for name in test.label_names]

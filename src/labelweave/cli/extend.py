@@ -1,0 +1,136 @@
+"""`labelweave extend`: labels without examples for a saved model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from labelweave.cli.options import Names, output_options
+from labelweave.cli.output import Output
+from labelweave.exceptions import InputError
+
+
+@click.command("extend")
+@click.argument("model")
+@click.option(
+    "--labels",
+    "new_labels",
+    type=click.Path(),
+    help="File of the new labels: .csv or .jsonl with label and description, or a name a line.",
+)
+@click.option("--remove", type=Names(), help="Labels to forget, separated by commas.")
+@click.option(
+    "--rename", multiple=True, metavar="OLD=NEW", help="Another name of a label; may be repeated."
+)
+@click.option("--out", type=click.Path(), help="Folder of the new model. [default: MODEL itself]")
+@click.option(
+    "--data",
+    help="Labelled documents that the model has not seen, to learn how its scores combine; only "
+    "for a model that cannot predict unseen labels by itself.",
+)
+@click.option(
+    "-s",
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of XML0, which is put around such a model; may be repeated.",
+)
+@click.option("--format", metavar="NAME", help="File format of --data, if it does not tell.")
+@click.option("--label-column", metavar="NAME", help="The column of --data with label names.")
+@output_options
+def command(
+    model: str,
+    new_labels: str | None,
+    remove: list[str] | None,
+    rename: tuple[str, ...],
+    out: str | None,
+    data: str | None,
+    settings: tuple[str, ...],
+    format: str | None,
+    label_column: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Let labels of the model in folder MODEL come and go; nothing is trained.
+
+    `labelweave predict` then covers the new labels. A model of texts that knows seen labels only
+    becomes the classifier inside XML0.
+    """
+    if not (new_labels or remove or rename):
+        raise click.UsageError("Nothing to do: give --labels, --remove or --rename.")
+    output = Output(as_json, quiet)
+
+    from labelweave.cli.model_folder import checked_folder, open_model
+    from labelweave.cli.parameters import parse_settings
+    from labelweave.data.label_texts import read_label_texts
+    from labelweave.persistence import save
+
+    pairs = [_pair(text) for text in rename]
+    added = read_label_texts(new_labels) if new_labels else {}
+    folder = checked_folder(out or model, "model")
+    fitted, _ = open_model(model)
+    if not hasattr(fitted, "add_labels"):
+        reading = {"format": format, "label_column": label_column}
+        reading = {name: value for name, value in reading.items() if value is not None}
+        fitted = _extended(fitted, data, reading, parse_settings(settings), output)
+    elif data or settings:
+        raise InputError(f"{model} predicts unseen labels by itself: leave out --data and --set")
+    before = len(fitted.label_names_)
+    for name in remove or ():
+        fitted.remove_labels(name)
+    for old, new in pairs:
+        fitted.rename_label(old, new)
+    if added:
+        fitted.add_labels(list(added), added)
+    save(fitted, folder, extra_files=_kept_files(Path(model)))
+    output.say(
+        f"{before:,} labels before, {len(fitted.label_names_):,} now "
+        f"({len(fitted.unseen_labels_):,} without examples); model written to {folder}"
+    )
+    output.result(
+        {
+            "model": str(folder),
+            "added": list(added),
+            "removed": list(remove or ()),
+            "renamed": dict(pairs),
+            "labels": len(fitted.label_names_),
+            "unseen": len(fitted.unseen_labels_),
+        }
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not equals or not old or not new:
+        raise InputError(f"--rename takes OLD=NEW, not {text!r}")
+    return old, new
+
+
+def _extended(
+    model: Any, data: str | None, reading: dict[str, Any], settings: dict[str, Any], output: Output
+) -> Any:
+    """XML0 around a classifier of texts that is fitted already."""
+    from labelweave.cli.protocol import Source, with_labels
+    from labelweave.cli.training import check_parameters
+    from labelweave.unseen.xml0 import XML0
+
+    if getattr(model, "n_features_in_", None) is not None:
+        raise InputError(
+            "the model takes features, not texts: XML0 needs texts to compare with labels"
+        )
+    check_parameters("xml0", settings)
+    if data is None:
+        output.say("no --data: similarity and label fusion are summed, and not calibrated")
+        return XML0.from_fitted(model, **settings)
+    rows = with_labels(Source(data, reading).load(), list(model.label_names_))
+    output.say(f"learning from {len(rows):,} documents how the scores combine")
+    return XML0.from_fitted(model, X=rows.X, Y=rows.Y, **settings)
+
+
+def _kept_files(folder: Path) -> dict[str, bytes]:
+    """What the command line had written beside the model: it is still true of the seen labels."""
+    names = ("training.json", "rows-seen.npy", "metrics.json")
+    return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}

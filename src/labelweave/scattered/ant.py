@@ -1,0 +1,114 @@
+"""ANT: a student of teachers that first tell one another what they are sure of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from labelweave.registry import register
+from labelweave.scattered.amalgamator import Amalgamator
+from labelweave.scattered.integration import RULES
+from labelweave.scattered.lesson import Lesson
+from labelweave.scattered.rules import integrated
+from labelweave.scattered.teacher import Teacher
+from labelweave.scattered.transfer import transfer
+
+__all__ = ["ANT"]
+
+
+@register("ant", summary="adaptive knowledge transfer: teachers inform one another, one student")
+class ANT(Amalgamator):
+    """Adaptive knowledge transfer: one student for the labels of all teachers.
+
+    Where one teacher finds a label positive and another that knows it does not, the first tells
+    the second (transfer indicator), which revises what it thinks of its other labels (knowledge
+    transfer). For each label the most confident opinion counts, positive ones first (prediction
+    integrator), and the student learns that probability. No label of any row is needed.
+
+    Parameters
+    ----------
+    teachers : sequence of Teacher
+    integrate : {"positive", "mean-logit", "vote", "reliability"}, default="positive"
+        How the opinions become one. ``"positive"`` is the paper's rule (Eq. 5): the highest
+        probability if any is above one half, else the lowest. ``"mean-logit"`` is the mean of
+        the log odds, ``"vote"`` a vote, ``"reliability"`` a mean weighted by how far each
+        teacher can be trusted, found from their agreement; see
+        :func:`labelweave.scattered.reliability.reliability`.
+    max_rounds : int, default=10
+        Most rounds in which teachers tell one another what they found; 0 leaves the transfer
+        out.
+    **options
+        The other parameters of :class:`labelweave.scattered.amalgamator.Amalgamator`.
+
+    Attributes
+    ----------
+    notes_ : dict
+        `told` (times that a teacher was told a label of a row), `turned` (entries that turned
+        positive by that), `rounds`, and `deaf` (teachers that are no chains).
+
+    Notes
+    -----
+    Only a teacher that is a chain can revise (it has `chain_logits`, as
+    :class:`labelweave.dependent.ofcc.OFCC`). Any other has its say, may tell others, and is told
+    nothing: with no chain among the teachers ANT is its integration rule and the student.
+
+    Departures from the paper: targets are computed once, before the student is trained, since
+    they do not depend on it; the student stops early on rows held out; with three teachers or
+    more the most confident one tells.
+
+    References
+    ----------
+    .. [1] J. Thadajarassiri, T. Hartvigsen, W. Gerych, X. Kong and E. Rundensteiner. Knowledge
+       Amalgamation for Multi-Label Classification via Label Dependency Transfer. AAAI 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from labelweave.dependent.ofcc import OFCC
+    >>> X, Y = make_multilabel_classification(600, n_classes=5, random_state=0)
+    >>> cat = OFCC(16, epochs=10, random_state=0).fit(X[:200], Y[:200, :3])
+    >>> dog = OFCC(16, epochs=10, random_state=0).fit(X[200:400], Y[200:400, 2:])
+    >>> teachers = [Teacher(cat, ["a", "b", "c"]), Teacher(dog, ["c", "d", "e"])]
+    >>> student = ANT(teachers, random_state=0).fit(X[400:])
+    >>> student.label_names_.tolist(), student.predict(X[:2]).shape
+    (['a', 'b', 'c', 'd', 'e'], (2, 5))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Amalgamator._parameter_constraints,
+        "integrate": [StrOptions(set(RULES))],
+        "max_rounds": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        teachers: Sequence[Teacher] = (),
+        *,
+        integrate: str = "positive",
+        max_rounds: int = 10,
+        **options: Any,
+    ) -> None:
+        super().__init__(teachers, **options)
+        self.integrate = integrate
+        self.max_rounds = max_rounds
+
+    def _targets(self, lesson: Lesson) -> np.ndarray:
+        found = transfer(lesson.opinions, lesson.X, max_rounds=self.max_rounds)
+        self.notes_ = {
+            "told": found.n_told,
+            "turned": found.n_turned,
+            "rounds": found.n_rounds,
+            "deaf": [
+                name
+                for name, teacher in zip(
+                    lesson.opinions.names, lesson.opinions.teachers, strict=True
+                )
+                if teacher.kind != "chain"
+            ],
+        }
+        heard = lesson.opinions._replace(logits=found.logits).heard()
+        return integrated(heard, self.integrate, lesson, self.notes_)

@@ -1,0 +1,191 @@
+"""Where teachers contradict one another: how often, in which direction, on which rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelweave.exceptions import InputError
+from labelweave.scattered.opinions import Opinions, ask_teachers, join_teachers
+from labelweave.scattered.teacher import as_teachers
+
+__all__ = ["Disagreement", "disagreement", "disagreement_of"]
+
+_TABLE = ["first", "second", "label", "rows", "rate", "first_only", "second_only", "both", "kappa"]
+
+
+@dataclass(frozen=True, eq=False)
+class Disagreement:
+    """Contradictions of all pairs of teachers on the labels that both know.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One line a pair and label: `first`, `second`, `label`, `rows` (on which both have a
+        say), `rate` (share of these on which they contradict), `first_only` and `second_only`
+        (rows that only the one finds positive), `both`, and `kappa` (Cohen's agreement beyond
+        chance; NaN where neither ever differs from itself).
+    rows : DataFrame
+        One line a contradiction: `row`, `label`, `first`, `second` and both probabilities, the
+        widest apart first.
+    teachers : list of str
+    n_rows : int
+    """
+
+    table: Any
+    rows: Any
+    teachers: list[str]
+    n_rows: int
+
+    def summary(self) -> list[str]:
+        """The findings in a few sentences."""
+        if self.table.empty:
+            return ["no two teachers share a label: there is nothing to contradict"]
+        lines = []
+        for (first, second), part in self.table.groupby(["first", "second"], sort=False):
+            worst = part.loc[part["rate"].idxmax()]
+            wrong, of = int((part.first_only + part.second_only).sum()), int(part["rows"].sum())
+            lines.append(
+                f"{first} and {second} share {len(part)} labels and contradict each other in "
+                f"{wrong / max(of, 1):.1%} of the entries ({first} alone positive: "
+                f"{int(part.first_only.sum()):,}, {second} alone: "
+                f"{int(part.second_only.sum()):,}); most on {worst.label!r}, {worst.rate:.1%}"
+            )
+        return lines
+
+    def to_csv(self, path: str | PathLike[str]) -> list[Path]:
+        """Write the table to `path` and the rows beside it, as ``<name>-rows.csv``."""
+        path = Path(path)
+        rows = path.with_name(f"{path.stem}-rows{path.suffix or '.csv'}")
+        self.table.to_csv(path, index=False)
+        self.rows.to_csv(rows, index=False)
+        return [path, rows]
+
+    def plot(self, path: str | PathLike[str] | None = None) -> str:
+        """An SVG of the rates, one bar a pair and label, divided by direction."""
+        from labelweave.report.plots.disagreement import disagreement_bars
+
+        svg = disagreement_bars(self.table)
+        if path is not None:
+            Path(path).write_text(svg, encoding="utf-8")
+        return svg
+
+
+def disagreement(
+    teachers: Any,
+    X: Any,
+    *,
+    aliases: Any = None,
+    match: str = "ignore-case",
+    row_ids: Any = None,
+    verbose: int = 0,
+) -> Disagreement:
+    """Ask teachers about rows and report where they contradict one another.
+
+    Parameters
+    ----------
+    teachers : sequence of Teacher, of models that tell their labels, or of model folders
+    X : rows
+    aliases, match
+        As in :func:`labelweave.scattered.vocabulary.join_vocabularies`.
+    row_ids : sequence, optional
+        Names of the rows; by default their numbers.
+    verbose : int, default=0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelweave.scattered.teacher import Teacher
+    >>> warm = Teacher(lambda X: X, ["warm"], name="a")
+    >>> mild = Teacher(lambda X: np.sqrt(X), ["Warm"], name="b")
+    >>> report = disagreement([warm, mild], np.array([[0.1], [0.36], [0.9], [0.4]]))
+    >>> report.table[["label", "rate", "first_only", "second_only"]].values.tolist()
+    [['Warm', 0.5, 0, 2]]
+    >>> report.rows["row"].tolist()
+    [1, 3]
+    """
+    asked = as_teachers(teachers)
+    vocabulary = join_teachers(asked, aliases=aliases, match=match)
+    return disagreement_of(ask_teachers(asked, vocabulary, X, verbose=verbose), row_ids=row_ids)
+
+
+def disagreement_of(opinions: Opinions, *, row_ids: Any = None) -> Disagreement:
+    """The report on opinions that were asked for already."""
+    import pandas as pd
+    from scipy.special import expit
+
+    logits, names = opinions.heard(), opinions.names
+    n_rows = logits.shape[1]
+    ids = np.arange(n_rows) if row_ids is None else np.asarray(row_ids)
+    if len(ids) != n_rows:
+        raise InputError(f"{len(ids)} row ids were given for {n_rows} rows")
+    labels = np.asarray(opinions.vocabulary.names, dtype=object)
+    tables, contradictions = [], []
+    by_name = sorted(range(len(names)), key=lambda t: names[t])
+    known = opinions.vocabulary.known
+    for a, b in combinations(by_name, 2):
+        shared = np.flatnonzero(known[a] & known[b])
+        if not len(shared):
+            continue
+        one, other = logits[a][:, shared], logits[b][:, shared]
+        both_say = ~np.isnan(one) & ~np.isnan(other)
+        yes, also = both_say & (one > 0), both_say & (other > 0)
+        n = both_say.sum(axis=0)
+        first_only, second_only, both = (
+            mask.sum(axis=0) for mask in (yes & ~also, ~yes & also, yes & also)
+        )
+        differ = yes != also
+        tables.append(
+            pd.DataFrame(
+                {
+                    "first": names[a],
+                    "second": names[b],
+                    "label": labels[shared],
+                    "rows": n,
+                    "rate": differ.sum(axis=0) / np.maximum(n, 1),
+                    "first_only": first_only,
+                    "second_only": second_only,
+                    "both": both,
+                    "kappa": _kappa(n, first_only, second_only, both),
+                }
+            )
+        )
+        rows, columns = np.nonzero(differ)
+        contradictions.append(
+            pd.DataFrame(
+                {
+                    "row": ids[rows],
+                    "label": labels[shared[columns]],
+                    "first": names[a],
+                    "second": names[b],
+                    "first_probability": expit(one[rows, columns]),
+                    "second_probability": expit(other[rows, columns]),
+                }
+            )
+        )
+    if not tables:
+        return Disagreement(
+            pd.DataFrame(columns=_TABLE), pd.DataFrame(columns=["row"]), names, n_rows
+        )
+    table = pd.concat(tables, ignore_index=True)
+    listed = pd.concat(contradictions, ignore_index=True)
+    apart = (listed.first_probability - listed.second_probability).abs()
+    listed = listed.loc[apart.sort_values(ascending=False, kind="stable").index]
+    return Disagreement(table, listed.reset_index(drop=True), names, n_rows)
+
+
+def _kappa(
+    n: np.ndarray, first_only: np.ndarray, second_only: np.ndarray, both: np.ndarray
+) -> np.ndarray:
+    """Cohen's kappa of each label."""
+    n = np.maximum(n, 1)
+    a, b = (first_only + both) / n, (second_only + both) / n
+    by_chance = a * b + (1 - a) * (1 - b)
+    agree = 1 - (first_only + second_only) / n
+    left = 1 - by_chance
+    return np.where(left > 0, (agree - by_chance) / np.where(left > 0, left, 1), np.nan)

@@ -1,0 +1,130 @@
+"""A model behind an HTTP address."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.exceptions import InputError
+
+__all__ = ["RemoteModel"]
+
+_MOST_BYTES = 256 * 2**20  # of one answer
+
+
+class RemoteModel:
+    """A model that answers requests in the form of the Open Inference Protocol, version 2.
+
+    ``POST {url}/infer`` with rows as a tensor of FP64 numbers (or BYTES, for texts) is answered
+    by an output of shape (rows, labels); ``GET {url}`` may tell the labels, under
+    ``parameters.labels`` of that output. :class:`labelweave.scattered.teacher.Teacher` makes one
+    of an ``http://`` address.
+
+    Parameters
+    ----------
+    url : str
+        Such as ``"http://127.0.0.1:8000/v2/models/tagger"``.
+    output : str, default="probabilities"
+        Name of the output to read; the only one where there is no such.
+    batch_rows : int, default=256
+        Rows of a request.
+    timeout : float, default=30
+        Seconds to wait for an answer.
+    api_key : str, optional
+        Sent as a bearer token.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        output: str = "probabilities",
+        batch_rows: int = 256,
+        timeout: float = 30.0,
+        api_key: str | None = None,
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InputError(f"{url!r} is no http address")
+        self.url = url.rstrip("/")
+        self.output = output
+        self.batch_rows = batch_rows
+        self.timeout = timeout
+        self.api_key = api_key
+        self._labels: list[str] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked for only when a teacher is made without labels: a request is made then.
+        if name == "label_names_":
+            if self._labels is None:
+                self._labels = self._ask_labels()
+            return self._labels
+        raise AttributeError(name)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(label | x), asked for a batch at a time."""
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        parts = []
+        for first in range(0, n_rows, self.batch_rows):
+            rows = slice(first, first + self.batch_rows)
+            batch = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+            answer = self._send("/infer", {"inputs": [_as_input(batch)]})
+            parts.append(self._read_output(answer))
+        if len({part.shape[1:] for part in parts}) > 1:
+            raise InputError(f"{self.url} returned outputs of different widths")
+        return np.concatenate(parts)
+
+    def _ask_labels(self) -> list[str]:
+        answer = self._send("", None)
+        for output in answer.get("outputs", ()):
+            labels = output.get("parameters", {}).get("labels")
+            if labels:
+                return [str(label) for label in labels]
+        raise AttributeError("label_names_")
+
+    def _read_output(self, answer: Any) -> np.ndarray:
+        try:
+            outputs = {output["name"]: output for output in answer["outputs"]}
+            chosen = outputs.get(self.output) or next(iter(outputs.values()))
+            values = np.asarray(chosen["data"], dtype=np.float64).reshape(chosen["shape"])
+        except (KeyError, TypeError, ValueError, StopIteration):
+            raise InputError(f"{self.url} answered something other than an inference") from None
+        if values.ndim != 2:
+            raise InputError(f"{self.url} returned an output of shape {values.shape}")
+        return values
+
+    def _send(self, path: str, body: Any) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self.api_key is not None:
+            headers["Authorization"] = f"Bearer {self.api_key}"
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self.url + path, data=data, headers=headers)
+        try:
+            with urlopen(request, timeout=self.timeout) as response:
+                text = response.read(_MOST_BYTES + 1)
+            if len(text) > _MOST_BYTES:
+                raise InputError(f"{self.url} answered more than {_MOST_BYTES // 2**20} MB")
+            return json.loads(text)
+        except HTTPError as error:
+            raise InputError(f"{self.url} answered {error.code} {error.reason}") from None
+        except (URLError, TimeoutError, OSError) as error:
+            reason = getattr(error, "reason", error)
+            raise InputError(f"{self.url} cannot be reached: {reason}") from None
+        except json.JSONDecodeError:
+            raise InputError(f"{self.url} answered something that is no JSON") from None
+
+
+def _as_input(batch: Any) -> dict[str, Any]:
+    if not hasattr(batch, "shape"):
+        return {"name": "X", "datatype": "BYTES", "shape": [len(batch)], "data": list(batch)}
+    dense = batch.toarray() if sp.issparse(batch) else np.asarray(batch, dtype=np.float64)
+    return {
+        "name": "X",
+        "datatype": "FP64",
+        "shape": list(dense.shape),
+        "data": dense.ravel().tolist(),
+    }

@@ -1,0 +1,82 @@
+"""The student: which estimator learns, and from probabilities or from labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from labelweave.labels import LabelMatrix
+from labelweave.registry import make
+from labelweave.scattered.teacher import take_rows
+
+__all__ = ["fit_student", "made_student", "takes_probabilities"]
+
+# Rows without labels are often few: with the chain's own defaults, of larger batches and smaller
+# steps, it would still be learning when its epochs are over.
+_STUDENT = {"reveal": 0.0, "lr": 1e-2, "batch_size": 32}
+
+
+def made_student(student: Any, *, is_text: bool) -> Any:
+    """An unfitted student; by default an order-free chain.
+
+    A chain is never shown labels in training: which of them are true nobody knows here.
+    """
+    if student is None:
+        chosen = make("ofcc", **_STUDENT)
+    else:
+        chosen = make(student) if isinstance(student, str) else clone(student)
+    if "reveal" in chosen.get_params(deep=False):
+        chosen.set_params(reveal=0.0)
+    if is_text and student is None:
+        from labelweave.text import TextClassifier
+
+        return TextClassifier(chosen)
+    return chosen
+
+
+def takes_probabilities(student: Any) -> bool:
+    """Whether the objective of a student is cross-entropy, which probabilities may enter.
+
+    >>> takes_probabilities(make("mlp")), takes_probabilities(make("mlknn"))
+    (True, False)
+    """
+    core = getattr(student, "classifier", None) or student
+    if getattr(core, "method_id", None) == "ofcc":
+        return core.reveal == 0
+    return getattr(core, "method_id", None) == "mlp" and core.loss == "bce"
+
+
+def fit_student(
+    student: Any,
+    X: Any,
+    targets: LabelMatrix,
+    n_train: int,
+    *,
+    build_task: Callable[..., Any] | None = None,
+) -> Any:
+    """Fit a student to the first `n_train` rows; the others tell it when to stop.
+
+    Parameters
+    ----------
+    student : unfitted estimator
+    X : rows
+    targets : LabelMatrix
+    n_train : int
+    build_task : function of (network, session), optional
+        An objective in the place of the student's own, for neural students.
+    """
+    n_rows = len(targets)
+    train, held = np.arange(n_train), np.arange(n_train, n_rows)
+    more: dict[str, Any] = {}
+    if len(held):
+        more["validation"] = (take_rows(X, held), targets[held])
+    if build_task is not None:
+        # The objective belongs to the amalgamation, not to the class of the student.
+        vars(student)["_build_task"] = build_task
+    try:
+        return student.fit(take_rows(X, train), targets[train], **more)
+    finally:
+        vars(student).pop("_build_task", None)

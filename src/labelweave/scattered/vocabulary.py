@@ -1,0 +1,181 @@
+"""One vocabulary of the labels of several teachers."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelweave.exceptions import InputError
+
+__all__ = ["MATCHES", "Vocabulary", "join_vocabularies"]
+
+MATCHES = ("ignore-case", "exact")
+_MOST_COMPARED = 300  # labels that are looked at for near misses
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The labels of all teachers under one name each.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The union of the labels, sorted: it depends on no order of teachers or labels.
+    columns : tuple of ndarray
+        For each teacher the places of its labels in `names`.
+    spellings : tuple of tuple of str
+        For each label the different names it had.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[np.ndarray, ...]
+    spellings: tuple[tuple[str, ...], ...]
+
+    @property
+    def known(self) -> np.ndarray:
+        """Boolean (teachers, labels): who knows what."""
+        known = np.zeros((len(self.columns), len(self.names)), dtype=bool)
+        for row, columns in zip(known, self.columns, strict=True):
+            row[columns] = True
+        return known
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Labels that at least two teachers know."""
+        return self._those(self.known.sum(axis=0) > 1)
+
+    @property
+    def orphans(self) -> tuple[str, ...]:
+        """Labels that one teacher alone knows."""
+        return self._those(self.known.sum(axis=0) == 1)
+
+    def _those(self, mask: np.ndarray) -> tuple[str, ...]:
+        return tuple(self.names[j] for j in np.flatnonzero(mask))
+
+    def places(self, names: Sequence[str]) -> list[int | None]:
+        """The place of each of these names, in any spelling that was joined; None without one."""
+        place = {name: j for j, spelt in enumerate(self.spellings) for name in spelt}
+        place |= {name: j for j, name in enumerate(self.names)}
+        return [place.get(name) for name in names]
+
+    def near_misses(self) -> list[tuple[str, str]]:
+        """Labels of different teachers that are written almost alike and were not joined."""
+        lonely = [self.names.index(name) for name in self.orphans[:_MOST_COMPARED]]
+        owner = self.known.argmax(axis=0)
+        found = []
+        for k, one in enumerate(lonely):
+            for other in lonely[k + 1 :]:
+                alike = difflib.SequenceMatcher(None, self.names[one], self.names[other])
+                if owner[one] != owner[other] and alike.quick_ratio() > 0.85 < alike.ratio():
+                    found.append((self.names[one], self.names[other]))
+        return found
+
+    def to_frame(self, teachers: Sequence[str]) -> Any:
+        """A table of the labels: who knows each, and how it was spelt."""
+        import pandas as pd
+
+        known = self.known
+        return pd.DataFrame(
+            {
+                "label": self.names,
+                "teachers": [
+                    ", ".join(teachers[t] for t in np.flatnonzero(known[:, j]).tolist())
+                    for j in range(len(self.names))
+                ],
+                "shared": known.sum(axis=0) > 1,
+                "spellings": [", ".join(spelt) for spelt in self.spellings],
+            }
+        )
+
+
+def join_vocabularies(
+    vocabularies: Sequence[Sequence[str]],
+    *,
+    names: Sequence[str] | None = None,
+    aliases: Mapping[str, str] | None = None,
+    match: str = "ignore-case",
+) -> Vocabulary:
+    """Join the labels of several teachers by their names.
+
+    Parameters
+    ----------
+    vocabularies : for each teacher its labels
+    names : sequence of str, optional
+        What the teachers are called, for messages.
+    aliases : mapping of str to str, optional
+        Label to the name that it shall have; several labels may have one name.
+    match : {"ignore-case", "exact"}, default="ignore-case"
+        Whether ``"Car"`` and ``"car"`` are one label (which blanks around a name or doubled
+        within it never keep apart).
+
+    Returns
+    -------
+    Vocabulary
+
+    Examples
+    --------
+    >>> found = join_vocabularies([["Car", "tree"], ["car", "auto stop"]])
+    >>> found.names, found.shared
+    (('Car', 'auto stop', 'tree'), ('Car',))
+    >>> join_vocabularies([["car"], ["auto"]], aliases={"auto": "car"}).names
+    ('car',)
+    """
+    if match not in MATCHES:
+        raise InputError(f"match must be {' or '.join(map(repr, MATCHES))}, not {match!r}")
+    called = list(names) if names is not None else [f"number {t}" for t in range(len(vocabularies))]
+    aliases = dict(aliases or {})
+    _check_aliases(aliases, vocabularies, match)
+    renamed = {_key(old, match): new for old, new in aliases.items()}
+    wanted = {_key(new, match): new for new in aliases.values()}
+    spelt: dict[str, Counter[str]] = defaultdict(Counter)
+    keys_of = []
+    for labels, teacher in zip(vocabularies, called, strict=True):
+        keys: dict[str, str] = {}
+        for label in labels:
+            key = _key(label, match)
+            key = _key(renamed[key], match) if key in renamed else key
+            if key in keys:
+                raise InputError(
+                    f"teacher {teacher!r} has the labels {keys[key]!r} and {label!r}, which join "
+                    "to one: rename one of them with aliases, or use match='exact'"
+                )
+            keys[key] = label
+            spelt[key][label] += 1
+        keys_of.append(list(keys))
+    # The name asked for, else the commonest spelling; ties go by the alphabet.
+    chosen = {
+        key: wanted.get(key) or min(spelt[key], key=lambda name: (-spelt[key][name], name))
+        for key in spelt
+    }
+    order = sorted(chosen, key=lambda key: chosen[key])
+    place = {key: j for j, key in enumerate(order)}
+    return Vocabulary(
+        tuple(chosen[key] for key in order),
+        tuple(np.array([place[key] for key in keys], dtype=np.intp) for keys in keys_of),
+        tuple(tuple(sorted(spelt[key])) for key in order),
+    )
+
+
+def _key(name: str, match: str) -> str:
+    plain = " ".join(name.split())
+    return plain.casefold() if match == "ignore-case" else plain
+
+
+def _check_aliases(
+    aliases: Mapping[str, str], vocabularies: Sequence[Sequence[str]], match: str
+) -> None:
+    known = {_key(label, match): label for labels in vocabularies for label in labels}
+    for old, new in aliases.items():
+        if _key(old, match) not in known:
+            near = difflib.get_close_matches(old, known.values(), n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"no teacher has the label {old!r} that an alias renames{hint}")
+        if new in aliases and aliases[new] != new:
+            raise InputError(
+                f"the alias {old!r} leads to {new!r}, which is renamed itself: name {old!r} at once"
+            )

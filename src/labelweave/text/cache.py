@@ -1,0 +1,91 @@
+"""Embeddings that were computed before, found by a hash of the text."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import warnings
+from collections.abc import Sequence
+from contextlib import closing
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from labelweave.exceptions import LabelweaveWarning
+
+__all__ = ["EmbeddingCache"]
+
+_MOST_KEYS = 500  # in one question: SQLite takes a limited number
+
+
+class EmbeddingCache:
+    """Vectors of texts in one SQLite file, which several processes may use at a time.
+
+    Parameters
+    ----------
+    path : path
+        The file; one for each encoder and setting of it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = EmbeddingCache(Path(folder) / "vectors.sqlite")
+    ...     cache.put(["sea"], np.ones((1, 2), dtype=np.float32))
+    ...     cache.get(["sun", "sea"])
+    {1: array([1., 1.], dtype=float32)}
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def get(self, texts: Sequence[str]) -> dict[int, np.ndarray]:
+        """Position to vector, for the texts that are known."""
+        if not self.path.exists():
+            return {}
+        keys = [_key(text) for text in texts]
+        known: dict[bytes, np.ndarray] = {}
+        try:
+            with closing(self._open()) as connection:
+                for start in range(0, len(keys), _MOST_KEYS):
+                    part = keys[start : start + _MOST_KEYS]
+                    marks = ",".join("?" * len(part))
+                    question = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"
+                    for key, vector in connection.execute(question, part):
+                        known[key] = np.frombuffer(vector, dtype="<f4")
+        except sqlite3.Error as error:
+            self._warn(error)
+        return {i: known[key] for i, key in enumerate(keys) if key in known}
+
+    def put(self, texts: Sequence[str], vectors: np.ndarray) -> None:
+        """Remember the vectors of these texts."""
+        rows = [
+            (_key(text), np.ascontiguousarray(vector, dtype="<f4").tobytes())
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(self._open()) as connection, connection:
+                connection.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+        except (sqlite3.Error, OSError) as error:
+            self._warn(error)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=30)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+        )
+        return connection
+
+    def _warn(self, error: Exception) -> None:
+        warnings.warn(
+            f"the cache of embeddings {self.path} cannot be used ({error}): texts are embedded "
+            "anew; delete it, or choose another place with cache=",
+            LabelweaveWarning,
+            stacklevel=4,
+        )
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]

@@ -1,0 +1,51 @@
+"""Embedders by a short name, and what they share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from labelweave.exceptions import InputError
+
+__all__ = ["EMBEDDERS", "make_embedder", "unit_rows"]
+
+EMBEDDERS = ("minilm", "fast", "tfidf")
+
+
+def make_embedder(embedder: Any) -> Any:
+    """An unfitted embedder: a clone of the one given, or the one of this name.
+
+    >>> make_embedder("tfidf")
+    TfidfEmbedder(max_words=2)
+    """
+    if not isinstance(embedder, str):
+        return clone(embedder)
+    if embedder == "tfidf":
+        from labelweave.text.tfidf import TfidfEmbedder
+
+        return TfidfEmbedder(max_words=2)
+    if embedder == "fast":
+        from labelweave.text.fast import FastEmbedder
+
+        return FastEmbedder()
+    if embedder == "minilm":
+        from labelweave.text.sentence import SentenceEmbedder
+
+        return SentenceEmbedder()
+    raise InputError(
+        f"there is no embedder {embedder!r}: choose one of {', '.join(EMBEDDERS)}, or give a "
+        "transformer such as SentenceEmbedder('folder of a model')"
+    )
+
+
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Rows scaled to length one; a row of zeros stays.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)

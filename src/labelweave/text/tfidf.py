@@ -1,0 +1,116 @@
+"""Words weighted by how often a text and how seldom the other texts have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from labelweave.exceptions import InputError
+from labelweave.text.checks import checked_texts
+
+__all__ = ["TfidfEmbedder", "fitted_vectorizer", "learn_words", "string_tags"]
+
+_AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+
+
+class TfidfEmbedder(TransformerMixin, BaseEstimator):
+    """Sparse TF-IDF weights of words, each text scaled to length one.
+
+    Parameters
+    ----------
+    max_features : int or None, default=20000
+        Keep this many of the most frequent words.
+    max_words : int, default=1
+        Longest run of words that counts as one feature.
+    min_texts : int, default=1
+        Leave out words that fewer texts contain.
+
+    Attributes
+    ----------
+    vocabulary_ : list of str
+    idf_ : ndarray
+
+    Examples
+    --------
+    >>> TfidfEmbedder().fit_transform(["sun and sea", "deep sea"]).shape
+    (2, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_features": [_AT_LEAST_ONE, None],
+        "max_words": [_AT_LEAST_ONE],
+        "min_texts": [_AT_LEAST_ONE],
+    }
+
+    def __init__(
+        self, max_features: int | None = 20_000, *, max_words: int = 1, min_texts: int = 1
+    ) -> None:
+        self.max_features = max_features
+        self.max_words = max_words
+        self.min_texts = min_texts
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the words of the texts and their weights."""
+        self._validate_params()
+        self.vocabulary_, self.idf_, _ = learn_words(
+            checked_texts(X),
+            max_features=self.max_features,
+            ngram_range=(1, self.max_words),
+            min_df=self.min_texts,
+        )
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Weights of the known words, as a sparse float32 matrix."""
+        check_is_fitted(self)
+        vectorizer = fitted_vectorizer(self.vocabulary_, self.idf_, (1, self.max_words))
+        return vectorizer.transform(checked_texts(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The words."""
+        return np.asarray(self.vocabulary_, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        return string_tags(super().__sklearn_tags__())
+
+
+def learn_words(
+    texts: Sequence[str], *, ngram_range: tuple[int, int], **limits: Any
+) -> tuple[list[str], np.ndarray, Any]:
+    """The words of texts, their inverse document frequencies and the weights of the texts."""
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True, dtype=np.float32, ngram_range=ngram_range, **limits
+    )
+    try:
+        weights = vectorizer.fit_transform(texts)
+    except ValueError as error:  # the only reason left: no word remains
+        raise InputError(
+            f"no word of the {len(texts)} texts is left to learn from: {error}"
+        ) from None
+    words = vectorizer.get_feature_names_out().tolist()
+    return words, vectorizer.idf_.astype(np.float32), weights
+
+
+def fitted_vectorizer(
+    vocabulary: Sequence[str], idf: np.ndarray, ngram_range: tuple[int, int]
+) -> TfidfVectorizer:
+    """A vectorizer of words that were learnt before."""
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True, dtype=np.float32, ngram_range=ngram_range, vocabulary=vocabulary
+    )
+    vectorizer.idf_ = idf
+    return vectorizer
+
+
+def string_tags(tags: Any) -> Any:
+    """scikit-learn's tags of an estimator that takes texts."""
+    tags.input_tags.string = True
+    tags.input_tags.two_d_array = False
+    return tags

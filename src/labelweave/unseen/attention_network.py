@@ -1,0 +1,158 @@
+"""AttentionXML's network: words, a BiLSTM, one attention a label, a head that labels share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from labelweave.nn.batches import Batch
+from labelweave.nn.losses import mean_loss
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+
+__all__ = ["LabelAttention", "LabelTreeNetwork", "TokenEncoder", "TreeTask"]
+
+PADDING, UNKNOWN = 0, 1
+_LEAST = 1e-6  # probability of a label that is no candidate
+
+
+class TokenEncoder(nn.Module):
+    """Token numbers to one vector a token, by embeddings and a bidirectional LSTM.
+
+    Padding takes no part: a text has the same vectors whatever stands beside it in the batch.
+    """
+
+    def __init__(
+        self, n_tokens: int, width: int, hidden: int, word_dropout: float, dropout: float
+    ) -> None:
+        super().__init__()
+        self.words = nn.Embedding(n_tokens, width, padding_idx=PADDING)
+        self.word_dropout = nn.Dropout(word_dropout)
+        self.lstm = nn.LSTM(width, hidden, batch_first=True, bidirectional=True)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Vectors of shape (n, longest, 2 hidden) and which of them are tokens."""
+        tokens = x.long()
+        lengths = (tokens != PADDING).sum(dim=1).clamp(min=1)
+        tokens = tokens[:, : int(lengths.max())]
+        words = self.word_dropout(self.words(tokens))
+        packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        vectors, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        places = torch.arange(vectors.shape[1], device=x.device)
+        return self.dropout(vectors), places < lengths[:, None]
+
+
+class LabelAttention(nn.Module):
+    """For each label its own softmax over the tokens; a head that all labels share."""
+
+    def __init__(self, n_labels: int, width: int, head: int) -> None:
+        super().__init__()
+        self.attention = nn.Parameter(torch.empty(n_labels, width))
+        nn.init.xavier_uniform_(self.attention)
+        self.head = nn.Sequential(nn.Linear(width, head), nn.ReLU(), nn.Linear(head, 1))
+
+    def forward(self, vectors: Tensor, is_token: Tensor, labels: Tensor | None = None) -> Tensor:
+        """One logit a label; `labels`, of shape (n, C), are those asked for of each text."""
+        queries = self.attention if labels is None else self.attention[labels]
+        scores = queries @ vectors.transpose(1, 2)  # (n, L or C, tokens)
+        weights = scores.masked_fill(~is_token[:, None], -torch.inf).softmax(dim=-1)
+        return self.head(weights @ vectors).squeeze(-1)
+
+
+class LabelTreeNetwork(nn.Module):
+    """A tree of two levels: groups of labels first, then the labels of the best groups alone.
+
+    Parameters
+    ----------
+    encoder : TokenEncoder
+    members : Tensor of shape (n_groups, size)
+        Labels of each group, -1 where a group is smaller.
+    n_labels, width, head : int
+    beam : int
+        Groups whose labels are looked at.
+    """
+
+    members: Tensor
+    group_of: Tensor
+
+    def __init__(
+        self,
+        encoder: TokenEncoder,
+        members: Tensor,
+        n_labels: int,
+        width: int,
+        head: int,
+        beam: int,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.groups = LabelAttention(len(members), width, head)
+        self.labels = LabelAttention(n_labels, width, head)
+        self.n_labels = n_labels
+        self.beam = min(beam, len(members))
+        group_of = torch.zeros(n_labels, dtype=torch.long)
+        row, _ = torch.nonzero(members >= 0, as_tuple=True)
+        group_of[members[members >= 0]] = row
+        self.register_buffer("members", members)
+        self.register_buffer("group_of", group_of)
+
+    def parts(
+        self, x: Tensor, wanted: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Logits of groups; candidates, which of them are labels, and their logits.
+
+        Groups of `wanted`, a boolean (n, n_groups), come before all others.
+        """
+        vectors, is_token = self.encoder(x)
+        groups = self.groups(vectors, is_token)
+        order = groups.detach()
+        if wanted is not None:
+            order = torch.where(wanted, order + 1e4, order)
+        best = order.topk(self.beam, dim=1).indices
+        candidates = self.members[best].flatten(1)
+        is_label = candidates >= 0
+        candidates = candidates.clamp(min=0)
+        return groups, candidates, is_label, self.labels(vectors, is_token, candidates)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of all labels: P(label) = P(group) P(label given the group)."""
+        groups, candidates, is_label, logits = self.parts(x)
+        path = groups.sigmoid().gather(1, self.group_of[candidates]) * logits.sigmoid()
+        path = path.clamp(_LEAST, 1 - _LEAST)
+        found = path.new_full((len(x), self.n_labels + 1), _LEAST)
+        # What is no label goes to a column of its own, which is dropped.
+        places = torch.where(is_label, candidates, self.n_labels)
+        return found.scatter(1, places, path)[:, : self.n_labels].logit()
+
+
+class TreeTask(Task):
+    """Both levels at a time: cross-entropy of the groups, and of the candidates."""
+
+    network: LabelTreeNetwork
+
+    def __init__(self, network: LabelTreeNetwork, loss: Any, plan: dict[str, Any]) -> None:
+        super().__init__(network)
+        self.loss = loss
+        self.plan = plan
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        y = batch.y
+        n_groups = len(self.network.members)
+        positive = torch.zeros((len(y), n_groups), device=y.device)
+        group_of = self.network.group_of.expand(len(y), -1)
+        positive.scatter_reduce_(1, group_of, (y == 1).float(), "amax")
+        unsure = torch.zeros_like(positive)
+        unsure.scatter_reduce_(1, group_of, y.isnan().float(), "amax")
+        target = torch.where((positive == 0) & (unsure == 1), torch.nan, positive)
+        groups, candidates, is_label, logits = self.network.parts(batch.x, positive > 0)
+        truth = y.gather(1, candidates).masked_fill(~is_label, torch.nan)
+        return {
+            "groups": mean_loss(self.loss(groups, target)),
+            "labels": mean_loss(self.loss(logits, truth)),
+        }
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]

@@ -1,0 +1,74 @@
+"""The classifier of the seen labels: fitted here, or fitted before, from this library or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from labelweave.base import MultiLabelClassifier
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+
+__all__ = ["default_classifier", "fit_classifier", "names_of", "probabilities_of"]
+
+
+def default_classifier() -> Any:
+    """One linear classifier a label on TF-IDF weights of words and pairs of words."""
+    from sklearn.linear_model import LogisticRegression
+
+    from labelweave.registry import make
+    from labelweave.text import TextClassifier
+
+    linear = LogisticRegression(solver="liblinear", C=10.0)
+    return TextClassifier(make("br", estimator=linear), max_words=2, max_features=50_000)
+
+
+def fit_classifier(classifier: Any, X: Any, Y: LabelMatrix, random_state: Any) -> Any:
+    """A fitted clone of a classifier of this library or of scikit-learn."""
+    fresh = default_classifier() if classifier is None else clone(classifier)
+    parameters = fresh.get_params(deep=False)
+    if "random_state" in parameters and parameters["random_state"] is None:
+        fresh.set_params(random_state=random_state)
+    if isinstance(fresh, MultiLabelClassifier) or not hasattr(fresh, "predict_proba"):
+        return fresh.fit(X, Y)
+    if Y.has_unknown:
+        raise InputError(
+            f"{type(fresh).__name__} takes no unknown labels: use a classifier of labelweave"
+        )
+    return fresh.fit(X, Y.to_numpy(np.int64))
+
+
+def names_of(classifier: Any, label_names: Sequence[str] | None) -> list[str]:
+    """Names of the labels in the order of the classifier's columns."""
+    if label_names is not None:
+        return [str(name) for name in label_names]
+    if hasattr(classifier, "label_names_"):
+        return [str(name) for name in classifier.label_names_]
+    raise InputError(
+        f"{type(classifier).__name__} does not tell the names of its labels: pass label_names="
+    )
+
+
+def probabilities_of(classifier: Any, X: Any, n_labels: int) -> np.ndarray:
+    """P(label | x) of any classifier, one column a label.
+
+    scikit-learn's multi-output classifiers give one array a label; a function gives the matrix.
+    """
+    found = classifier(X) if _is_function(classifier) else classifier.predict_proba(X)
+    if isinstance(found, list):
+        found = np.column_stack([np.asarray(part)[:, -1] for part in found])
+    found = np.asarray(found)
+    if found.shape != (len(X) if hasattr(X, "__len__") else X.shape[0], n_labels):
+        raise InputError(
+            f"the classifier gave probabilities of shape {found.shape} for {n_labels} labels"
+        )
+    if not np.isfinite(found).all():
+        raise InputError("the classifier gave probabilities that are not finite")
+    return found
+
+
+def _is_function(classifier: Any) -> bool:
+    return callable(classifier) and not hasattr(classifier, "predict_proba")

@@ -1,0 +1,114 @@
+"""Sparse products behind ZestXML: which entries a bilinear map keeps, and its pairs' features."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.blocks import row_blocks
+
+__all__ = ["bilinear_scores", "pair_features", "score_shortlist", "shortlist", "sparse_pattern"]
+
+_FEATURES_AT_ONCE = 20_000_000  # entries of a block of products
+
+
+def sparse_pattern(
+    X: sp.csr_array, F: sp.csr_array, Y: sp.csr_array, alpha: float, size: int
+) -> sp.csr_array:
+    """The entries of the map that matter, with a score of how much.
+
+    With binary features, Co = X^T Y F counts the positive pairs that have document feature i and
+    label feature j; the score is Co / (alpha (f_x + f_y - Co) + (1 - alpha) a_x a_y), where f
+    counts the positive pairs and a the documents or labels that have a feature. The largest
+    `size` entries of each row and of each column are kept.
+    """
+    x, f, y = (_binary(part) for part in (X, F, Y))
+    labels_of_pairs = sp.csr_array(y @ f)  # documents by label features
+    together = sp.csr_array(x.T @ labels_of_pairs)
+    f_x = np.asarray(x.T @ y.sum(axis=1)).ravel()
+    f_y = np.asarray(f.T @ y.sum(axis=0)).ravel()
+    a_x, a_y = np.asarray(x.sum(axis=0)).ravel(), np.asarray(f.sum(axis=0)).ravel()
+    rows = np.repeat(np.arange(together.shape[0]), np.diff(together.indptr))
+    columns, counts = together.indices, together.data
+    below = alpha * (f_x[rows] + f_y[columns] - counts) + (1 - alpha) * a_x[rows] * a_y[columns]
+    together.data = (counts / np.maximum(below, 1e-12)).astype(np.float32)
+    kept = _largest_in_rows(together, size)
+    by_column = _largest_in_rows(sp.csr_array(together.T), size)
+    return sp.csr_array(kept.maximum(sp.csr_array(by_column.T)))
+
+
+def _binary(matrix: sp.csr_array) -> sp.csr_array:
+    ones = matrix.copy()
+    ones.data = np.ones_like(ones.data, dtype=np.float32)
+    return ones
+
+
+def _largest_in_rows(matrix: sp.csr_array, size: int) -> sp.csr_array:
+    """The `size` largest entries of each row; of equal ones those that come first."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    order = np.lexsort((matrix.indices, -matrix.data, rows))
+    place = np.arange(len(order)) - np.repeat(matrix.indptr[:-1], np.diff(matrix.indptr))
+    chosen = order[place < size]
+    return sp.csr_array(
+        (matrix.data[chosen], (rows[chosen], matrix.indices[chosen])), shape=matrix.shape
+    )
+
+
+def bilinear_scores(X: sp.csr_array, W: sp.csr_array, F: sp.csr_array) -> np.ndarray:
+    """x W y of all documents and labels, as a dense array."""
+    mapped = sp.csr_array(W @ F.T)  # once for all documents
+    found = np.empty((X.shape[0], F.shape[0]), dtype=np.float32)
+    for part in row_blocks(X.shape[0], F.shape[0]):
+        found[part] = (X[part] @ mapped).toarray()
+    return found
+
+
+def shortlist(
+    X: sp.csr_array, W: sp.csr_array, F: sp.csr_array, Y: sp.csr_array, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of each document with its best labels by x W y, and with its positive ones."""
+    size = min(size, F.shape[0])
+    mapped = sp.csr_array(W @ F.T)
+    rows, columns = [], []
+    for part in row_blocks(X.shape[0], F.shape[0]):
+        scores = (X[part] @ mapped).toarray()
+        best = np.argpartition(-scores, size - 1, axis=1)[:, :size]
+        rows.append(np.repeat(np.arange(part.start, part.stop), size))
+        columns.append(best.ravel())
+    positive = Y.tocoo()
+    codes = np.concatenate(rows) * F.shape[0] + np.concatenate(columns)
+    codes = np.union1d(codes, positive.row.astype(np.int64) * F.shape[0] + positive.col)
+    return codes // F.shape[0], codes % F.shape[0]
+
+
+def pair_features(
+    X: sp.csr_array, F: sp.csr_array, W: sp.csr_array, rows: np.ndarray, columns: np.ndarray
+) -> sp.csr_array:
+    """The features x_i y_j of pairs, one column an entry (i, j) of the map W.
+
+    Row i of W selects, for a document feature, the entries that begin with it: X times that
+    selection has one column an entry, valued x_i; F the same for y_j. Their product, entry by
+    entry, is what is asked for.
+    """
+    n_entries = W.nnz
+    starts = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    entries = np.arange(n_entries)
+    ones = np.ones(n_entries, dtype=np.float32)
+    of_documents = X @ sp.csr_array((ones, (starts, entries)), shape=(W.shape[0], n_entries))
+    of_labels = F @ sp.csr_array((ones, (W.indices, entries)), shape=(W.shape[1], n_entries))
+    of_documents, of_labels = sp.csr_array(of_documents), sp.csr_array(of_labels)
+    width = int(np.diff(of_documents.indptr).mean() + np.diff(of_labels.indptr).mean()) + 1
+    parts = [
+        of_documents[rows[part]].multiply(of_labels[columns[part]]).tocsr()
+        for part in row_blocks(len(rows), width, _FEATURES_AT_ONCE)
+    ]
+    return sp.csr_array(sp.vstack(parts, format="csr"))
+
+
+def score_shortlist(raw: np.ndarray, direct: np.ndarray, share: float) -> np.ndarray:
+    """(1 - share) exp(-max(0, 1 - raw)^2) + share direct.
+
+    >>> score_shortlist(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.1).round(3)
+    array([0.9  , 0.431])
+    """
+    return (1 - share) * np.exp(-(np.maximum(0, 1 - raw) ** 2)) + share * direct

@@ -1,0 +1,135 @@
+"""All 2^n combinations of n predicted labels: lengths computed once, the best found quickly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from labelweave.blocks import row_blocks
+from labelweave.exceptions import InputError
+
+__all__ = ["CANCELLED", "MOST_LABELS", "Combinations"]
+
+MOST_LABELS = 22  # 4 million combinations
+CANCELLED = 1e-8  # squared length of a combination over the square of its members' total length
+_BLOCK = 1 << 16  # entries of a working block: it stays in the cache
+_FEW = 1 << 12  # combinations that are multiplied out rather than put together from halves
+_EPSILON = float(np.finfo(np.float32).eps)
+
+
+class Combinations:
+    """The combinations of n weighted vectors, each the union of two halves.
+
+    The numerator of a combination is the sum of those of its halves, so that only the inverse
+    lengths need a table of all 2^n.
+
+    Parameters
+    ----------
+    G : ndarray of shape (n, n)
+        Inner products of the vectors.
+    """
+
+    def __init__(self, G: np.ndarray) -> None:
+        n = len(G)
+        if n > MOST_LABELS:
+            raise InputError(
+                f"{n} predicted labels have 2^{n} combinations: fuse at most {MOST_LABELS}"
+            )
+        G = np.asarray(G, dtype=np.float64)
+        self.n_low = n // 2
+        self.low, self.high = _bits(self.n_low), _bits(n - self.n_low)
+        a, b = slice(self.n_low), slice(self.n_low, n)
+        squares = 2 * (self.high @ G[b, a] @ self.low.T)
+        squares += ((self.high @ G[b, b]) * self.high).sum(axis=1)[:, None]
+        squares += ((self.low @ G[a, a]) * self.low).sum(axis=1)
+        lengths = np.sqrt(np.diagonal(G).clip(0))
+        totals = (self.high @ lengths[b])[:, None] + self.low @ lengths[a]
+        void = squares <= CANCELLED * totals**2
+        self.some_cancel = int(void.sum()) > 1  # the empty combination always does
+        squares[void] = np.inf
+        self.inverse = 1 / np.sqrt(squares)
+        self._inverse32 = self.inverse.astype(np.float32)
+        # Rounding of a numerator is relative to the total length, and so is its effect.
+        self._slack = (n + 4) * _EPSILON * float((totals * self.inverse).max())
+
+    def best(self, B: np.ndarray, *, mark: float = -np.inf) -> tuple[np.ndarray, np.ndarray]:
+        """For each row of B (double precision) the best score and its combination.
+
+        Single precision finds the few combinations that may be the best ones; these are
+        computed again in double precision. Of equal scores the lowest combination number wins.
+        A row whose best score is below `mark` may get -inf instead.
+        """
+        if self._inverse32.size <= _FEW:
+            row, index = self._candidates_of_many(B)
+        else:
+            low, high = self._halves(B)
+            found = [self._candidates(h, v, mark) for h, v in zip(high, low, strict=True)]
+            row = np.repeat(np.arange(len(B)), [len(index) for index in found])
+            index = np.concatenate(found)
+        exact = self._exact(B[row], index)
+        order = np.lexsort((index, -exact, row))
+        with_any, first = np.unique(row, return_index=True)  # rows stand in their order
+        scores, masks = np.full(len(B), -np.inf), np.zeros(len(B), dtype=np.int64)
+        scores[with_any], masks[with_any] = exact[order[first]], index[order[first]]
+        return scores, masks
+
+    def _halves(self, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        B = B.astype(np.float32)
+        low = B[:, : self.n_low] @ self.low.T.astype(np.float32)
+        return low, B[:, self.n_low :] @ self.high.T.astype(np.float32)
+
+    def _candidates(self, high: np.ndarray, low: np.ndarray, mark: float) -> np.ndarray:
+        """Combinations that may be the best for one label; none if all are below the mark."""
+        step = min(len(high), _BLOCK // len(low))  # both are powers of two
+        starts = range(0, len(high), step)
+        values = np.empty((step, len(low)), dtype=np.float32)
+        peaks = np.array([self._block(high, low, at, step, values).max() for at in starts])
+        limit = peaks.max() - self._slack
+        found = [np.empty(0, dtype=np.int64)]
+        if peaks.max() + self._slack >= mark:
+            for at in (at for at, peak in zip(starts, peaks, strict=True) if peak >= limit):
+                if len(starts) > 1:  # a single block is still there
+                    self._block(high, low, at, step, values)
+                found.append(np.flatnonzero(values >= limit) + at * len(low))
+        return np.concatenate(found)
+
+    def _block(
+        self, high: np.ndarray, low: np.ndarray, at: int, step: int, out: np.ndarray
+    ) -> np.ndarray:
+        np.add(high[at : at + step, None], low, out=out)
+        out *= self._inverse32[at : at + step]
+        if at == 0:
+            out[0, 0] = -np.inf  # the empty combination is none
+        return out
+
+    def _candidates_of_many(self, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for all labels at a time, by one product: few combinations."""
+        n_low = len(self.low)
+        chosen = np.hstack([np.tile(self.low, (len(self.high), 1)), np.repeat(self.high, n_low, 0)])
+        # Scaled first, the product gives the scores themselves.
+        scaled = (chosen * self.inverse.reshape(-1, 1)).T.astype(np.float32)
+        rows, found = [], []
+        for part in row_blocks(len(B), len(chosen), 4 * _BLOCK):
+            values = B[part].astype(np.float32) @ scaled
+            values[:, 0] = -np.inf
+            limit = values.max(axis=1, keepdims=True) - np.float32(self._slack)
+            row, index = np.nonzero(values >= limit)
+            rows.append(row + part.start)
+            found.append(index)
+        return np.concatenate(rows), np.concatenate(found)
+
+    def _exact(self, B: np.ndarray, index: np.ndarray) -> np.ndarray:
+        n_low = len(self.low)
+        chosen = np.hstack([self.low[index % n_low], self.high[index // n_low]])
+        return (B * chosen).sum(axis=1) * self.inverse.ravel()[index]
+
+
+def _bits(n: int) -> np.ndarray:
+    """The 2^n x n matrix of combinations; bit i of the row number is column i.
+
+    >>> _bits(2)
+    array([[0., 0.],
+           [1., 0.],
+           [0., 1.],
+           [1., 1.]])
+    """
+    return (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(np.float64)

@@ -1,0 +1,120 @@
+"""The labels of a live model: names, texts and vectors that come and go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from labelweave.exceptions import InputError
+from labelweave.unseen.growing_rows import GrowingRows
+
+__all__ = ["LabelTable", "checked_new_labels", "label_text"]
+
+_SEPARATORS = re.compile(r"[\s_:/|-]+")
+
+
+def label_text(name: str, description: str | None = None) -> str:
+    """What an encoder reads of a label.
+
+    >>> label_text("food-safety"), label_text("role::program", "Executable program")
+    ('food safety', 'role program: Executable program')
+    """
+    words = _SEPARATORS.sub(" ", name).strip()
+    described = (description or "").strip()
+    return f"{words}: {described}" if words and described else words or described
+
+
+def checked_new_labels(
+    names: Iterable[str] | str,
+    descriptions: Mapping[str, str] | Sequence[str] | None,
+    known: Mapping[str, str],
+) -> dict[str, str]:
+    """Name to description ("" without one) of labels to add, or one sentence on what is wrong.
+
+    `known` says of each label that is there already what it is: "seen" or "unseen".
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    if isinstance(descriptions, Mapping):
+        strange = [name for name in descriptions if name not in set(names)]
+        if strange:
+            raise InputError(f"there is a description of {strange[0]!r}, which is not added")
+        texts = [str(descriptions.get(name) or "") for name in names]
+    elif descriptions is None:
+        texts = [""] * len(names)
+    else:
+        texts = [str(text or "") for text in descriptions]
+        if len(texts) != len(names):
+            raise InputError(f"{len(texts)} descriptions were given for {len(names)} labels")
+    added: dict[str, str] = {}
+    for name, text in zip(names, texts, strict=True):
+        if not isinstance(name, str):
+            raise InputError(f"a label name is a text, not {name!r}")
+        if name in known:
+            raise InputError(
+                f"the label {name!r} is already {known[name]}: remove it first, or rename it"
+            )
+        if name in added:
+            raise InputError(f"the label name {name!r} is given twice: names must differ")
+        if not any(letter.isalnum() for letter in label_text(name, text)):
+            raise InputError(
+                f"the label {name!r} has no text: give it a name with letters, or a description"
+            )
+        added[name] = text
+    return added
+
+
+class LabelTable:
+    """Rows of labels that never move: a label keeps its row until it is removed.
+
+    Parameters
+    ----------
+    vectors : ndarray or csr_array of shape (n, d)
+        One row a label.
+    columns : ndarray of int
+        Column of each label in the classifier's output; -1 for an unseen one.
+    """
+
+    def __init__(self, vectors: Any, columns: np.ndarray) -> None:
+        self._vectors = GrowingRows(vectors)
+        self.columns = np.asarray(columns, dtype=np.int64)
+        self.alive = np.ones(len(self.columns), dtype=bool)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Rows of the labels, in the order of the model's labels."""
+        return np.flatnonzero(self.alive)
+
+    @property
+    def seen_rows(self) -> np.ndarray:
+        return np.flatnonzero(self.alive & (self.columns >= 0))
+
+    @property
+    def unseen_rows(self) -> np.ndarray:
+        return np.flatnonzero(self.alive & (self.columns < 0))
+
+    def vectors(self, rows: np.ndarray) -> Any:
+        """Vectors of these rows; of all rows without a copy."""
+        return self._vectors.take(rows)
+
+    def append(self, vectors: Any) -> np.ndarray:
+        """Add unseen labels; their rows."""
+        added = np.arange(len(self.alive), len(self.alive) + vectors.shape[0])
+        self._vectors.append(vectors)
+        self.columns = np.append(self.columns, np.full(len(added), -1))
+        self.alive = np.append(self.alive, np.ones(len(added), dtype=bool))
+        return added
+
+    def remove(self, rows: np.ndarray) -> None:
+        self.alive[rows] = False
+
+    def replace(self, row: int, vector: Any) -> None:
+        """Another vector for a label whose text has changed."""
+        self._vectors.replace(row, vector)
+
+    def compact(self) -> tuple[Any, np.ndarray]:
+        """Vectors and columns of the labels that are there, for saving."""
+        rows = self.rows
+        return self.vectors(rows), self.columns[rows]

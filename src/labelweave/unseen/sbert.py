@@ -1,0 +1,98 @@
+"""SBERT: labels whose text is similar to the document's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from labelweave.base import Pair
+from labelweave.labels import LabelMatrix
+from labelweave.registry import register
+from labelweave.unseen.combination import Combination, calibrated
+from labelweave.unseen.evidence import Evidence, cosines
+from labelweave.unseen.zero_shot import ZeroShotClassifier
+
+__all__ = ["SBERT"]
+
+_MOST_DOCUMENTS = 1000  # to calibrate on
+
+
+@register("sbert", summary="labels whose text is similar to the document (Sentence-BERT)")
+class SBERT(ZeroShotClassifier):
+    """The cosine of document and label in a sentence encoder's space, for all labels [1]_.
+
+    XML0's semantic similarity alone. Without `finetune` nothing is trained but the two numbers
+    that make a cosine a probability; they leave the order of the labels as it is.
+
+    Parameters
+    ----------
+    encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
+        See :mod:`labelweave.text`; MiniLM needs the ``text`` extra.
+    finetune : {"map", "full"} or None, default=None
+        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
+        after the encoder, in seconds; "full" trains the encoder itself.
+    finetune_steps : int, optional
+        200 of a map, 100 of the encoder by default.
+    threshold, validation_fraction, random_state
+        As in every estimator.
+
+    References
+    ----------
+    .. [1] N. Reimers and I. Gurevych. Sentence-BERT: sentence embeddings using siamese
+       BERT-networks. EMNLP 2019.
+
+    Examples
+    --------
+    >>> model = SBERT(encoder="tfidf").fit(["the sea", "the sun"], [["sea"], ["sun"]])
+    >>> model.add_labels("moon").rank(["a sea"], 1)[0][0][0]
+    'sea'
+    """
+
+    def __init__(
+        self,
+        *,
+        encoder: Any = "minilm",
+        finetune: str | None = None,
+        finetune_steps: int | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.encoder = encoder
+        self.finetune = finetune
+        self.finetune_steps = finetune_steps
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        self._start_table(X.tolist(), Y.n_labels)
+        self._fine_tune(X, Y, np.arange(Y.n_labels))
+        random = self._generator()
+        rows = random.permutation(len(Y))[:_MOST_DOCUMENTS]
+        evidence = Evidence(
+            self._cosines(X[rows], self.table_.rows), None, None, np.zeros(len(rows)), None, None
+        )
+        start = Combination(["similarity"], np.ones(1), 10.0, -5.0)
+        self.combination_ = calibrated(start, [(evidence, Y[rows].to_numpy())], random)
+
+    def _cosines(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        return cosines(self._embed_documents(X.tolist()), self.table_.vectors(rows))
+
+    def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        line = self.combination_
+        return expit(line.slope * self._cosines(X, rows) + line.offset)
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "combination": self.combination_.to_dict()}
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        self.combination_ = Combination.from_dict(state["combination"])
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        return {"encoder": "tfidf"}

@@ -1,0 +1,43 @@
+"""XML0-LF: label fusion alone."""
+
+from __future__ import annotations
+
+from labelweave.registry import register
+from labelweave.unseen.single_evidence import SingleEvidence
+
+__all__ = ["XML0LF"]
+
+
+@register("xml0-lf", summary="XML0's label fusion alone, without the document's text")
+class XML0LF(SingleEvidence):
+    """Label fusion alone: XML0 without the semantic similarity of the document [1]_.
+
+    An unseen label's score is the cosine with the nearest combination of the predicted labels'
+    embeddings, each weighted by its probability (Algorithm 1). The documents' own texts are not
+    used, so that they may be features too, given a classifier of features.
+
+    Parameters
+    ----------
+    classifier : estimator, default=None
+        Any classifier with `predict_proba`; one linear classifier a label on TF-IDF weights by
+        default.
+    encoder, min_probability, max_predicted, fusion, n_jobs
+        As for :class:`~labelweave.unseen.xml0.XML0`.
+    threshold, validation_fraction, random_state
+        As in every estimator.
+
+    References
+    ----------
+    .. [1] N. Ostapuk, L. Dolamic, A. Mermoud and P. Cudre-Mauroux. Leveraging pre-trained
+       extreme multi-label classifiers for zero-shot learning. 2024.
+
+    Examples
+    --------
+    >>> texts = ["deep sea", "blue sea", "hot sand", "dry sand"] * 10
+    >>> labels = [["sea life"], ["sea life"], ["desert land"], ["desert land"]] * 10
+    >>> model = XML0LF(encoder="tfidf", random_state=0).fit(texts, labels, labels=["sea", "land"])
+    >>> [row[0][0] for row in model.rank(["deep blue sea", "hot dry sand"], 1, among="unseen")]
+    ['sea', 'land']
+    """
+
+    _feature = "fusion"

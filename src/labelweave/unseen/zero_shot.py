@@ -1,0 +1,315 @@
+"""Base of the methods that predict labels without examples, and let labels come and go."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from labelweave.base import MultiLabelClassifier
+from labelweave.exceptions import InputError
+from labelweave.input_checks import is_texts
+from labelweave.labels import LabelMatrix
+from labelweave.text.checks import checked_texts
+from labelweave.text.embedders import make_embedder, unit_rows
+from labelweave.text.finetuning import fine_tune, learn_map
+from labelweave.text.tfidf import string_tags
+from labelweave.thresholds import PerLabelThreshold
+from labelweave.unseen.label_table import LabelTable, checked_new_labels, label_text
+
+__all__ = ["GROUPS", "ZeroShotClassifier"]
+
+GROUPS = ("all", "seen", "unseen")
+FINETUNE = ("map", "full")
+
+
+def is_per_label(threshold: Any) -> bool:
+    """Whether a threshold has a cut of its own for each label.
+
+    >>> is_per_label("per-label"), is_per_label("tuned")
+    (True, False)
+    """
+    return isinstance(threshold, PerLabelThreshold) or str(threshold).startswith("per-label")
+
+
+class ZeroShotClassifier(MultiLabelClassifier):
+    """Base of the methods for labels without examples; these parameters are common to all.
+
+    Parameters
+    ----------
+    encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
+        What turns label texts, and documents, into vectors; see :mod:`labelweave.text`.
+    finetune : {"map", "full"} or None, default=None
+        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
+        after the encoder, in seconds; "full" trains the encoder itself.
+    finetune_steps : int, optional
+        200 of a map, 100 of the encoder by default.
+    threshold, validation_fraction, random_state
+        As in every estimator. One cut for each label (``"per-label"``) is refused: unseen
+        labels would have none.
+
+    Attributes
+    ----------
+    label_names_ : ndarray of str
+        Seen labels, then those that were added.
+    encoder_ : transformer
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "encoder": [HasMethods(["fit", "transform"]), str],
+        "finetune": [StrOptions(set(FINETUNE)), None],
+        "finetune_steps": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    finetune: str | None = None
+    finetune_steps: int | None = None
+    document_map_: np.ndarray | None = None
+    _takes_vectors: ClassVar[bool] = False  # whether documents may be features instead of texts
+    encoder: Any
+
+    # -- what a method writes ----------------------------------------------------------
+
+    @abstractmethod
+    def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        """P(label | x) of the labels in these rows of the table."""
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, labels: Any = None, validation: Any = None) -> Self:
+        """Fit to documents and the labels that have examples.
+
+        Parameters
+        ----------
+        X : list of texts
+        y : labels of the documents
+        labels : mapping of str to str, or sequence of str, optional
+            Label names with their descriptions. Names that `y` does not have are added as
+            unseen labels.
+        validation : Dataset or (X, Y), optional
+            Documents to choose on; see :class:`~labelweave.base.MultiLabelClassifier`.
+        """
+        given = labels if isinstance(labels, Mapping) else dict.fromkeys(labels or (), "")
+        self._given_texts = {str(name): str(text or "") for name, text in given.items()}
+        if is_per_label(self.threshold):
+            raise InputError(
+                "a cut for each label cannot be tuned for unseen labels: use threshold='tuned'"
+            )
+        super().fit(X, y, validation=validation)
+        known = set(self.label_names_)
+        unseen = {name: text for name, text in self._given_texts.items() if name not in known}
+        if unseen:
+            self.add_labels(list(unseen), unseen)
+        return self
+
+    def _checked_targets(self, Y: Any) -> LabelMatrix:
+        labels = super()._checked_targets(Y)
+        for name, text in self._given_texts.items():
+            if text and name in labels.names:
+                self.label_descriptions_[name] = text
+        checked_new_labels(labels.names, self.label_descriptions_, {})
+        return labels
+
+    def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        if self._takes_vectors and not is_texts(X):
+            return super()._checked_features(X, reset=reset)
+        texts = np.empty(len(checked := checked_texts(X)), dtype=object)
+        texts[:] = checked
+        return texts
+
+    def _start_table(self, documents: Sequence[str], n_columns: int) -> None:
+        """Fit the encoder and put the seen labels into the table."""
+        texts = self._texts_of(self.label_names_)
+        self.encoder_ = make_embedder(self.encoder).fit([*documents, *texts])
+        self.table_ = LabelTable(self._embed(texts), np.arange(n_columns))
+
+    def _fine_tune(self, X: Any, Y: LabelMatrix, taught: np.ndarray) -> None:
+        """Fine-tune the encoder, or a map after it, on the labels of these columns."""
+        self.document_map_: np.ndarray | None = None
+        if self.finetune is None:
+            return
+        positive = sp.csr_array(Y.positive())[:, taught].astype(np.float32)
+        seed = int(self._generator().randint(np.iinfo(np.int32).max))
+        documents = X.tolist()
+        texts = self._texts_of(self.label_names_[taught])
+        if self.finetune == "full":
+            options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
+            self.encoder_ = fine_tune(
+                self.encoder_, documents, texts, positive, seed=seed, **options
+            )
+            vectors = self._embed(self._texts_of(self.label_names_))
+            self.table_ = LabelTable(vectors, self.table_.columns)
+        else:
+            options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
+            vectors = self.encoder_.transform(documents)
+            if sp.issparse(vectors):
+                raise InputError("a map needs dense vectors: use the encoder 'minilm' or 'fast'")
+            labels = self.table_.vectors(taught)
+            self.document_map_ = learn_map(vectors, labels, positive, seed=seed, **options)
+
+    def _embed(self, texts: Sequence[str]) -> Any:
+        return self.encoder_.transform(list(texts))
+
+    def _embed_documents(self, texts: Sequence[str]) -> Any:
+        vectors = self._embed(texts)
+        return vectors if self.document_map_ is None else unit_rows(vectors @ self.document_map_)
+
+    def _texts_of(self, names: Iterable[str]) -> list[str]:
+        return [label_text(name, self.label_descriptions_.get(name)) for name in names]
+
+    # -- labels that come and go -------------------------------------------------------
+
+    @property
+    def seen_labels_(self) -> list[str]:
+        """Names of the labels that had examples."""
+        return self.label_names_[self.table_.columns[self.table_.rows] >= 0].tolist()
+
+    @property
+    def unseen_labels_(self) -> list[str]:
+        """Names of the labels that were added."""
+        return self.label_names_[self.table_.columns[self.table_.rows] < 0].tolist()
+
+    def add_labels(
+        self,
+        names: Iterable[str] | str,
+        descriptions: Mapping[str, str] | Sequence[str] | None = None,
+    ) -> Self:
+        """Add labels without examples; nothing is trained.
+
+        Parameters
+        ----------
+        names : sequence of str
+        descriptions : mapping of str to str, or sequence of str, optional
+            Longer texts; they are embedded together with the names.
+        """
+        check_is_fitted(self)
+        added = checked_new_labels(names, descriptions, self._states_of(names))
+        if not added:
+            return self
+        self.label_descriptions_.update({name: text for name, text in added.items() if text})
+        texts = self._texts_of(added)
+        self._grown(self.table_.append(self._embed(texts)), texts)
+        self._set_names(np.append(self.label_names_, np.array(list(added), dtype=object)))
+        return self
+
+    def remove_labels(self, names: Iterable[str] | str) -> Self:
+        """Forget labels, seen or not. Seen ones then take no part in label fusion either."""
+        check_is_fitted(self)
+        names = {names} if isinstance(names, str) else set(names)
+        places = self._places(names)
+        if len(places) == len(self.label_names_):
+            raise InputError("the last label cannot be removed: a model has at least one")
+        rows = self.table_.rows[places]
+        self._shrunk(rows)
+        self.table_.remove(rows)
+        for name in names:
+            self.label_descriptions_.pop(name, None)
+        self._set_names(np.delete(self.label_names_, places))
+        return self
+
+    def rename_label(self, old: str, new: str, description: str | None = None) -> Self:
+        """Give a label another name; `description` replaces the one it had, None keeps it."""
+        check_is_fitted(self)
+        (place,) = self._places([old])
+        known = self._states_of([new]) if new != old else {}
+        text = self.label_descriptions_.get(old, "") if description is None else description
+        checked_new_labels([new], [text], known)
+        self.label_descriptions_.pop(old, None)
+        if text:
+            self.label_descriptions_[new] = text
+        row = int(self.table_.rows[place])
+        words = label_text(new, text)
+        self.table_.replace(row, self._embed([words]))
+        self._changed(row, words)
+        names = self.label_names_.copy()
+        names[place] = new
+        self._set_names(names)
+        return self
+
+    def _places(self, names: Iterable[str]) -> np.ndarray:
+        wanted = list(names)
+        found = np.flatnonzero(np.isin(self.label_names_, np.array(wanted, dtype=object)))
+        if len(found) < len(wanted):
+            missing = sorted(set(wanted) - set(self.label_names_[found]))
+            raise InputError(f"there is no label {missing[0]!r} in the model")
+        return found
+
+    def _states_of(self, names: Iterable[str] | str) -> dict[str, str]:
+        """ "seen" or "unseen" for those of the names that are labels already."""
+        asked = np.array([names] if isinstance(names, str) else list(names), dtype=object)
+        found = np.flatnonzero(np.isin(self.label_names_, asked))
+        columns = self.table_.columns[self.table_.rows[found]]
+        return {
+            self.label_names_[i]: "seen" if column >= 0 else "unseen"
+            for i, column in zip(found, columns, strict=True)
+        }
+
+    def _set_names(self, names: np.ndarray) -> None:
+        self.label_names_ = names
+        self.n_labels_ = len(names)
+        self.classes_ = np.broadcast_to([0, 1], (len(names), 2))
+
+    def _grown(self, rows: np.ndarray, texts: list[str]) -> None:
+        """Labels were added in these rows."""
+
+    def _shrunk(self, rows: np.ndarray) -> None:
+        """The labels of these rows are about to go."""
+
+    def _changed(self, row: int, text: str) -> None:
+        """The label of this row has another text."""
+
+    # -- prediction --------------------------------------------------------------------
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        return self._label_probabilities(X, self.table_.rows)
+
+    def rank(self, X: Any, k: int = 10, *, among: str = "all") -> list[list[tuple[str, float]]]:
+        """For each document the k likeliest labels with their probabilities.
+
+        Parameters
+        ----------
+        X : list of texts
+        k : int, default=10
+        among : {"all", "seen", "unseen"}, default="all"
+            Which labels compete.
+        """
+        check_is_fitted(self)
+        X = self._checked_features(X, reset=False)
+        rows = self._rows_of_group(among)
+        scores = self._label_probabilities(X, rows)
+        names = self.label_names_[np.searchsorted(self.table_.rows, rows)]
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return [
+            [(str(names[j]), float(row[j])) for j in order]
+            for row, order in zip(scores, best, strict=True)
+        ]
+
+    def _rows_of_group(self, among: str) -> np.ndarray:
+        if among not in GROUPS:
+            raise InputError(f"among is one of {', '.join(GROUPS)}, not {among!r}")
+        table = self.table_
+        return {"all": table.rows, "seen": table.seen_rows, "unseen": table.unseen_rows}[among]
+
+    # -- persistence and tags ----------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        vectors, columns = self.table_.compact()
+        return {
+            "text_encoder": self.encoder_,
+            "vectors": vectors,
+            "columns": columns,
+            "mapped": self.document_map_,
+        }
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        self.encoder_ = state["text_encoder"]
+        self.table_ = LabelTable(state["vectors"], state["columns"])
+        self.document_map_ = state["mapped"]
+
+    def __sklearn_tags__(self) -> Any:
+        return string_tags(super().__sklearn_tags__())

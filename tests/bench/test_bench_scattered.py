@@ -1,0 +1,124 @@
+"""Cells of scattered labels: who sees which rows, and the columns beside the students."""
+
+import numpy as np
+import pytest
+from bench_data import small_suite, write_data
+
+from labelweave.bench.cells import make_plan
+from labelweave.bench.kinds import kind_module, scattered
+from labelweave.bench.loading import load
+from labelweave.bench.protocols import Protocol
+from labelweave.bench.suite import MethodEntry, ScenarioEntry, load_suite
+from labelweave.exceptions import InputError
+
+QUICK = {"student__epochs": 5, "student__hidden_size": 8}
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory():
+    scattered._memory.clear()
+    yield
+    scattered._memory.clear()
+
+
+def suite_of(folder, *methods, **settings):
+    write_data(folder / "one.csv", n_rows=200)
+    scenario = {"n_teachers": 2, "teacher_settings": {"epochs": 5, "hidden_size": 8}, **settings}
+    return small_suite(
+        folder,
+        seeds=(0,),
+        names=("one",),
+        kind="scattered",
+        methods=methods,
+        scenarios=(ScenarioEntry("s", settings=scenario),),
+        protocols=(
+            Protocol("honest", split="random", test_size=0.25),
+            Protocol("as-published", split="random", test_size=0.25, cut=0.5),
+        ),
+    )
+
+
+def run_all(suite):
+    cells = make_plan(suite).cells
+    return [kind_module("scattered").run(cell, load(cell.data)) for cell in cells]
+
+
+def test_a_student_is_fitted_without_labels_and_once_for_both_protocols(tmp_path, monkeypatch):
+    from labelweave.scattered.ant import ANT
+
+    seen = []
+    fit = ANT.fit
+
+    def watched(self, X, y=None, *, validation=None):
+        seen.append((X, y, validation))
+        return fit(self, X, y, validation=validation)
+
+    monkeypatch.setattr(ANT, "fit", watched)
+    honest, published = run_all(suite_of(tmp_path, MethodEntry("ANT", "ant", settings=QUICK)))
+    ((X, y, validation),) = seen
+    assert y is None
+    assert not hasattr(validation, "Y")
+    assert honest.rows == {"teachers": 140, "train": len(X), "validation": 9, "test": 15}
+    assert honest.scores["map"] == published.scores["map"]
+    assert set(published.cuts.values()) == {0.5}
+    assert honest.artifacts["amalgamation"]["fidelity"][0]["rows"] == 9
+
+
+def test_rows_of_teachers_student_and_test_do_not_meet(tmp_path):
+    suite = suite_of(tmp_path, MethodEntry("ANT", "ant", settings=QUICK))
+    cell = make_plan(suite).cells[0]
+    taught = scattered._teach(cell, load(cell.data))
+    of_student = [set(map(bytes, part.X)) for part in taught.parts]
+    train, validation, test = of_student
+    assert not train & validation
+    assert not (train | validation) & test
+    known = set(map(bytes, taught.all_rows.X))
+    assert train < known
+    assert not known & (validation | test)
+    of_teachers = np.array([x for x in taught.all_rows.X if bytes(x) not in train])
+    assert np.allclose(of_teachers.mean(axis=0), 0, atol=1e-9)
+    assert np.allclose(of_teachers.std(axis=0), 1, atol=1e-9)
+
+
+def test_the_other_columns(tmp_path):
+    nothing, teachers, union, oracle, bound = run_all(
+        suite_of(
+            tmp_path,
+            MethodEntry("no labels", "union", options={"role": "nothing"}),
+            MethodEntry("teachers", "union", options={"role": "teachers"}),
+            MethodEntry("union", "union"),
+            MethodEntry("oracle", "br", options={"role": "oracle"}),
+            MethodEntry("bound", "br", options={"role": "bound"}),
+        )
+    )[::2]
+    assert nothing.scores["f1_micro"] == 0
+    assert len(teachers.artifacts["teachers"]) == 2
+    assert teachers.scores["map"] == pytest.approx(
+        np.mean([own["map"] for own in teachers.artifacts["teachers"]])
+    )
+    for outcome in (union, oracle, bound):
+        assert outcome.scores["map"] > 0.5
+
+
+def test_a_teacher_may_be_of_another_method(tmp_path):
+    suite = suite_of(tmp_path, MethodEntry("union", "union"), teacher="br", teacher_settings={})
+    assert run_all(suite)[0].scores["map"] > 0.5
+
+
+def test_unknown_settings_are_refused():
+    with pytest.raises(InputError, match="'n_pupils'"):
+        scattered.check_scenario({"n_pupils": 2})
+    with pytest.raises(InputError, match="role is one of"):
+        scattered.check_options({"role": "spectator"})
+
+
+@pytest.mark.parametrize("name", ["ant-2", "ant-3", "ant-4", "ant-4-stand-in"])
+def test_the_suites_of_the_paper_can_be_planned(name):
+    suite = load_suite(name)
+    for scenario in suite.scenarios:
+        scattered.check_scenario(scenario.settings)
+    for method in suite.methods:
+        scattered.check_options(method.options)
+    roles = {method.options.get("role", "student") for method in suite.methods}
+    assert roles == set(scattered.ROLES)
+    assert len(suite.seeds) == 10

@@ -1,0 +1,97 @@
+"""The kind of training with labels that have no examples."""
+
+import json
+
+import numpy as np
+import pytest
+
+from labelweave.bench import fitting
+from labelweave.bench.cells import Quick, make_plan
+from labelweave.bench.kinds import kind_module
+from labelweave.bench.loading import load
+from labelweave.bench.protocols import Protocol
+from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry, Suite, load_suite
+from labelweave.exceptions import InputError
+
+WORDS = ("sea", "sun", "rain", "snow", "wind", "fog")
+
+
+def text_suite(folder, method="tf-idf", settings=None, **scenario):
+    path = folder / "weather.jsonl"
+    random = np.random.default_rng(0)
+    rows = []
+    for i in range(90):
+        labels = [word for word in WORDS if random.random() < 0.4] or ["sea"]
+        rows.append({"id": i, "text": " ".join([*labels, "today"]), "labels": labels})
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return Suite(
+        name="texts",
+        title="texts",
+        kind="unseen",
+        data=(DataEntry("weather", source=str(path)),),
+        methods=(MethodEntry("M", method, settings=settings or {}),),
+        metrics=("precision@1", "recall@10"),
+        seeds=(0,),
+        protocols=(Protocol("honest", test_size=0.3),),
+        scenarios=(ScenarioEntry("s", settings=scenario),),
+    )
+
+
+def run_first(suite):
+    cell = make_plan(suite).cells[0]
+    return kind_module("unseen").run(cell, load(cell.data))
+
+
+def test_unseen_labels_are_ranked_without_an_example(tmp_path, monkeypatch):
+    given = []
+    fit = fitting.fit
+
+    def watched(cell, parts, **more):
+        given.append(parts)
+        return fit(cell, parts, **more)
+
+    monkeypatch.setattr(fitting, "fit", watched)
+    outcome = run_first(text_suite(tmp_path, unseen=2, rank="unseen"))
+    assert outcome.scores["precision@1"] == 1  # each text names its labels
+    assert given[0].train.Y.n_labels == given[0].validation.Y.n_labels == 4
+    every = run_first(text_suite(tmp_path, unseen=2, rank="all"))
+    assert every.rows["test"] > outcome.rows["test"]
+    assert every.scores["precision@3"] > 0.5
+    assert "f1_micro" not in every.scores
+
+
+@pytest.mark.parametrize("method", ["xml0", "xml0-lf", "conse", "sbert", "zestxml"])
+def test_every_method_of_the_suite_runs(tmp_path, method):
+    settings = {} if method == "zestxml" else {"encoder": "tfidf"}
+    outcome = run_first(text_suite(tmp_path, method, settings, unseen=0.4))
+    assert 0 <= outcome.scores["precision@1"] <= 1
+    assert outcome.rows["test"] > 0
+
+
+def test_other_methods_and_settings_are_refused(tmp_path):
+    with pytest.raises(InputError, match="br cannot predict labels without examples"):
+        run_first(text_suite(tmp_path, "br", unseen=2))
+    for wrong, message in (
+        ({"unseen": 2, "rank": "some"}, "rank is one of"),
+        ({}, "how many labels are unseen"),
+        ({"unseen": 2, "odd": 1}, "'odd'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make_plan(text_suite(tmp_path, **wrong))
+
+
+def test_the_suites_have_all_methods():
+    for name in ("xml0-ii", "xml0-ii-stand-in"):
+        ids = {method.id for method in load_suite(name).methods}
+        assert ids == {"zestxml", "tf-idf", "conse", "sbert", "xml0-lf", "xml0"}
+    stand_in = load_suite("xml0-ii-stand-in")
+    assert len(stand_in.seeds) >= 3
+    assert "recall@10" in stand_in.metrics
+
+
+@pytest.mark.data
+def test_a_quick_cell_of_the_stand_in_runs(data_home):
+    plan = make_plan(load_suite("xml0-ii-stand-in"), quick=Quick())
+    cell = next(c for c in plan.cells if c.method == "tf-idf" and c.data.name == "cooking-se")
+    outcome = kind_module("unseen").run(cell, load(cell.data))
+    assert outcome.scores["ndcg@5"] > 0.1

@@ -1,0 +1,99 @@
+"""`labelweave extend`, and training with a file of label texts."""
+
+import json
+
+import pytest
+
+from labelweave.data.label_texts import read_label_texts
+from labelweave.exceptions import DataFileError
+
+QUICK = ("-s", "encoder=tfidf", "-q")
+
+
+@pytest.fixture
+def new_labels(workdir):
+    path = workdir / "new.csv"
+    path.write_text("label,description\nwater,the blue sea\nheat,hot days\n")
+    return path
+
+
+@pytest.fixture
+def xml0(run, text_file):
+    run("train", text_file, "-m", "xml0", "--out", "model", *QUICK)
+    return "model"
+
+
+def predicted(run, model):
+    result = run("predict", model, "news.jsonl", "--proba", "all", "-q")
+    return json.loads(result.stdout.splitlines()[0])["probabilities"]
+
+
+def test_new_labels_are_predicted(run, xml0, new_labels):
+    before = predicted(run, xml0)
+    run("extend", xml0, "--labels", new_labels, "--out", "wider")
+    after = predicted(run, "wider")
+    assert list(after) == ["sea", "sun", "water", "heat"]
+    assert after["water"] > after["heat"]
+    assert after["sea"] == pytest.approx(before["sea"])
+    assert predicted(run, xml0) == before
+
+
+def test_labels_go_and_change_names_in_place(run, xml0, new_labels):
+    run("extend", xml0, "--labels", new_labels)
+    run("extend", xml0, "--remove", "heat", "--rename", "water=ocean")
+    assert list(predicted(run, xml0)) == ["sea", "sun", "ocean"]
+    assert "macro F1" in run("evaluate", xml0, "news.jsonl", "--all-metrics").output
+
+
+@pytest.mark.parametrize("documents", [(), ("--data", "news.jsonl")])
+def test_a_classifier_of_texts_becomes_part_of_xml0(run, text_file, new_labels, documents):
+    run("train", text_file, "-m", "br", "--out", "plain", "-q")
+    run("extend", "plain", "--labels", new_labels, "--out", "wider", *documents, *QUICK)
+    assert list(predicted(run, "wider")) == ["sea", "sun", "water", "heat"]
+
+
+def test_training_with_label_texts(run, text_file, workdir):
+    (workdir / "labels.jsonl").write_text(
+        '{"label": "sea", "description": "salt water"}\n{"name": "salt"}\n'
+    )
+    run("train", text_file, "-m", "xml0", "--out", "m", "--label-texts", "labels.jsonl", *QUICK)
+    assert list(predicted(run, "m")) == ["sea", "sun", "salt"]
+    wrong = run("train", text_file, "-m", "br", "--label-texts", "labels.jsonl", "-q", status=2)
+    assert "br does not" in wrong.output
+
+
+def test_what_is_wrong_is_said_in_one_line(run, xml0, new_labels, csv_file):
+    assert "Nothing to do" in run("extend", xml0, status=2).output
+    assert "takes OLD=NEW" in run("extend", xml0, "--rename", "sea", status=2).output
+    assert "no label 'moon'" in run("extend", xml0, "--remove", "moon", status=2).output
+    assert (
+        "by itself" in run("extend", xml0, "--labels", new_labels, "--data", "x", status=2).output
+    )
+    run("train", csv_file, "--labels", 3, "-m", "mlknn", "--out", "features", "-q")
+    said = run("extend", "features", "--labels", new_labels, status=2).output
+    assert "takes features, not texts" in said
+    said = run("train", csv_file, "--labels", 3, "-m", "xml0", status=2).output
+    assert "xml0 takes texts, but shapes holds features" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "word,meaning\nx,y\n", "no column label or name or tag"),
+        ("a.csv", "label\nx\nx\n", "line 3: the label 'x' is there twice"),
+        ("a.csv", "label,description\n,text\n", "line 2: a label has no name"),
+        ("a.jsonl", '{"label": "x"}\n[1]\n', "line 2: this is no JSON object"),
+        ("a.txt", "\n\n", "it holds no label"),
+    ],
+)
+def test_bad_label_files(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataFileError, match=message):
+        read_label_texts(tmp_path / name)
+
+
+def test_one_name_a_line(tmp_path):
+    (tmp_path / "names.txt").write_text("sea\n\n deep sun \n")
+    assert read_label_texts(tmp_path / "names.txt") == {"sea": "", "deep sun": ""}
+    with pytest.raises(DataFileError, match="No such file"):
+        read_label_texts(tmp_path / "none.csv")

@@ -1,0 +1,72 @@
+"""Chances of unannotated entries: against counting, and against slow optimisation."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from labelweave.nn.posterior import annotated_chance, annotation_rate, positive_chance
+
+
+@pytest.fixture(scope="module")
+def entries():
+    rng = np.random.default_rng(0)
+    p = expit(rng.normal(-1, 2.5, size=(4000, 5)))
+    truth = rng.random(p.shape) < p
+    codes = (truth & (rng.random(p.shape) < 0.25)).astype(float)
+    return p, truth, codes
+
+
+def test_positive_chance_is_what_counting_finds(entries):
+    p, truth, codes = entries
+    is_open = codes == 0
+    found = positive_chance(0.25 * p, 0.25)
+    np.testing.assert_allclose(found, 0.75 * p / (1 - 0.25 * p))
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        near = is_open & (found >= low) & (found < low + 0.2)
+        assert truth[near].mean() == pytest.approx(found[near].mean(), abs=0.04)
+
+
+def test_with_all_positives_annotated_the_rest_is_negative():
+    np.testing.assert_array_equal(positive_chance(np.array([0.0, 0.4, 1.0]), 1.0), 0.0)
+
+
+def test_the_curve_is_the_likeliest(entries):
+    p, _, codes = entries
+    codes = codes.copy()
+    codes[0, 0], codes[1, 1] = np.nan, -1.0  # they take no part
+    scores = expit(0.5 * logit(p) + 1)  # as of a network with weights on its entries
+    found = annotated_chance(scores, codes)
+    part = (codes == 0) | (codes == 1)
+    x, y = logit(scores[part]), codes[part]
+    target = np.where(y == 1, (y.sum() + 1) / (y.sum() + 2), 1 / ((y == 0).sum() + 2))
+
+    def loss(ab):
+        z = ab[0] * x + ab[1]
+        return np.mean(np.logaddexp(0, z) - target * z)
+
+    slow = minimize(loss, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12})
+    np.testing.assert_allclose(found[part], expit(slow.x[0] * x + slow.x[1]), atol=1e-4)
+    assert found[part].mean() == pytest.approx(y.mean(), rel=0.01)
+
+
+@pytest.mark.parametrize("codes", [np.zeros((20, 2)), np.ones((20, 2))], ids=["none", "all"])
+def test_labels_all_alike(codes):
+    scores = np.random.default_rng(0).random((20, 2))
+    found = annotated_chance(scores, codes)
+    assert np.abs(found - codes).max() < 0.1
+    rate = annotation_rate(scores, codes)
+    assert rate == 1
+    assert np.isfinite(positive_chance(found, rate)).all()
+
+
+def test_scores_that_divide_everything():
+    codes = np.array([[1.0, 0.0]] * 50)
+    found = annotated_chance(np.array([[1.0, 0.0]] * 50), codes)
+    assert np.isfinite(found).all()
+    assert np.abs(found - codes).max() < 0.05
+
+
+def test_the_rate(entries):
+    p, _, codes = entries
+    assert 0.2 < annotation_rate(p, codes) < 0.35

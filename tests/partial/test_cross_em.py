@@ -1,0 +1,148 @@
+"""Cross-fitting: who learns what, by slow re-computation."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+
+import labelweave as lw
+from labelweave.data.scenarios import hide_positives
+from labelweave.exceptions import InputError
+from labelweave.nn.batches import Batch
+from labelweave.nn.peers import peers_of
+from labelweave.nn.task import StepInfo
+from labelweave.partial import cross_em
+from labelweave.partial.cross_em import ChancesTask, CrossFitEM
+
+QUICK = {"hidden": (16,), "epochs": 10, "lr": 2e-2}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 8))
+    Y = (X[:, :4] + 0.3 * rng.normal(size=(240, 4)) > 0.3).astype(float)
+    return X, Y, hide_positives(Y, 0.5, random_state=0).Y.to_numpy()
+
+
+def quick(**changes):
+    given = {"base": lw.MLP(**QUICK), "n_folds": 3, "ramp": 3, "random_state": 0}
+    return CrossFitEM(**(given | changes))
+
+
+def test_the_loss_entry_by_entry():
+    torch.manual_seed(0)
+    network = torch.nn.Linear(3, 4)
+    chances = torch.rand(6, 4)
+    task = ChancesTask(network, {"lr": 0.1}, chances, weight=0.3).train()
+    x, rows = torch.randn(2, 3), torch.tensor([4, 1])
+    y = torch.tensor([[1.0, 0.0, -1.0, torch.nan], [0.0, 0.0, 1.0, 0.0]])
+    found = task.losses(Batch(x, y, rows), StepInfo(0, 0, 0.0))["bce"].item()
+    z = network(x).detach().numpy()
+    total = 0.0
+    for i in range(2):
+        for j in range(4):
+            code = y[i, j].item()
+            if np.isnan(code):
+                continue
+            target = chances[rows[i], j].item() if code == 0 else max(code, 0.0)
+            p = expit(z[i, j])
+            loss = -target * np.log(p) - (1 - target) * np.log(1 - p)
+            total += (0.3 if code == 0 else 1.0) * loss
+    assert found == pytest.approx(total / 8, rel=1e-5)
+
+
+def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeypatch):
+    X, _, partial = data
+    seen, scored, given = [], [], []
+    train = cross_em.TrainingSession.train
+
+    def spy(session, task, **changes):
+        found = train(session, task, **changes)
+        seen.append((session.prefix, session.X, session.validation[0]))
+        given.append(getattr(task, "chances", None))
+        with torch.inference_mode():
+            x = session.estimator.scaling_.apply(torch.from_numpy(session.validation[0]).float())
+            scored.append(task.scores(x).numpy())
+        return found
+
+    chances = []
+    compute = cross_em.positive_chance
+    monkeypatch.setattr(cross_em.TrainingSession, "train", spy)
+    monkeypatch.setattr(
+        cross_em, "positive_chance", lambda *a: chances.append((a, compute(*a))) or chances[-1][1]
+    )
+    monkeypatch.setattr(cross_em, "annotated_chance", lambda scores, codes: scores)
+    model = quick().fit(X, partial)
+    assert [name for name, *_ in seen] == [
+        f"round-{r}-fold-{k}-" for r in (1, 2) for k in (1, 2, 3)
+    ]
+    (scores, rate), found = chances[0]
+    assert rate == model.annotation_rate_
+    for k in range(3):
+        _, learnt, held = seen[k]
+        assert len(learnt) + len(held) == len(X)
+        rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in held]
+        assert not {tuple(row) for row in held} & {tuple(row) for row in learnt}
+        np.testing.assert_allclose(scores[rows], scored[k], atol=1e-5)
+        # The network of the second round learns the chances of the same rows.
+        rest = np.setdiff1d(np.arange(len(X)), rows)
+        np.testing.assert_array_equal(seen[3 + k][1], X[rest])
+        np.testing.assert_allclose(given[3 + k].numpy(), found[rest], atol=1e-6)
+        assert given[k] is None
+
+
+def test_the_mean_of_the_folds_predicts(data):
+    X, _, partial = data
+    model = quick().fit(X, partial)
+    x = model.scaling_.apply(torch.from_numpy(X).float())
+    with torch.inference_mode():
+        each = [torch.sigmoid(own(x)).numpy() for own in peers_of(model.network_)]
+    assert len(each) == 3
+    np.testing.assert_allclose(model.predict_proba(X), np.mean(each, axis=0), atol=1e-5)
+
+
+def test_rounds_are_a_setting(data):
+    X, _, partial = data
+    none, one = quick(rounds=0).fit(X, partial), quick().fit(X, partial)
+    assert none.annotation_rate_ is None
+    assert 0.3 < one.annotation_rate_ < 0.9  # half are annotated
+    assert len(none.history_["stage"].unique()) == 3
+    hidden = (data[1] == 1) & (partial == 0)
+    assert one.predict_proba(X)[hidden].mean() > none.predict_proba(X)[data[1] == 0].mean() + 0.2
+
+
+def test_a_saved_model(data, tmp_path):
+    X, _, partial = data
+    model = quick().fit(X, partial)
+    model.save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.annotation_rate_ == model.annotation_rate_
+
+
+def test_clean_validation_rows_stop_every_network(data):
+    X, Y, partial = data
+    model = quick(validation="clean").fit(X[:160], partial[:160], validation=(X[160:], Y[160:]))
+    assert "val_map" in model.history_
+    with pytest.raises(InputError, match="annotated in full"):
+        quick(validation="clean").fit(X, partial)
+
+
+def test_no_row_is_lost_to_the_threshold(data):
+    """One cut, such that out of fold as many labels are predicted as the scores sum up to."""
+    X, _, partial = data
+    model = quick().fit(X, partial)
+    predicted, expected = model.predict(X).sum(), model.predict_proba(X).sum()
+    assert predicted == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize("wrong", [{"n_folds": 1}, {"rounds": -1}, {"soft_weight": 0}])
+def test_settings_outside_their_range_are_refused(data, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        quick(**wrong).fit(data[0], data[2])
+
+
+def test_fewer_rows_than_folds_are_refused(data):
+    with pytest.raises(InputError, match="n_folds is 3, but there are fewer rows"):
+        quick().fit(data[0][:2], data[2][:2])

@@ -1,0 +1,181 @@
+"""CFL, AKA and FKA: layers, objectives, and clear words to teachers without layers."""
+
+import numpy as np
+import pytest
+import torch
+from scattered_data import easy_data, small_chain, small_student
+from torch import nn
+
+import labelweave as lw
+from labelweave.exceptions import InputError
+from labelweave.metrics import hamming_loss
+from labelweave.nn.batches import Batch
+from labelweave.scattered.aka import AKA, AKATask
+from labelweave.scattered.cfl import CFL, SIGMAS, CFLTask, mmd
+from labelweave.scattered.fka import FKA, FKATask
+from labelweave.scattered.layered import TeacherLayers
+from labelweave.scattered.layers import layers_of
+from labelweave.scattered.teacher import Teacher
+
+METHODS = (CFL, AKA, FKA)
+PLAIN = {"epochs": 30, "lr": 1e-2, "dropout": 0.0, "weight_decay": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def perceptrons():
+    X, Y = easy_data()
+    make = {"hidden": (12, 8), "random_state": 0, **PLAIN}
+    one = lw.make("mlp", **make).fit(X[:200], lw.as_labels(Y[:200, :3], names=list("abc")))
+    two = lw.make("mlp", **make).fit(X[200:400], lw.as_labels(Y[200:400, 2:], names=list("cde")))
+    return X[400:], Y[400:], [Teacher(one, name="one"), Teacher(two, name="two")]
+
+
+def test_layers_of_a_perceptron(perceptrons):
+    _, _, (one, _) = perceptrons
+    network = one.model.network_
+    layers = layers_of(network)
+    x = torch.randn(5, 12)
+    hidden = layers.hidden(x)
+    assert [h.shape[1] for h in hidden] == layers.widths(12) == [12, 8]
+    for depth in range(2):
+        assert torch.allclose(layers.resume(depth, hidden[depth]), network(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("encoder", [(), (7,)])
+def test_layers_of_a_chain(encoder):
+    X, Y = easy_data(100)
+    network = small_chain(X, Y, encoder=encoder, epochs=2).network_
+    layers = layers_of(network)
+    x = torch.randn(6, 12)
+    assert layers.depth == len(encoder) + 1
+    first_logits = network.run(x, all_steps=True).steps[0]
+    for depth, hidden in enumerate(layers.hidden(x)):
+        assert torch.allclose(layers.resume(depth, hidden), first_logits, atol=1e-5)
+
+
+def test_mmd_against_the_definition():
+    a, b = torch.randn(7, 3), torch.randn(5, 3)
+
+    def kernel(x, y):
+        square = float(((x - y) ** 2).sum())
+        return sum(np.exp(-square / (2 * sigma**2)) for sigma in SIGMAS)
+
+    def mean(xs, ys):
+        return np.mean([kernel(x, y) for x in xs for y in ys])
+
+    assert mmd(a, b).item() == pytest.approx(mean(a, a) + mean(b, b) - 2 * mean(a, b), abs=1e-4)
+
+
+@pytest.fixture
+def parts(easy):
+    X, _, teachers = easy
+    layers = [
+        TeacherLayers(teachers[0], np.array([0, 1, 2]), X),
+        TeacherLayers(teachers[1], np.array([1, 2, 3, 4]), X),
+    ]
+    torch.manual_seed(0)
+    network = lw.make("ofcc", hidden_size=10)._build_network(12, 5)
+    x = torch.randn(6, 12)
+    rows = torch.tensor([3, 1, 4, 15, 9, 2])
+    return layers, network, Batch(x, torch.rand(6, 5), rows)
+
+
+def test_the_layers_of_teachers_are_those_of_their_networks(easy):
+    X, _, (teacher, _) = easy
+    found = TeacherLayers(teacher, np.arange(3), X)
+    model = teacher.model
+    scaled = model.scaling_.apply(torch.tensor(X, dtype=torch.float32))
+    with torch.no_grad():
+        expected = layers_of(model.network_).hidden(scaled)[-1]
+    assert torch.allclose(found.hidden[-1], expected, atol=1e-5)
+
+
+def test_fka_asks_each_teacher_for_its_answers(parts):
+    layers, network, batch = parts
+    task = FKATask(network, layers, 100, {}, student_widths=[10]).train()
+    terms = task.losses(batch, None)
+    expected = 0.0
+    for teacher, adapters in zip(layers, task.adapt, strict=True):
+        h = layers_of(network).hidden(batch.x)[0]
+        ours = torch.sigmoid(teacher.network.head(adapters[0](h)))
+        theirs = torch.sigmoid(teacher.network.head(teacher.hidden[0][batch.rows]))
+        expected += nn.functional.binary_cross_entropy(ours, theirs).item() / 2
+    assert terms["replace"].item() == pytest.approx(expected, abs=1e-5)
+    held = task.eval().layer_losses(batch, layers_of(network).hidden(batch.x), batch.rows + 100)
+    assert task.losses(batch, None)["replace"].item() == pytest.approx(held["replace"].item())
+
+
+def test_aka_bridges_to_each_layer(parts):
+    layers, network, batch = parts
+    task = AKATask(network, layers, 100, {}, student_widths=[10], weight=2.0).train()
+    h = layers_of(network).hidden(batch.x)[0]
+    expected = sum(
+        ((bridges[0](h) - teacher.hidden[0][batch.rows]) ** 2).mean().item()
+        for teacher, bridges in zip(layers, task.bridge, strict=True)
+    )
+    assert task.losses(batch, None)["bridge"].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_cfl_terms(parts):
+    layers, network, batch = parts
+    task = CFLTask(network, layers, 100, {}, student_width=10, weights=(1.0, 3.0)).train()
+    unit = nn.functional.normalize
+    h = layers_of(network).hidden(batch.x)[-1]
+    ours = unit(task.extract(task.align(h)), eps=1e-6)
+    likeness = decoded = 0.0
+    for k, teacher in enumerate(layers):
+        features = teacher.hidden[-1][batch.rows]
+        common = task.extract(task.align_teacher[k](features))
+        likeness += mmd(ours, unit(common, eps=1e-6)).item()
+        decoded += ((task.decode[k](common) - features) ** 2).mean().item()
+    terms = task.losses(batch, None)
+    assert terms["mmd"].item() == pytest.approx(likeness, rel=1e-4)
+    assert terms["decode"].item() == pytest.approx(3 * decoded, rel=1e-4)
+
+
+@pytest.mark.parametrize("cls", METHODS)
+def test_they_learn_from_chains(cls, easy, tmp_path):
+    X, Y, teachers = easy
+    model = cls(teachers, student=small_student(), random_state=0).fit(X)
+    assert hamming_loss(Y, model.predict(X)) < 0.8 * hamming_loss(Y, np.zeros_like(Y))
+    again = cls(teachers[::-1], student=small_student(), random_state=0).fit(X)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    model.save(tmp_path / "student")
+    assert np.array_equal(lw.load(tmp_path / "student").predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("cls", METHODS)
+def test_they_learn_from_perceptrons(cls, perceptrons):
+    X, Y, teachers = perceptrons
+    student = lw.make("mlp", hidden=(10, 6), **PLAIN)
+    model = cls(teachers, student=student, random_state=0).fit(X)
+    assert hamming_loss(Y, model.predict(X)) < 0.85 * hamming_loss(Y, np.zeros_like(Y))
+
+
+@pytest.mark.parametrize("cls", METHODS)
+def test_a_black_box_is_refused_before_it_is_asked(cls, easy):
+    X, _, (one, two) = easy
+
+    def never(X):
+        raise AssertionError("asked")
+
+    box = Teacher(never, two.labels, name="box")
+    with pytest.raises(InputError, match=f"{cls.__name__} looks into .*'box' shows no hidden"):
+        cls([one, box]).fit(X)
+
+
+@pytest.mark.parametrize("cls", [AKA, FKA])
+def test_depths_must_be_equal(cls, easy, perceptrons):
+    X, _, (one, _) = easy
+    _, _, (deep, other) = perceptrons
+    with pytest.raises(InputError, match="'first' has 1 hidden layers and teacher 'one' has 2"):
+        cls([one, deep]).fit(X)
+    with pytest.raises(InputError, match="the teachers have 2 hidden layers and the student has 1"):
+        cls([deep, other], student=small_student()).fit(X)
+
+
+@pytest.mark.parametrize("cls", METHODS)
+def test_a_student_without_layers_is_refused(cls, easy):
+    X, _, teachers = easy
+    with pytest.raises(InputError, match="is an OFCC or an MLP with cross-entropy, not MLkNN"):
+        cls(teachers, student=lw.make("mlknn")).fit(X)

@@ -1,0 +1,79 @@
+"""AttentionXML: the attention, the tree and its beam."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+import labelweave as lw
+from labelweave.unseen.attention_network import LabelAttention, TokenEncoder
+from labelweave.unseen.label_clusters import balanced_groups
+
+SMALL = {"embedding": 12, "hidden": 12, "head": 12, "max_tokens": 8, "lr": 0.02, "random_state": 0}
+
+
+def test_attention_is_a_softmax_over_the_tokens_of_each_label():
+    torch.manual_seed(0)
+    layer = LabelAttention(3, 4, 5)
+    vectors = torch.randn(2, 6, 4)
+    is_token = torch.arange(6) < torch.tensor([[6], [4]])
+    found = layer(vectors, is_token)
+    for text, length in ((0, 6), (1, 4)):
+        for label in range(3):
+            scores = vectors[text, :length] @ layer.attention[label]
+            mean = scores.softmax(0) @ vectors[text, :length]
+            torch.testing.assert_close(found[text, label], layer.head(mean)[0])
+    some = layer(vectors, is_token, torch.tensor([[2, 0], [1, 1]]))
+    torch.testing.assert_close(some, torch.stack([found[0, [2, 0]], found[1, [1, 1]]]))
+
+
+def test_padding_takes_no_part():
+    torch.manual_seed(0)
+    encoder = TokenEncoder(9, 4, 4, 0.0, 0.0)
+    short, long = torch.tensor([[3, 5, 0, 0]]), torch.tensor([[3, 5, 0, 0], [2, 2, 7, 8]])
+    torch.testing.assert_close(encoder(short)[0][0], encoder(long)[0][0, :2])
+
+
+def test_groups_are_balanced_and_hold_every_label_once():
+    features = sp.csr_array(np.random.default_rng(0).random((37, 5)))
+    groups = balanced_groups(features, 8, np.random.RandomState(0))
+    assert sorted(groups[groups >= 0].tolist()) == list(range(37))
+    assert (groups >= 0).sum(axis=1).min() >= 4
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Texts whose labels are their words: 12 labels, groups of 4."""
+    random = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(12)])
+    Y = random.random((240, 12)) < 0.2
+    texts = [" ".join([*random.permutation(words[row]), "end"]) for row in Y]
+    return texts, lw.as_labels(Y, names=words.tolist())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_tree_learns_and_its_beam_bounds_what_is_found(many, beam):
+    texts, Y = many
+    model = lw.AttentionXML(tree_above=5, group_size=4, beam=beam, epochs=40, **SMALL)
+    model.fit(texts[:200], Y[:200])
+    p = model.predict_proba(texts[200:])
+    assert model.groups_.shape == (4, 4)
+    truth = Y[200:].to_numpy()
+    assert ((p > 1e-5).sum(axis=1) <= 4 * beam).all()
+    if beam == 3:
+        assert lw.metrics.precision_at_k(truth[truth.any(axis=1)], p[truth.any(axis=1)], k=1) > 0.8
+
+
+def test_the_tree_is_saved(many, tmp_path):
+    texts, Y = many
+    model = lw.AttentionXML(tree_above=5, group_size=4, beam=2, epochs=1, **SMALL).fit(texts, Y)
+    model.save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(texts[:9]), model.predict_proba(texts[:9]))
+
+
+def test_it_is_a_base_of_xml0(many):
+    texts, Y = many
+    base = lw.AttentionXML(epochs=2, **SMALL)
+    model = lw.XML0(base, encoder="tfidf", random_state=0).fit(texts, Y).add_labels("end")
+    assert model.predict_proba(texts[:2]).shape == (2, 13)

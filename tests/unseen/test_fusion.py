@@ -1,0 +1,152 @@
+"""Label fusion against Algorithm 1 as it is written."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelweave.exceptions import InputError
+from labelweave.unseen import fusion
+from labelweave.unseen.combinations import MOST_LABELS, Combinations
+from labelweave.unseen.fusion import fuse_all, fuse_greedily, fuse_plainly, fuse_top, members
+from labelweave.unseen.fusion_bounds import cone_bound, flip_search, span_bound
+
+KINDS = ("random", "close", "duplicates", "opposites", "against", "zero", "flat", "ties")
+
+
+def make_case(seed, n, n_labels, d, kind):
+    """Probabilities, embeddings of predicted labels and of unseen ones, of a nasty kind."""
+    random = np.random.default_rng(seed)
+    embeddings, unseen = random.normal(size=(n, d)), random.normal(size=(n_labels, d))
+    p = random.uniform(0.05, 1, n)
+    if kind == "close":  # all labels of one field
+        embeddings, unseen = embeddings + 3, unseen + 3
+    elif kind == "duplicates" and n > 1:
+        embeddings[1], p[1] = embeddings[0], p[0]
+        unseen[0] = embeddings[0]
+    elif kind == "opposites" and n > 1:  # the two cancel out
+        embeddings[1], p[1] = -embeddings[0], p[0]
+    elif kind == "against":  # every product is negative
+        embeddings, unseen = np.abs(embeddings), -np.abs(unseen)
+    elif kind == "zero" and n > 1:
+        embeddings[0] = 0
+    elif kind == "flat":
+        embeddings[:, 2:] = 0
+    elif kind == "ties":
+        unseen[n_labels // 2 :] = unseen[: n_labels - n_labels // 2]
+    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    embeddings = embeddings / np.where(lengths > 0, lengths, 1)
+    return p, embeddings, unseen / np.linalg.norm(unseen, axis=1, keepdims=True)
+
+
+def products(p, embeddings, unseen):
+    vectors = p[:, None] * embeddings
+    return unseen @ vectors.T, vectors @ vectors.T
+
+
+cases = st.tuples(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 9),
+    st.integers(1, 40),
+    st.integers(2, 20),
+    st.sampled_from(KINDS),
+)
+
+
+def check_is_algorithm_1(found, plain, k):
+    """The same k best labels with the same scores; within rounding, ties may change places."""
+    np.testing.assert_allclose(found.scores, plain.scores[:k], atol=1e-7)
+    by_label = dict(zip(plain.labels.tolist(), plain.scores, strict=True))
+    own = np.array([by_label[label] for label in found.labels.tolist()])
+    np.testing.assert_allclose(found.scores, own, atol=1e-7)
+    assert len(set(found.labels.tolist())) == k
+    tied = np.abs(found.scores[1:] - found.scores[:-1]) == 0
+    assert (found.labels[1:] > found.labels[:-1])[tied].all()
+
+
+@given(case=cases)
+@settings(max_examples=200, deadline=None)
+def test_every_score_is_that_of_algorithm_1(case):
+    p, embeddings, unseen = make_case(*case)
+    plain = fuse_plainly(p, embeddings, unseen)
+    every = fuse_all(*products(p, embeddings, unseen))
+    scores = np.empty(len(unseen))
+    scores[plain.labels] = plain.scores
+    np.testing.assert_allclose(every.scores, scores, atol=1e-7)
+
+
+@given(case=cases, k=st.integers(1, 12), precision=st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=300, deadline=None)
+def test_the_best_are_those_of_algorithm_1(case, k, precision):
+    p, embeddings, unseen = make_case(*case)
+    B, G = products(p, embeddings, unseen)
+    plain = fuse_plainly(p, embeddings, unseen)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fusion, "_FEW_SCORES", 0)  # bounds even where there are few scores
+        patch.setattr(fusion, "_POOL", 2)
+        patch.setattr("labelweave.unseen.combinations._FEW", 0)  # and halves
+        patch.setattr("labelweave.unseen.combinations._BLOCK", 64)
+        found = fuse_top(B.astype(precision), G, k, products=lambda rows: B[rows])
+    check_is_algorithm_1(found, plain, min(k, len(unseen)))
+
+
+@given(case=cases)
+@settings(max_examples=200, deadline=None)
+def test_bounds_hold(case):
+    p, embeddings, unseen = make_case(*case)
+    B, G = products(p, embeddings, unseen)
+    scores = fuse_all(B, G).scores
+    assert (flip_search(B, G)[0] <= scores + 1e-7).all()
+    directed = np.where(scores > 0, scores, -1)  # a score of 0 may be one of no direction
+    for bound in (span_bound, cone_bound):
+        for form in (B, B.astype(np.float32)):
+            assert (bound(form, G) >= directed - 1e-7).all()
+
+
+@given(case=cases)
+@settings(max_examples=100, deadline=None)
+def test_the_combination_reaches_the_score(case):
+    p, embeddings, unseen = make_case(*case)
+    B, G = products(p, embeddings, unseen)
+    for found in (fuse_all(B, G), fuse_greedily(B, G), fuse_top(B, G, 5)):
+        for label, score, mask in zip(*found, strict=True):
+            chosen = members(mask)
+            total = (p[chosen, None] * embeddings[chosen]).sum(axis=0)
+            if np.linalg.norm(total) > 1e-3:
+                cosine = total @ unseen[label] / np.linalg.norm(total)
+                assert score == pytest.approx(cosine, abs=1e-7)
+
+
+@pytest.mark.parametrize("n", [13, 16])
+def test_many_predicted_labels(n):
+    p, embeddings, unseen = make_case(0, n, 300, 64, "close")
+    B, G = products(p, embeddings, unseen)
+    subsets = (np.arange(1, 1 << n)[:, None] >> np.arange(n) & 1).astype(float)
+    lengths = np.sqrt(np.einsum("si,ij,sj->s", subsets, G, subsets, optimize=True))
+    scores = np.array([(subsets @ b / lengths).max() for b in B])
+    order = np.lexsort((np.arange(300), -scores))[:10]
+    found = fuse_top(B.astype(np.float32), G, 10, products=lambda rows: B[rows])
+    assert found.labels.tolist() == order.tolist()
+    np.testing.assert_allclose(found.scores, scores[order], atol=1e-12)
+
+
+def test_greedy_is_never_above_and_mostly_equal():
+    p, embeddings, unseen = make_case(1, 10, 500, 32, "close")
+    B, G = products(p, embeddings, unseen)
+    greedy, exact = fuse_greedily(B, G).scores, fuse_all(B, G).scores
+    assert (greedy <= exact + 1e-12).all()
+    assert (greedy >= exact - 1e-12).mean() > 0.9
+
+
+def test_without_predicted_labels_every_score_is_zero():
+    B, G = np.zeros((4, 0)), np.zeros((0, 0))
+    for found in (fuse_all(B, G), fuse_top(B, G, 4), fuse_greedily(B, G)):
+        assert found.scores.tolist() == [0, 0, 0, 0]
+        assert found.masks.tolist() == [0, 0, 0, 0]
+    plain = fuse_plainly(np.zeros(0), np.zeros((0, 3)), np.eye(3))
+    assert plain.scores.tolist() == [0, 0, 0]
+
+
+def test_too_many_predicted_labels_are_refused():
+    with pytest.raises(InputError, match="23 predicted labels have 2\\^23 combinations"):
+        Combinations(np.eye(MOST_LABELS + 1))

@@ -1,0 +1,271 @@
+"""XML0 and the methods over a classifier: what they compute, and what they are given."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+
+import labelweave as lw
+from labelweave.exceptions import InputError
+from labelweave.unseen.evidence import Evidence
+from labelweave.unseen.fusion import fuse_plainly
+
+SEEN = ("sea life", "desert land", "city street")
+WORDS = (("sea", "fish", "wave"), ("desert", "sand", "camel"), ("city", "street", "car"))
+
+
+def make_texts(n_rows, seed=0):
+    random = np.random.default_rng(seed)
+    Y = (random.random((n_rows, 3)) < 0.4).astype(int)
+    texts = [
+        " ".join([*(w for j in np.flatnonzero(row) for w in random.permutation(WORDS[j])), "day"])
+        for row in Y
+    ]
+    return texts, lw.as_labels(Y, names=SEEN)
+
+
+TEXTS, Y = make_texts(80)
+
+
+class Table:
+    """An encoder that knows a few texts by heart; all others are zero."""
+
+    vectors = {  # noqa: RUF012
+        "sea life": [1, 0, 0],
+        "desert land": [0, 1, 0],
+        "city street": [0, 0, 1],
+        "harbour": [0.6, 0, 0.8],
+        "oasis": [0.6, 0.8, 0],
+        "fish": [1, 0, 0],
+    }
+
+    def get_params(self, deep=True):
+        return {}
+
+    def set_params(self):
+        return self
+
+    def fit(self, texts):
+        return self
+
+    def transform(self, texts):
+        return np.array([self.vectors.get(t, [0, 0, 0]) for t in texts], dtype=np.float32)
+
+
+class Constant:
+    """A classifier that gives every text the same probabilities."""
+
+    def __init__(self, *p):
+        self.p = p
+        self.label_names_ = np.array(SEEN, dtype=object)
+
+    def predict_proba(self, X):
+        return np.tile(self.p, (len(X), 1))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return lw.XML0(encoder="tfidf", random_state=0).fit(
+        TEXTS, Y, labels={"fish": "sea", "sand": ""}
+    )
+
+
+# -- label fusion ----------------------------------------------------------------------
+
+
+def test_scores_are_those_of_algorithm_1():
+    p = np.array([0.9, 0.2, 0.7])
+    model = lw.XML0LF.from_fitted(Constant(*p), encoder=Table()).add_labels(["harbour", "oasis"])
+    vectors = Table().transform(list(SEEN))
+    plain = fuse_plainly(p, vectors, Table().transform(["harbour", "oasis"]))
+    (found,) = model.explain(["any"], k=2)
+    assert [one.label for one in found] == [["harbour", "oasis"][i] for i in plain.labels]
+    np.testing.assert_allclose([one.fusion for one in found], plain.scores, atol=1e-6)
+    assert found[0].because_of == [("sea life", 0.9), ("city street", pytest.approx(0.7))]
+    assert found[0].similarity is None
+
+
+def test_conse_takes_all_predicted_labels():
+    p = np.array([0.9, 0.3, 0.6])
+    model = lw.ConSE.from_fitted(Constant(*p), encoder=Table(), min_probability=0.1)
+    model.add_labels(["harbour", "oasis"])
+    evidence, _ = model._evidence(np.array(["any"], dtype=object), model.table_.unseen_rows)
+    centre = p / np.linalg.norm(p)
+    expected = Table().transform(["harbour", "oasis"]) @ centre
+    np.testing.assert_allclose(evidence.conse[0], expected, atol=1e-6)
+
+
+def test_threshold_and_cap_choose_the_predicted_labels():
+    def because(**options):
+        model = lw.XML0LF.from_fitted(Constant(0.9, 0.4, 0.6), encoder=Table(), **options)
+        (((first, *_),)) = model.add_labels(["harbour"]).explain(["any"], 1)
+        return [name for name, _ in first.because_of]
+
+    assert because(min_probability=0.05) == ["sea life", "city street"]
+    assert because(min_probability=0.7) == ["sea life"]
+    assert because(max_predicted=1) == ["sea life"]
+
+
+def test_without_a_predicted_label_the_text_decides():
+    model = lw.XML0.from_fitted(Constant(0, 0, 0), encoder=Table(), min_probability=0.5)
+    model.add_labels(["harbour", "fish"])
+    (found,) = model.explain(["fish"], 2)
+    assert [one.label for one in found] == ["fish", "harbour"]
+    assert [one.fusion for one in found] == [0, 0]
+    assert found[0].because_of == []
+    assert found[0].similarity == pytest.approx(1)
+
+
+def test_greedy_fusion_and_threads_give_the_same_here():
+    scores = [
+        lw.XML0LF.from_fitted(Constant(0.9, 0.2, 0.7), encoder=Table(), **options)
+        .add_labels(["harbour", "oasis"])
+        .predict_proba(["a", "b"])
+        for options in ({}, {"fusion": "greedy"}, {"n_jobs": 2})
+    ]
+    np.testing.assert_allclose(scores[1], scores[0])
+    np.testing.assert_allclose(scores[2], scores[0])
+
+
+def test_ranks_share_the_best_place():
+    evidence = Evidence(np.array([[0.2, 0.5, 0.5]]), None, None, np.zeros(1), None, None)
+    np.testing.assert_allclose(evidence.feature("similarity_rank"), [[1 / 8, 1 / 6, 1 / 6]])
+
+
+# -- the classifier --------------------------------------------------------------------
+
+
+def test_seen_labels_keep_the_probabilities_of_the_classifier(fitted):
+    expected = fitted.classifier_.predict_proba(TEXTS[:5])
+    np.testing.assert_allclose(fitted.predict_proba(TEXTS[:5])[:, :3], expected)
+
+
+def test_any_classifier_fitted_or_not():
+    pipeline = make_pipeline(TfidfVectorizer(), MultiOutputClassifier(LogisticRegression()))
+    unfitted = lw.XML0(pipeline, encoder="tfidf", random_state=0).fit(TEXTS, Y)
+    assert unfitted.predict_proba(["fish in the sea"]).argmax() == 0
+    trained = pipeline.fit(TEXTS, Y.to_numpy())
+    fitted = lw.XML0.from_fitted(
+        trained, SEEN, encoder="tfidf", X=TEXTS, Y=Y, random_state=0, threshold="tuned"
+    )
+    assert fitted.classifier_ is trained
+    ranked = fitted.add_labels(["camel", "wave"]).rank(["camel sand desert"], 1, among="unseen")
+    assert ranked[0][0][0] == "camel"
+    function = lw.XML0LF.from_fitted(Constant(0.9, 0.1, 0.2).predict_proba, SEEN, encoder=Table())
+    assert function.add_labels("oasis").predict_proba(["x"]).shape == (1, 4)
+
+
+def test_a_fitted_rule_is_kept():
+    inner = lw.TextClassifier(lw.make("mlknn", k=3), threshold="tuned").fit(TEXTS, Y)
+    model = lw.XML0.from_fitted(inner, encoder="tfidf", X=TEXTS)
+    assert model.threshold_ is inner.threshold_
+    assert model.predict_labels(["fish wave sea"])[0] == ["sea life"]
+
+
+def test_features_with_label_fusion_alone():
+    X = np.eye(3)[np.arange(30) % 3]
+    labels = lw.as_labels(X, names=SEEN)
+    model = lw.XML0LF(lw.make("mlknn", k=1), encoder="tfidf", random_state=0).fit(X, labels)
+    model.add_labels(["sea", "street"])
+    assert model.rank(X[:3], 1, among="unseen")[2][0][0] == "street"
+    with pytest.raises(InputError, match="list of texts"):
+        lw.XML0(encoder="tfidf").fit(X, labels)
+
+
+@pytest.mark.parametrize("combine", ["stacked", "weighted", "rrf"])
+def test_combinations_rank_and_give_probabilities(combine):
+    model = lw.XML0(encoder="tfidf", combine=combine, random_state=0).fit(TEXTS, Y)
+    model.add_labels(["camel sand", "wave fish"])
+    best = model.rank(["camel sand desert day", "fish wave"], 1, among="unseen")
+    assert [row[0][0] for row in best] == ["camel sand", "wave fish"]
+    assert ((model.predict_proba(TEXTS) > 0) & (model.predict_proba(TEXTS) < 1)).all()
+
+
+# -- ranking and labels that come and go -----------------------------------------------
+
+
+def test_ranking_of_groups(fitted):
+    every = fitted.rank(["fish in the sea"], 9)[0]
+    assert {name for name, _ in every} == {*SEEN, "fish", "sand"}
+    assert [p for _, p in every] == sorted((p for _, p in every), reverse=True)
+    unseen = fitted.rank(["fish in the sea"], 9, among="unseen")[0]
+    assert [name for name, _ in unseen] == ["fish", "sand"]
+    assert len(fitted.rank(["x"], 2, among="seen")[0]) == 2
+    with pytest.raises(InputError, match="among is one of"):
+        fitted.rank(["x"], among="new")
+
+
+def test_a_removed_seen_label_takes_no_part():
+    model = lw.XML0LF.from_fitted(Constant(0.9, 0.2, 0.7), encoder=Table()).add_labels("harbour")
+    model.remove_labels("sea life")
+    assert list(model.label_names_) == ["desert land", "city street", "harbour"]
+    ((one,),) = model.explain(["x"], 1)
+    assert one.because_of == [("city street", 0.7)]
+    np.testing.assert_allclose(model.predict_proba(["x"])[0, :2], [0.2, 0.7], atol=1e-6)
+    with pytest.raises(InputError, match="last label"):
+        model.remove_labels(["desert land", "city street", "harbour"])
+
+
+def test_a_new_name_is_a_new_text():
+    model = lw.XML0LF.from_fitted(Constant(0.9, 0.2, 0.1), encoder=Table()).add_labels("harbour")
+    before = model.predict_proba(["x"])[0, 3]
+    model.rename_label("harbour", "fish")
+    assert model.predict_proba(["x"])[0, 3] > before
+    with pytest.raises(InputError, match="'sea life' is already seen"):
+        model.rename_label("fish", "sea life")
+
+
+@pytest.mark.parametrize(
+    ("names", "descriptions", "message"),
+    [
+        ("", None, "the label '' has no text"),
+        (["::"], None, "has no text"),
+        (["moon", "moon"], None, "'moon' is given twice"),
+        (["sea life"], None, "'sea life' is already seen"),
+        (["fish"], None, "'fish' is already unseen"),
+        (["moon"], ["a", "b"], "2 descriptions were given for 1 labels"),
+        (["moon"], {"mars": "red"}, "a description of 'mars'"),
+        ([3], None, "a label name is a text"),
+    ],
+)
+def test_bad_labels_are_refused(fitted, names, descriptions, message):
+    n_labels = len(fitted.label_names_)
+    with pytest.raises(InputError, match=message):
+        fitted.add_labels(names, descriptions)
+    assert len(fitted.label_names_) == n_labels == len(fitted.table_.rows)
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(InputError, match="cut for each label"):
+        lw.XML0(encoder="tfidf", threshold="per-label").fit(TEXTS, Y)
+    with pytest.raises(InputError, match="does not tell the names"):
+        lw.XML0LF.from_fitted(lambda X: X, encoder=Table())
+    with pytest.raises(InputError, match="has to be tuned"):
+        lw.XML0LF.from_fitted(Constant(1, 0, 0), encoder=Table(), threshold="tuned")
+    odd = lw.XML0LF.from_fitted(Constant(0.5, np.nan, 0), encoder=Table())
+    with pytest.raises(InputError, match="not finite"):
+        odd.predict_proba(["x"])
+    narrow = lw.XML0LF.from_fitted(Constant(0.5, 0.1), SEEN, encoder=Table())
+    with pytest.raises(InputError, match=r"shape \(1, 2\) for 3 labels"):
+        narrow.predict_proba(["x"])
+
+
+def test_labels_survive_saving(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    assert loaded.unseen_labels_ == ["fish", "sand"]
+    assert loaded.label_descriptions_ == {"fish": "sea"}
+    assert loaded.explain(TEXTS[:3]) == fitted.explain(TEXTS[:3])
+
+
+def test_an_encoder_of_another_checksum_is_refused(tiny_encoder, tmp_path):
+    embedder = lw.SentenceEmbedder(tiny_encoder, cache=False)
+    model = lw.XML0(encoder=embedder, random_state=0).fit(TEXTS, Y)
+    model.add_labels("fish").save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(TEXTS[:3]), model.predict_proba(TEXTS[:3]))
+    loaded.encoder_.checksum_ = "f" * 64
+    with pytest.raises(InputError, match="is not the one that this model was made with"):
+        loaded.add_labels("sand")
