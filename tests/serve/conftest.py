@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -73,20 +74,19 @@ def _postgres_programs():
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
+def postgres():
     """The URL of a PostgreSQL that runs for these tests; skipped where none is installed."""
     pytest.importorskip("psycopg", reason="needs labelweave[serve]")
     programs = _postgres_programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    folder = tmp_path_factory.mktemp("postgres")
     as_user = []
+    # A folder of its own: those of pytest are closed to other users.
+    folder = Path(tempfile.mkdtemp(prefix="labelweave-postgres-"))
     if os.geteuid() == 0:  # PostgreSQL does not run as root
         if shutil.which("runuser") is None:
             pytest.skip("PostgreSQL cannot be started by root without runuser")
         as_user = ["runuser", "-u", "postgres", "--"]
-        for above in (folder, *folder.parents[:3]):
-            above.chmod(above.stat().st_mode | 0o011)
         shutil.chown(folder, "postgres")
     port = free_port()
     data = folder / "data"
@@ -100,6 +100,7 @@ def postgres(tmp_path_factory):
     program("pg_ctl", "-D", str(data), "-w", "-o", options, "-l", str(folder / "log"), "start")
     yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
     program("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

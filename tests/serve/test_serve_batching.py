@@ -62,6 +62,26 @@ def test_an_error_hits_only_its_own_request():
     assert isinstance(error, ValueError)
 
 
+def test_a_result_that_is_an_error_is_raised_and_nothing_is_tried_again():
+    seen = []
+
+    def run_batch(batch):
+        seen.append(list(batch))
+        return [ValueError("bad") if one == "bad" else one for one in batch]
+
+    async def main():
+        batcher = Batcher(run_batch)
+        jobs = [batcher.submit(one, rows=1) for one in ("a", "bad", "b")]
+        results = await asyncio.gather(*jobs, return_exceptions=True)
+        await batcher.close()
+        return results
+
+    first, error, last = run(main)
+    assert (first, last) == ("a", "b")
+    assert isinstance(error, ValueError)
+    assert seen == [["a", "bad", "b"]]
+
+
 def test_a_full_queue_refuses_and_close_finishes_what_was_accepted():
     gate = threading.Event()
 

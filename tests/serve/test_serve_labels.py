@@ -172,7 +172,7 @@ def start(port, database):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while True:
         try:
             httpx.get(f"http://127.0.0.1:{port}/v1/health/live")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from labelweave.serve import problems
-from labelweave.serve.direct import direct_route
+from labelweave.serve.direct import DirectRoute
 from labelweave.serve.gate import Gate
 from labelweave.serve.routes import health, inference, models, page, prediction, reviews
 from labelweave.serve.service import Service
@@ -17,7 +19,7 @@ from labelweave.serve.service import Service
 __all__ = ["create_app"]
 
 
-def create_app(service: Service) -> FastAPI:
+def create_app(service: Service) -> ASGIApp:
     """The ASGI application of a service; it starts and stops with it.
 
     Parameters
@@ -46,12 +48,6 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     for topic in (prediction, models, inference, health, reviews, page):
         app.include_router(topic.router)
-    # Half of the time of a small request would go into FastAPI's handling of parameters: the
-    # routes that carry the load are reached directly, and stay above for the document.
-    app.router.routes[:0] = [
-        direct_route("/v1/models/{model}/predict", prediction.predict),
-        direct_route("/v2/models/{model}/infer", inference.infer),
-    ]
     if settings.allowed_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -59,5 +55,18 @@ def create_app(service: Service) -> FastAPI:
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
         )
-    app.add_middleware(Gate, settings=settings, keys=service.keys, metrics=service.metrics)
-    return app
+    # FastAPI's handling of a request would take most of the time of a small one: the routes that
+    # carry the load are answered by the gate itself. Pages of other sites need the headers of
+    # CORS, which FastAPI adds.
+    direct = () if settings.allowed_origins else _direct_routes(service)
+    return Gate(app, settings=settings, keys=service.keys, metrics=service.metrics, direct=direct)
+
+
+def _direct_routes(service: Service) -> tuple[DirectRoute, ...]:
+    def reached(answer: Any) -> Any:
+        return lambda model, kind, body: answer(service, model, kind.decode("latin-1"), body)
+
+    return (
+        DirectRoute("/v1/models/{model}/predict", reached(prediction.answer_predict)),
+        DirectRoute("/v2/models/{model}/infer", reached(inference.answer_infer)),
+    )

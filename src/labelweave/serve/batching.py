@@ -39,7 +39,9 @@ class Batcher:
     Parameters
     ----------
     run : callable
-        From a list of contents to a list of results, one each; called on the thread.
+        From a list of contents to a list of results, one each; called on the thread. A result
+        that is an exception is raised for its request. Where the whole call raises, the contents
+        are tried one by one.
     max_batch : int
         Rows of a batch; a single larger request is a batch of its own.
     max_wait : float
@@ -177,14 +179,18 @@ class Batcher:
         contents = [job.content for job in batch]
         results, error = _attempt(lambda: self._run(contents))
         if error is None:
-            return [(result, None) for result in results]
+            return [_told_apart(result) for result in results]
         if len(batch) == 1:
             return [(None, error)]
         found = []
         for content in contents:
             one, error = _attempt(partial(self._run, [content]))
-            found.append((None if error else one[0], error))
+            found.append((None, error) if error else _told_apart(one[0]))
         return found
+
+
+def _told_apart(result: Any) -> tuple[Any, Exception | None]:
+    return (None, result) if isinstance(result, Exception) else (result, None)
 
 
 def _attempt(function: Callable[[], Any]) -> tuple[Any, Exception | None]:

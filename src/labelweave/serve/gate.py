@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import itertools
 import logging
 import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from labelweave.serve.direct import DirectRoute
 from labelweave.serve.metrics import ServiceMetrics
-from labelweave.serve.problems import ProblemError, problem_response
+from labelweave.serve.problems import ProblemError, our_fault, problem_of, problem_response
 from labelweave.serve.settings import Settings
 
 __all__ = ["Gate", "KeyRing", "RateLimit", "key_hash"]
@@ -24,6 +26,7 @@ __all__ = ["Gate", "KeyRing", "RateLimit", "key_hash"]
 _OPEN = re.compile(r"/(?:page/[a-z_-]+\.(?:js|css|svg))?|/v[12]/health/(?:live|ready)")
 # These are sent by POST, but change nothing.
 _READING = re.compile(r"/v1/models/[^/]+/(?:predict(?:/image)?|explain)|/v2/models/[^/]+/infer")
+_PORT = re.compile(r":\d+$")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -36,8 +39,15 @@ _HEADERS = (
         b"img-src 'self' blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     ),
 )
+_JSON_HEADERS = (  # of an answer that is no page: nothing may be loaded from it
+    (b"content-type", b"application/json"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
 _access = logging.getLogger("labelweave.access")
 _log = logging.getLogger("labelweave.serve")
+_PROCESS, _COUNT = secrets.token_hex(4), itertools.count(1)  # of request ids
 
 
 def key_hash(key: str) -> str:
@@ -97,7 +107,13 @@ class Gate:
     """
 
     def __init__(
-        self, app: ASGIApp, *, settings: Settings, keys: KeyRing, metrics: ServiceMetrics
+        self,
+        app: ASGIApp,
+        *,
+        settings: Settings,
+        keys: KeyRing,
+        metrics: ServiceMetrics,
+        direct: Sequence[DirectRoute] = (),
     ) -> None:
         self.app = app
         self.settings = settings
@@ -106,6 +122,7 @@ class Gate:
         self.limit = RateLimit(settings.rate, settings.burst)
         self._hosts = {host.lower() for host in (*_LOOPBACK_NAMES, *settings.allowed_hosts)}
         self._key_for_reading = settings.key_for_reading
+        self._direct = direct
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,23 +135,40 @@ class Gate:
         answer = _Answer(send)
         held = 0
         try:
+            scope["state"] = {**scope.get("state", {}), "id": answer.id, "owner": ""}
             headers = dict(scope["headers"])
             self._check(scope, headers)
             body = await self._body(headers, receive)
             held = len(body)
             self._in_flight += held
-            await self.app(scope, _replayed(body, receive), answer)
-        except ProblemError as problem:
-            await answer.instead(problem, scope, receive)
+            if not await self._answer_directly(scope, headers, body, answer):
+                await self.app(scope, _replayed(body, receive), answer)
         except _GoneError:
             answer.status = 499  # nobody is there to be answered
-        except Exception:
-            _log.exception("request %s failed", answer.id)
-            sorry = f"Something went wrong here; the log has it under {answer.id}."
-            await answer.instead(ProblemError(500, sorry), scope, receive)
+        except Exception as error:
+            problem = problem_of(error)
+            if problem is None:
+                _log.exception("request %s failed", answer.id)
+                problem = our_fault(answer.id)
+            await answer.instead(problem, scope, receive)
         finally:
             self._in_flight -= held
             self._record(scope, answer, time.perf_counter() - started)
+
+    async def _answer_directly(
+        self, scope: Scope, headers: dict[bytes, bytes], body: bytes, answer: _Answer
+    ) -> bool:
+        """Answer by a direct route; False where there is none for the request."""
+        if scope["method"] != "POST":
+            return False
+        for route in self._direct:
+            model = route.model_of(scope["path"])
+            if model is not None:
+                scope["route"] = route  # answers are counted by it
+                content = await route.answer(model, headers.get(b"content-type", b""), body)
+                await answer.json(content)
+                return True
+        return False
 
     # -- before ------------------------------------------------------------------------
 
@@ -159,7 +193,7 @@ class Gate:
                 "A valid API key is needed: send it as 'Authorization: Bearer KEY'.",
                 WWW_Authenticate="Bearer",
             )
-        scope["state"] = {**scope.get("state", {}), "owner": owner or ""}
+        scope["state"]["owner"] = owner or ""
 
     def _owner(self, headers: dict[bytes, bytes]) -> str | None:
         key = headers.get(b"x-api-key", b"")
@@ -170,8 +204,7 @@ class Gate:
 
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = re.sub(r":\d+$", "", host)
-        if name not in self._hosts:
+        if host not in self._hosts and _PORT.sub("", host) not in self._hosts:
             raise ProblemError(403, "The service does not answer under this host name.")
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
@@ -229,7 +262,7 @@ class Gate:
                 answer.status,
                 1000 * seconds,
                 answer.size,
-                scope.get("state", {}).get("owner") or "-",
+                scope["state"]["owner"] or "-",
             )
 
 
@@ -242,7 +275,7 @@ class _Answer:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.id = secrets.token_hex(8)
+        self.id = f"{_PROCESS}{next(_COUNT):08x}"
         self.status = 500
         self.size = 0
         self.started = False
@@ -258,6 +291,15 @@ class _Answer:
         else:
             self.size += len(message.get("body", b""))
         await self._send(message)
+
+    async def json(self, content: bytes) -> None:
+        """Answer by JSON, past everything above."""
+        self.started, self.status, self.size = True, 200, len(content)
+        own = (b"content-length", b"%d" % len(content)), (b"x-request-id", self.id.encode())
+        await self._send(
+            {"type": "http.response.start", "status": 200, "headers": [*_JSON_HEADERS, *own]}
+        )
+        await self._send({"type": "http.response.body", "body": content})
 
     async def instead(self, problem: ProblemError, scope: Scope, receive: Receive) -> None:
         """Answer by a problem, unless an answer is on its way already."""

@@ -15,7 +15,9 @@ from labelweave.serve.settings import Settings
 
 __all__ = ["as_model_input", "check_count"]
 
-Number = Annotated[float, Strict(), Field(allow_inf_nan=False, ge=-1e300, le=1e300)]
+_LARGEST = 1e300
+_NUMBERS = {float, int}
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False, ge=-_LARGEST, le=_LARGEST)]
 _VECTORS = TypeAdapter(list[list[Number]])
 _RECORDS = TypeAdapter(list[dict[str, Number]])
 _TEXTS = TypeAdapter(list[Annotated[str, Strict(), StringConstraints()]])
@@ -54,13 +56,22 @@ def as_model_input(
         return _records(inputs, loaded, absent)
     if isinstance(inputs[0], str):
         raise InputError("this model takes vectors of numbers, not texts")
-    rows = _valid(_VECTORS, inputs)
+    if all(type(row) is list and set(map(type, row)) <= _NUMBERS for row in inputs):
+        rows: Sequence[Any] = inputs  # the common case, and quicker to see than to validate
+    else:
+        rows = _valid(_VECTORS, inputs)
     for i, row in enumerate(rows):
         if len(row) != loaded.width:
             raise InputError(
                 f"inputs.{i} has {len(row):,} numbers, but the model takes {loaded.width:,}"
             )
-    return np.array(rows, dtype=np.float64)
+    try:
+        X = np.array(rows, dtype=np.float64)
+    except OverflowError:  # an integer beyond any float
+        X = np.full((1, 1), np.inf)
+    if not np.abs(X).max() <= _LARGEST:  # not finite is not smaller
+        _valid(_VECTORS, inputs)  # says which one
+    return X
 
 
 def _texts(inputs: Sequence[Any], settings: Settings) -> list[str]:

@@ -12,24 +12,21 @@ from labelweave.exceptions import InputError
 from labelweave.known import can_be_told
 from labelweave.serve.batching import Batcher
 from labelweave.serve.metrics import ServiceMetrics
+from labelweave.serve.prediction import Choice, Scores, choose_labels
 from labelweave.serve.settings import Settings
 
-__all__ = ["Asked", "LoadedModel", "Scores", "input_kind", "read_model"]
+__all__ = ["Asked", "LoadedModel", "input_kind", "read_model"]
+
+PLAIN = Choice()
 
 
 class Asked(NamedTuple):
-    """Rows of one request, checked, and what is known of their labels (NaN: nothing)."""
+    """Rows of one request, checked, what is known of their labels (NaN: nothing), and which of
+    them it wants; None: the scores."""
 
     X: Any
     known: np.ndarray | None
-
-
-class Scores(NamedTuple):
-    """Probabilities of the rows of one request, and the labels at the time."""
-
-    probabilities: np.ndarray
-    names: np.ndarray
-    rule: Any
+    choice: Choice | None
 
 
 class LoadedModel:
@@ -111,25 +108,51 @@ class LoadedModel:
 
     # -- on the thread -----------------------------------------------------------------
 
-    def _predict(self, batch: list[Asked]) -> list[Scores]:
-        found: list[Scores | None] = [None] * len(batch)
+    def _predict(self, batch: list[Asked]) -> list[Any]:
+        """For each request its predictions, or its :class:`Scores` where it wants these."""
+        found: list[Any] = [None] * len(batch)
         for told in (False, True):
             places = [i for i, asked in enumerate(batch) if (asked.known is not None) == told]
             if not places:
                 continue
             X = _together([batch[i].X for i in places])
-            if told:
-                known = np.concatenate([batch[i].known for i in places])
-                probabilities = self.model.predict_proba(X, known=known)
+            known = np.concatenate([batch[i].known for i in places]) if told else None
+            more = {"known": known} if told else {}
+            scores = Scores(
+                self.model.predict_proba(X, **more), self.model.label_names_, self._rule()
+            )
+            self._share_out(batch, places, scores, known, found)
+        return found
+
+    @staticmethod
+    def _share_out(
+        batch: list[Asked],
+        places: list[int],
+        scores: Scores,
+        known: np.ndarray | None,
+        found: list[Any],
+    ) -> None:
+        """Write into `found` what each request of these places wants."""
+        # Most requests want what the model's rule gives: these are answered all at once.
+        plain = None
+        if any(batch[i].choice == PLAIN for i in places):
+            plain = choose_labels(scores, PLAIN, known)
+        first = 0
+        for i in places:
+            rows = slice(first, first + len(batch[i].X))
+            first = rows.stop
+            own = scores._replace(probabilities=scores.probabilities[rows])
+            choice = batch[i].choice
+            if choice is None:
+                found[i] = own
+            elif choice == PLAIN and plain is not None:
+                found[i] = plain[rows]
             else:
-                probabilities = self.model.predict_proba(X)
-            names, rule = self.model.label_names_, self._rule()
-            first = 0
-            for i in places:
-                last = first + len(batch[i].X)
-                found[i] = Scores(probabilities[first:last], names, rule)
-                first = last
-        return found  # type: ignore[return-value]
+                told = None if known is None else known[rows]
+                try:
+                    found[i] = choose_labels(own, choice, told)
+                except InputError as error:  # of this request, not of those beside it
+                    found[i] = error
 
     def _rule(self) -> Any:
         if getattr(self.model, "_single_label", False):  # one class a row: the likeliest
@@ -161,8 +184,10 @@ def input_kind(model: Any) -> str:
 def read_model(folder: Path, threads: int) -> tuple[Any, Sequence[str] | None]:
     """The model of a folder, without pickle, and the names of its features."""
     from labelweave.cli.model_folder import open_model
+    from labelweave.serve.unkept_texts import keep_no_vectors
 
     model, origin = open_model(str(folder))
+    keep_no_vectors(model)
     _limit_threads(threads)
     names = getattr(model, "feature_names_in_", None)
     return model, origin.feature_names if names is None else names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from labelweave.exceptions import require
 
 __all__ = ["ServiceMetrics"]
@@ -46,10 +48,19 @@ class ServiceMetrics:
             "labelweave_refused", "Requests refused, by reason.", ["reason"], registry=self.registry
         )
 
+        self._of_answers: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+
     def observe(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one answer."""
-        self.requests.labels(route, method, str(status)).inc()
-        self.seconds.labels(route).observe(seconds)
+        key = (route, method, status)
+        if key not in self._of_answers:  # looking a figure up by its labels costs more than it
+            self._of_answers[key] = (
+                self.requests.labels(route, method, str(status)),
+                self.seconds.labels(route),
+            )
+        count, histogram = self._of_answers[key]
+        count.inc()
+        histogram.observe(seconds)
 
     def as_text(self) -> bytes:
         """In the text format that Prometheus reads."""

@@ -13,7 +13,7 @@ from typing import Any
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo, model_info
 from labelweave.serve.batching import QueueFullError, StoppedError
-from labelweave.serve.loaded import Asked, LoadedModel, Scores, read_model
+from labelweave.serve.loaded import Asked, LoadedModel, read_model
 from labelweave.serve.metrics import ServiceMetrics
 from labelweave.serve.problems import ProblemError
 from labelweave.serve.settings import Settings
@@ -97,14 +97,13 @@ class ServedModel:
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
 
-    async def predict(self, make: Callable[[LoadedModel], Asked]) -> tuple[Asked, Scores]:
-        """Scores of a request, which `make` checks against the model that will answer."""
+    async def predict(self, make: Callable[[LoadedModel], Asked]) -> Any:
+        """What a request wants, which `make` checks against the model that will answer."""
         for _ in range(3):
             loaded = await self.loaded()
             asked = make(loaded)
             try:
-                found = await loaded.batcher.submit(asked, rows=len(asked.X))
-                return asked, found
+                return await loaded.batcher.submit(asked, rows=len(asked.X))
             except StoppedError:  # exchanged in between: the new one answers
                 continue
             except QueueFullError:

@@ -13,9 +13,17 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from labelweave.exceptions import InputError, LabelweaveError, MissingExtraError
+from labelweave.exceptions import InputError, LabelweaveError
 
-__all__ = ["PROBLEMS", "ProblemError", "install", "problem_response", "sentence_of"]
+__all__ = [
+    "PROBLEMS",
+    "ProblemError",
+    "install",
+    "our_fault",
+    "problem_of",
+    "problem_response",
+    "sentence_of",
+]
 
 MEDIA_TYPE = "application/problem+json"
 _SCHEMA = {
@@ -77,35 +85,42 @@ def sentence_of(errors: Any) -> str:
     return f"{place[:200]}: {message}" if place else f"the body is not valid: {message}"
 
 
+def problem_of(error: Exception) -> ProblemError | None:
+    """The problem to answer instead of an error; None where the fault is ours."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, HTTPException):
+        said = {404: "There is nothing at this address.", 405: "This address takes other methods."}
+        detail = said.get(error.status_code, "The request cannot be read.")
+        return ProblemError(error.status_code, detail, **dict(error.headers or {}))
+    if isinstance(error, RequestValidationError | ValidationError):
+        return ProblemError(422, sentence_of(error.errors()))
+    if isinstance(error, InputError):
+        return ProblemError(422, str(error))
+    if isinstance(error, LabelweaveError):
+        # Messages about folders and packages name paths and versions: they go to the log.
+        _log.error("%s", error)
+        return ProblemError(503, "The model cannot be used now; the log says why.")
+    return None
+
+
+def our_fault(request_id: str) -> ProblemError:
+    """The answer where no other is known; the log has the error."""
+    return ProblemError(500, f"Something went wrong here; the log has it under {request_id}.")
+
+
 def install(app: FastAPI) -> None:
     """Answer every error of the application with a problem."""
 
-    async def on_problem(_: Request, error: Any) -> Response:
-        return problem_response(error)
+    async def on_error(request: Request, error: Exception) -> Response:
+        return problem_response(problem_of(error) or our_fault(request.state.id))
 
-    async def on_http(_: Request, error: Any) -> Response:
-        said = {404: "There is nothing at this address.", 405: "This address takes other methods."}
-        detail = said.get(error.status_code, "The request cannot be read.")
-        headers = dict(error.headers or {})
-        return problem_response(ProblemError(error.status_code, detail, **headers))
-
-    async def on_invalid(_: Request, error: Any) -> Response:
-        return problem_response(ProblemError(422, sentence_of(error.errors())))
-
-    async def on_input(_: Request, error: Any) -> Response:
-        return problem_response(ProblemError(422, str(error)))
-
-    async def on_failure(_: Request, error: Any) -> Response:
-        # Messages about folders and packages name paths and versions: they go to the log.
-        _log.error("%s", error)
-        return problem_response(
-            ProblemError(503, "The model cannot be used now; the log says why.")
-        )
-
-    app.add_exception_handler(ProblemError, on_problem)
-    app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(RequestValidationError, on_invalid)
-    app.add_exception_handler(ValidationError, on_invalid)
-    app.add_exception_handler(InputError, on_input)
-    app.add_exception_handler(MissingExtraError, on_failure)
-    app.add_exception_handler(LabelweaveError, on_failure)
+    for kind in (
+        ProblemError,
+        HTTPException,
+        RequestValidationError,
+        ValidationError,
+        LabelweaveError,
+        Exception,
+    ):
+        app.add_exception_handler(kind, on_error)

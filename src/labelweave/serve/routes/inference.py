@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from labelweave.exceptions import InputError
 from labelweave.serve.inputs import as_model_input, check_count
 from labelweave.serve.loaded import Asked, LoadedModel
 from labelweave.serve.problems import PROBLEMS, ProblemError
-from labelweave.serve.routes.prediction import json_response, parsed, takes
+from labelweave.serve.routes.prediction import parsed_body, takes
 from labelweave.serve.schemas import InferRequest, InferTensor
-from labelweave.serve.service import service_of
+from labelweave.serve.service import Service, service_of
 
-__all__ = ["router"]
+__all__ = ["answer_infer", "router"]
 
 router = APIRouter(prefix="/v2", tags=["Open Inference v2"], responses=PROBLEMS)
 _NUMBERS = {"FP64", "FP32", "FP16", "INT64", "INT32", "INT16", "INT8", "UINT8", "UINT16", "UINT32"}
@@ -68,9 +69,15 @@ async def model_ready(model: str, request: Request) -> dict[str, Any]:
 @router.post("/models/{model}/infer", openapi_extra=takes(InferRequest))
 async def infer(model: str, request: Request) -> Response:
     """Probabilities of all labels, as a tensor of rows by labels."""
-    service = service_of(request)
+    kind = request.headers.get("content-type", "")
+    answer = await answer_infer(service_of(request), model, kind, await request.body())
+    return Response(answer, media_type="application/json")
+
+
+async def answer_infer(service: Service, model: str, kind: str, body: bytes) -> bytes:
+    """The answer to a body of a content type."""
     served = service.models.get(model)
-    asked = await parsed(request, InferRequest)
+    asked = parsed_body(kind, body, InferRequest)
     if len(asked.inputs) != 1:
         raise InputError("inputs must hold one tensor, the rows")
     wanted = [output.name for output in asked.outputs or ()]
@@ -79,11 +86,10 @@ async def infer(model: str, request: Request) -> Response:
     tensor = asked.inputs[0]
 
     def make(loaded: LoadedModel) -> Asked:
-        return Asked(
-            as_model_input(_rows(tensor, service.settings), loaded, service.settings), None
-        )
+        X = as_model_input(_rows(tensor, service.settings), loaded, service.settings)
+        return Asked(X, None, None)
 
-    _, found = await served.predict(make)
+    found = await served.predict(make)
     probabilities = found.probabilities.astype(np.float64)
     output = {
         "name": OUTPUT,
@@ -95,7 +101,7 @@ async def infer(model: str, request: Request) -> Response:
     answer: dict[str, Any] = {"model_name": model, "outputs": [output]}
     if asked.id is not None:
         answer["id"] = asked.id
-    return json_response(answer)
+    return to_json(answer)
 
 
 def _rows(tensor: InferTensor, settings: Any) -> list[Any]:

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from labelweave.serve.images import IMAGE_TYPES, read_image
 from labelweave.serve.inputs import as_model_input
 from labelweave.serve.loaded import Asked, LoadedModel
-from labelweave.serve.prediction import choose_labels
+from labelweave.serve.prediction import Choice
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import ExplainRequest, PredictRequest, PredictResponse
-from labelweave.serve.service import service_of
+from labelweave.serve.service import Service, service_of
 
-__all__ = ["json_response", "parsed", "router"]
+__all__ = ["answer_predict", "json_response", "parsed", "parsed_body", "router", "takes"]
 
 router = APIRouter(prefix="/v1/models/{model}", tags=["prediction"], responses=PROBLEMS)
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-async def parsed(request: Request, shape: type[Shape]) -> Shape:
+def parsed_body(kind: str, body: bytes, shape: type[Shape]) -> Shape:
     """The body as JSON of a shape, read by pydantic directly: the quickest way there is."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if kind.partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(415, "The body must be sent as application/json.")
-    return shape.model_validate_json(await request.body())
+    return shape.model_validate_json(body)
+
+
+async def parsed(request: Request, shape: type[Shape]) -> Shape:
+    """The body of a request as JSON of a shape."""
+    kind = request.headers.get("content-type", "")
+    return parsed_body(kind, await request.body(), shape)
 
 
 def json_response(content: Any) -> Response:
     """An answer of plain values."""
-    return Response(json.dumps(content, separators=(",", ":")), media_type="application/json")
+    return Response(to_json(content), media_type="application/json")
 
 
 def takes(shape: type[BaseModel]) -> dict[str, Any]:
@@ -52,24 +57,23 @@ def takes(shape: type[BaseModel]) -> dict[str, Any]:
 )
 async def predict(model: str, request: Request) -> Response:
     """The labels of vectors, records or texts, best first."""
-    service = service_of(request)
+    kind = request.headers.get("content-type", "")
+    answer = await answer_predict(service_of(request), model, kind, await request.body())
+    return Response(answer, media_type="application/json")
+
+
+async def answer_predict(service: Service, model: str, kind: str, body: bytes) -> bytes:
+    """The answer to a body of a content type."""
     served = service.models.get(model)
-    asked = await parsed(request, PredictRequest)
+    asked = parsed_body(kind, body, PredictRequest)
+    choice = Choice(asked.threshold, asked.top_k, asked.labels, asked.scores)
 
     def make(loaded: LoadedModel) -> Asked:
         X = as_model_input(asked.inputs, loaded, service.settings, absent=asked.absent)
-        return Asked(X, loaded.label_set(asked.known, len(X)))
+        return Asked(X, loaded.label_set(asked.known, len(X)), choice)
 
-    checked, found = await served.predict(make)
-    predictions = choose_labels(
-        found,
-        known=checked.known,
-        threshold=asked.threshold,
-        top_k=asked.top_k,
-        labels=asked.labels,
-        scores=asked.scores,
-    )
-    return json_response({"model": model, "predictions": predictions})
+    predictions = await served.predict(make)
+    return to_json({"model": model, "predictions": predictions})
 
 
 _IMAGE = {"schema": {"type": "string", "format": "binary"}}
@@ -99,8 +103,8 @@ async def predict_image(
         raise ProblemError(409, "This model does not take images.")
     content = await request.body()
     image = await asyncio.to_thread(read_image, content, service.settings.max_pixels)
-    _, found = await served.predict(lambda _: Asked([image], None))
-    predictions = choose_labels(found, threshold=threshold, top_k=top_k, scores=scores)
+    choice = Choice(threshold, top_k, None, scores)
+    predictions = await served.predict(lambda _: Asked([image], None, choice))
     return json_response({"model": model, "predictions": predictions})
 
 
