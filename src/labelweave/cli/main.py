@@ -27,6 +27,7 @@ COMMANDS = {
     "audit": "List the labels that annotators may have missed.",
     "bench": "Run published tables or your own data, and compare.",
     "report": "Write a page on a model or on a run of the bench.",
+    "serve": "Answer requests for models over HTTP, with a page to try them.",
 }
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130

@@ -1,0 +1,172 @@
+"""`labelweave serve`: models behind an HTTP address, with a page."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from labelweave.cli.options import output_options
+from labelweave.cli.output import Output
+from labelweave.exceptions import InputError
+
+KEY_VARIABLE = "LABELWEAVE_API_KEY"
+
+
+def _change_keys(database: str, add: str | None, revoke: str | None, output: Output) -> None:
+    """Make or forget a key in the database, and say so."""
+    from labelweave.serve.state.database import open_database
+    from labelweave.serve.state.store import Store
+
+    store = Store(open_database(database))
+    if revoke is not None:
+        store.revoke_key(revoke)
+        output.say(f"the key {revoke!r} is no longer valid")
+    key = None
+    if add is not None:
+        key = store.add_key(add)
+        output.say(f"the key {add!r}, shown this once; only its hash is kept:")
+        output.show(key)
+    output.result({"added": add, "key": key, "revoked": revoke})
+
+
+@click.command("serve")
+@click.argument("models", nargs=-1, metavar="[NAME=]MODEL...")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.option(
+    "--database",
+    default="sqlite:///labelweave-serve.sqlite",
+    show_default=True,
+    help="Where label changes, verdicts and hashes of keys are kept: a SQLite file, or "
+    "postgresql://USER@HOST/NAME for several replicas.",
+)
+@click.option(
+    "--review",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="List of `labelweave audit` (.csv, .jsonl) to review on the page; may be repeated.",
+)
+@click.option(
+    "--data",
+    metavar="DATA",
+    help="Data set or file with labels; the page then shows which go together.",
+)
+@click.option("--add-key", metavar="NAME", help="Make an API key, print it, and end.")
+@click.option("--revoke-key", metavar="NAME", help="Forget an API key, and end.")
+@click.option(
+    "--require-key", is_flag=True, help="Ask for a key on loopback too: behind a proxy, say."
+)
+@click.option("--preload", is_flag=True, help="Load the models now, not when first asked for.")
+@click.option(
+    "--allow-host", multiple=True, metavar="HOST", help="A host name to answer under, by a proxy."
+)
+@click.option(
+    "--allow-origin", multiple=True, metavar="ORIGIN", help="Site whose pages may call (CORS)."
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0),
+    help="Requests a second of one client; 0: any. [default: any on loopback, else 100]",
+)
+@click.option("--max-batch", type=click.IntRange(min=1), default=256, show_default=True)
+@click.option(
+    "--max-wait",
+    type=click.FloatRange(0, 1000),
+    default=2.0,
+    show_default=True,
+    help="Milliseconds to wait for more requests to predict together.",
+)
+@click.option(
+    "--max-queue",
+    type=click.IntRange(min=1),
+    default=1024,
+    show_default=True,
+    help="Requests that may wait for a model; more are answered 429.",
+)
+@click.option("--max-rows", type=click.IntRange(min=1), default=1024, show_default=True)
+@click.option("--max-text", type=click.IntRange(min=1), default=100_000, show_default=True)
+@click.option(
+    "--max-body", type=click.IntRange(min=1), default=16, show_default=True, help="Megabytes."
+)
+@click.option("--max-pixels", type=click.IntRange(min=1), default=25_000_000, show_default=True)
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--no-access-log", is_flag=True, help="Do not log a line a request.")
+@output_options
+def command(
+    models: tuple[str, ...],
+    review: tuple[str, ...],
+    add_key: str | None,
+    revoke_key: str | None,
+    allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
+    rate: float | None,
+    max_wait: float,
+    max_body: int,
+    data: str | None,
+    preload: bool,
+    no_access_log: bool,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Serve models over HTTP, with a page to try them on.
+
+    Each MODEL is a folder of `labelweave train`, served under its name. The service listens on
+    loopback, where reading is free; changes always need an API key, and so does everything when
+    it listens elsewhere. Make one by --add-key NAME; a key in LABELWEAVE_API_KEY counts too.
+    """
+    from labelweave.exceptions import require
+
+    output = Output(as_json, quiet)
+    for module in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "prometheus_client"):
+        require(module, "serve")
+    from labelweave.serve.settings import Settings, is_loopback
+
+    if rate is None:
+        rate = 0.0 if is_loopback(options["host"]) else 100.0
+    settings = Settings(
+        allowed_hosts=allow_host,
+        allowed_origins=allow_origin,
+        rate=rate,
+        burst=max(2 * rate, 1.0),
+        max_wait=max_wait / 1000,
+        max_body=max_body * 2**20,
+        **options,
+    )
+    if add_key is not None or revoke_key is not None:
+        _change_keys(settings.database, add_key, revoke_key, output)
+        return
+    if not models:
+        raise InputError("there is no model to serve: name at least one folder")
+
+    from labelweave.serve.cooccurrence import read_cooccurrence
+    from labelweave.serve.models import named_folders
+    from labelweave.serve.reviews import read_queues
+    from labelweave.serve.running import run
+    from labelweave.serve.service import Service
+
+    service = Service(
+        named_folders(models),
+        settings,
+        read_queues(review),
+        together=None if data is None else read_cooccurrence(data),
+        preload=preload,
+    )
+
+    def welcome(address: str, key: str | None) -> None:
+        names = [served.name for served in service.models]
+        output.show(f"serving {', '.join(names)} at {address}")
+        if key:
+            output.say("the key in the address is valid until the service stops")
+        output.result({"address": address, "models": names, "key": key})
+        output.stream.flush()
+
+    run(
+        service,
+        key=os.environ.get(KEY_VARIABLE),
+        access_log=not no_access_log,
+        on_start=welcome,
+    )

@@ -1,0 +1,5 @@
+"""The HTTP service: several models behind one address, and a page to try them on.
+
+``labelweave serve MODEL...`` starts it; :func:`labelweave.serve.app.create_app` makes the same
+application for a server of your own.
+"""

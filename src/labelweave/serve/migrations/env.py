@@ -1,0 +1,13 @@
+"""How alembic runs the migrations: on the connection that it is given."""
+
+from alembic import context
+
+from labelweave.serve.state.tables import METADATA
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=METADATA,
+    render_as_batch=True,  # SQLite cannot alter a column in place
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,53 @@
+// Labels as bars; those that reach the threshold are filled.
+import { make } from "./client.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function shape(tag, attributes) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  return node;
+}
+
+export function drawBars(list, scores, cut) {
+  const items = scores.map(({ label, score }) => {
+    const chosen = score >= cut;
+    const item = make("li", undefined, chosen ? "in" : "out");
+    const picture = shape("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+    picture.append(
+      shape("rect", { class: "fill", x: 0, y: 0, width: 100 * score, height: 10 }),
+      shape("line", { class: "cut", x1: 100 * cut, x2: 100 * cut, y1: 0, y2: 10, "vector-effect": "non-scaling-stroke" }),
+    );
+    const name = make("span", chosen ? `\u2713 ${label}` : label, chosen ? "chosen" : "");
+    item.append(name, picture, make("span", score.toFixed(3), "number"));
+    return item;
+  });
+  list.replaceChildren(...items);
+  return scores.filter(({ score }) => score >= cut).length;
+}
+
+// A map of points with names; names that would cover others are left to the titles.
+export function drawMap(place, points) {
+  const width = Math.max(300, place.clientWidth || 640), height = 420;
+  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
+  const title = shape("title", {});
+  title.textContent = `Map of ${points.length} labels; the table below tells which are near each other.`;
+  picture.append(title);
+  const taken = [];
+  for (const point of points) {
+    const x = width / 2 + point.x * (width / 2 - 90);
+    const y = height / 2 - point.y * (height / 2 - 25);
+    const dot = shape("circle", { cx: x, cy: y, r: 4 });
+    const hint = shape("title", {});
+    hint.textContent = point.label;
+    dot.append(hint);
+    picture.append(dot);
+    const box = [x, y - 10, x + 12 + 7 * Math.min(point.label.length, 24), y + 8];
+    if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+    taken.push(box);
+    const name = shape("text", { x: x + 7, y: y + 4 });
+    name.textContent = point.label.length > 24 ? `${point.label.slice(0, 23)}\u2026` : point.label;
+    picture.append(name);
+  }
+  place.replaceChildren(picture);
+}

@@ -1,0 +1,115 @@
+// Try a model: a text, numbers, a row of a CSV file or an image.
+import { asInput, byId, call, get, guarded, make, model, sendFile } from "./client.js";
+import { drawBars } from "./bars.js";
+import { readCsv, table } from "./table.js";
+
+const MOST_ROWS = 200;
+let about = null;
+let scores = [];
+let image = null;
+
+async function choose() {
+  const name = byId("try-model").value;
+  about = await get(model(name));
+  byId("try-text-part").hidden = about.input !== "texts";
+  byId("try-vector-part").hidden = about.input !== "vectors";
+  byId("try-image-part").hidden = about.input !== "images";
+  byId("try-csv-part").hidden = about.input === "images";
+  byId("try-result").hidden = true;
+  byId("try-explain").hidden = !about.can_explain;
+  byId("try-why").replaceChildren();
+  const takes = about.input === "vectors" ? `${about.features} numbers` : about.input;
+  byId("try-about").textContent = `${about.method}, ${about.labels} labels, takes ${takes}`;
+}
+
+const inputNow = () => asInput(about, byId(about.input === "texts" ? "try-text" : "try-vector").value);
+
+async function go() {
+  const name = byId("try-model").value;
+  let answer;
+  if (about.input === "images") {
+    if (!image) throw new Error("Choose an image first.");
+    answer = await sendFile(`${model(name)}/predict/image?scores=true`, image);
+  } else {
+    answer = await call(`${model(name)}/predict`, { inputs: [inputNow()], scores: true });
+  }
+  const found = answer.predictions[0];
+  scores = found.scores.slice(0, 200);
+  // The cut that gives what the model itself chose, where one does.
+  const least = Math.min(1, ...found.labels.map(({ score }) => score));
+  byId("try-threshold").value = found.labels.length ? Math.floor(100 * least) / 100 : 0.5;
+  byId("try-result").hidden = false;
+  byId("try-why").replaceChildren();
+  draw();
+}
+
+function draw() {
+  const cut = Number(byId("try-threshold").value);
+  byId("try-cut").textContent = cut.toFixed(2);
+  const chosen = drawBars(byId("try-bars"), scores, cut);
+  byId("try-said").textContent = `${chosen} of ${scores.length} labels reach the threshold.`;
+}
+
+async function explain() {
+  const answer = await call(`${model(byId("try-model").value)}/explain`, { inputs: [inputNow()], top_k: 5 });
+  const lines = answer.explanations[0].map((one) => {
+    const from = one.because_of.map(({ label, score }) => `${label} (${score.toFixed(2)})`).join(", ");
+    const near = one.similarity === null ? "" : `; likeness to the text ${one.similarity.toFixed(2)}`;
+    return make("li", `${one.label}: ${from ? `because of ${from}` : "by its own text"}${near}`);
+  });
+  byId("try-why").replaceChildren(...(lines.length ? lines : [make("li", "There is no unseen label to explain.")]));
+}
+
+async function showCsv() {
+  const file = byId("try-csv").files[0];
+  if (!file) return;
+  const [header, ...rows] = readCsv(await file.text(), MOST_ROWS + 1);
+  if (!header) throw new Error("The file is empty.");
+  const lines = rows.map((row, i) => {
+    const pick = make("button", `Row ${i + 1}`);
+    pick.type = "button";
+    pick.addEventListener("click", guarded(() => { fill(header, row); return go(); }));
+    return { cells: [pick, row.join(", ").slice(0, 160)] };
+  });
+  byId("try-rows").replaceChildren(table(["", "content"], lines));
+}
+
+function fill(header, row) {
+  if (about.input === "texts") {
+    const named = header.findIndex((name) => /^(text|title|body|content)$/i.test(name.trim()));
+    const longest = row.reduce((best, value, j) => (value.length > row[best].length ? j : best), 0);
+    byId("try-text").value = row[named >= 0 ? named : longest];
+    return;
+  }
+  const names = about.feature_names;
+  const places = names && names.map((name) => header.indexOf(name));
+  const values = places && places.every((j) => j >= 0) ? places.map((j) => row[j]) : row.slice(0, about.features);
+  byId("try-vector").value = values.join(", ");
+}
+
+function setImage(file) {
+  if (!file) return;
+  image = file;
+  const preview = byId("try-preview");
+  if (preview.src) URL.revokeObjectURL(preview.src);
+  preview.src = URL.createObjectURL(file);
+  preview.hidden = false;
+}
+
+export function start() {
+  byId("try-model").addEventListener("change", guarded(choose));
+  byId("try-go").addEventListener("click", guarded(go));
+  byId("try-threshold").addEventListener("input", draw);
+  byId("try-explain").addEventListener("click", guarded(explain));
+  byId("try-csv").addEventListener("change", guarded(showCsv));
+  byId("try-image").addEventListener("change", () => setImage(byId("try-image").files[0]));
+  const place = byId("try-image-part");
+  for (const type of ["dragover", "dragleave", "drop"]) {
+    place.addEventListener(type, (event) => {
+      event.preventDefault();
+      place.classList.toggle("drop", type === "dragover");
+      if (type === "drop") setImage(event.dataTransfer.files[0]);
+    });
+  }
+}
+export const open = choose;

@@ -1,0 +1,94 @@
+"""The audit queue: entries, verdicts, progress, export."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from labelweave.serve.problems import PROBLEMS, ProblemError
+from labelweave.serve.reviews import ReviewQueue, export_csv, export_jsonl
+from labelweave.serve.routes.prediction import parsed, takes
+from labelweave.serve.schemas import (
+    QueueList,
+    QueueProgress,
+    ReviewEntry,
+    ReviewPage,
+    SetVerdict,
+)
+from labelweave.serve.service import service_of
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"], responses=PROBLEMS)
+
+
+def _queue(request: Request, name: str) -> ReviewQueue:
+    queues = service_of(request).queues
+    if name not in queues:
+        raise ProblemError(404, "There is no list of this name to review.")
+    return queues[name]
+
+
+async def _progress(request: Request, queue: ReviewQueue) -> QueueProgress:
+    verdicts = await asyncio.to_thread(service_of(request).store.verdicts, queue.name)
+    return QueueProgress(name=queue.name, **queue.progress(verdicts))
+
+
+@router.get("")
+async def list_queues(request: Request) -> QueueList:
+    """The lists to review, and how far each is."""
+    queues = service_of(request).queues.values()
+    return QueueList(queues=[await _progress(request, queue) for queue in queues])
+
+
+@router.get("/{queue}/entries")
+async def list_entries(
+    queue: str,
+    request: Request,
+    offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    state: Literal["all", "open"] = "all",
+) -> ReviewPage:
+    """Entries, the likeliest first, with the verdicts given."""
+    found = _queue(request, queue)
+    verdicts = await asyncio.to_thread(service_of(request).store.verdicts, queue)
+    entries = [e for e in found.entries if state == "all" or e.key not in verdicts]
+    return ReviewPage(
+        total=len(entries),
+        entries=[
+            ReviewEntry.model_validate(entry._asdict() | {"verdict": verdicts.get(entry.key)})
+            for entry in entries[offset : offset + limit]
+        ],
+    )
+
+
+@router.put("/{queue}/verdicts", openapi_extra=takes(SetVerdict))
+async def set_verdict(queue: str, request: Request) -> QueueProgress:
+    """Say yes, no or unsure to an entry; null takes the verdict back."""
+    found = _queue(request, queue)
+    asked = await parsed(request, SetVerdict)
+    if asked.entry >= len(found.entries):
+        raise ProblemError(404, "There is no entry of this number.")
+    await asyncio.to_thread(
+        service_of(request).store.set_verdict,
+        queue,
+        found.entries[asked.entry].key,
+        asked.verdict,
+        request.state.owner,
+    )
+    return await _progress(request, found)
+
+
+@router.get("/{queue}/verdicts", response_class=Response)
+async def export_verdicts(
+    queue: str, request: Request, format: Literal["csv", "jsonl"] = "csv"
+) -> Response:
+    """The verdicts as a file for ``--corrections`` of `labelweave train` and `audit`."""
+    found = _queue(request, queue)
+    verdicts = await asyncio.to_thread(service_of(request).store.verdicts, queue)
+    if format == "csv":
+        return Response(export_csv(found, verdicts), media_type="text/csv")
+    return Response(export_jsonl(found, verdicts), media_type="application/jsonl")

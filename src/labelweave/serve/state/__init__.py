@@ -1,0 +1,1 @@
+"""What the service remembers: label changes, review verdicts, API keys. It lives in a database."""

@@ -1,0 +1,223 @@
+"""The page in a real browser: Debian's Chromium, driven by Playwright."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from serving import KEY, FakeZeroShot, running, use_fakes
+from test_serve_images import Bright, encoded
+
+from labelweave.labels import as_labels
+from labelweave.serve import models as serve_models
+from labelweave.serve.cooccurrence import Cooccurrence
+from labelweave.serve.reviews import read_queues
+from labelweave.thresholds import FixedThreshold
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LIST = (
+    "rank,score,label,row,id,text,known_labels,verdict\n"
+    "1,0.9,sea,4,,<b>deep</b> blue,sun,\n2,0.8,sun,2,,warm,,\n3,0.7,sea,2,,warm,,\n"
+)
+
+
+class Severe(FakeZeroShot):
+    """Gives a label to nothing."""
+
+    def __init__(self):
+        super().__init__(("sun", "deep sea"))
+        self.threshold_ = FixedThreshold(0.95)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no browser (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def served(monkeypatch, sqlite, tmp_path):
+    """Two zero-shot models that differ, one of images, and a list to review."""
+    use_fakes(monkeypatch)
+    made = {
+        "tags": FakeZeroShot,
+        "other": Severe,
+        "bright": Bright,
+    }
+    monkeypatch.setattr(serve_models, "read_model", lambda folder, _: (made[folder.name](), None))
+    path = tmp_path / "news-audit.csv"
+    path.write_text(LIST)
+    together = Cooccurrence(as_labels([["sea", "sun"], ["sea"], ["sea", "sun"]]))
+    queues = read_queues([str(path)])
+    folders = {name: name for name in made}
+    with running(folders, queues=queues, together=together, database=sqlite) as service:
+        yield service
+
+
+@pytest.fixture
+def page(browser, served):
+    context = browser.new_context(viewport={"width": 1000, "height": 900})
+    context.set_default_timeout(20_000)
+    opened = context.new_page()
+    faults = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("console", lambda m: faults.append(m.text) if "Content Security" in m.text else None)
+    asked = []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(f"{served.url}/#key={KEY}")
+    opened.wait_for_selector("body[data-ready]")
+    yield opened
+    assert faults == []
+    assert all(url.startswith((served.url, "blob:")) for url in asked)  # no network
+    context.close()
+
+
+def shot(page, name):
+    """A picture to look at, where LABELWEAVE_SCREENSHOTS names a folder."""
+    if folder := os.environ.get("LABELWEAVE_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name).click()
+
+
+def test_try_a_text_and_move_the_threshold(page):
+    assert page.url.endswith("/")  # the key is gone from the address
+    page.get_by_label("Text", exact=True).fill("the sea <script>alert(1)</script>")
+    page.get_by_role("button", name="Label it").click()
+    page.wait_for_selector("#try-bars li")
+    assert page.locator("#try-bars li.in").all_inner_texts()[0].startswith("✓ sea")
+    assert "1 of 2 labels" in page.locator("#try-said").inner_text()
+    slider = page.locator("#try-threshold")
+    slider.focus()
+    page.keyboard.press("Home")
+    assert "2 of 2 labels" in page.locator("#try-said").inner_text()
+    shot(page, "try")
+    page.get_by_role("button", name="Why these labels?").click()
+    page.wait_for_selector("#try-why li")
+    assert "because of sea (0.70)" in page.locator("#try-why").inner_text()
+
+
+def test_pick_a_row_of_a_csv(page):
+    page.get_by_text("Pick a row of a CSV file").click()
+    content = b'id,text\n1,"sun, and ""more"""\n2,the sea\n'
+    page.locator("#try-csv").set_input_files(
+        {"name": "a.csv", "mimeType": "text/csv", "buffer": content}
+    )
+    page.get_by_role("button", name="Row 1").click()
+    page.wait_for_selector("#try-bars li.in")
+    assert page.locator("#try-text").input_value() == 'sun, and "more"'
+    assert page.locator("#try-bars li.in").inner_text().startswith("✓ sun")
+
+
+def test_an_image(page):
+    page.locator("#try-model").select_option("bright")
+    page.wait_for_selector("#try-image-part:not([hidden])")
+    content = encoded(np.full((20, 20, 3), 250, np.uint8))
+    page.locator("#try-image").set_input_files(
+        {"name": "a.png", "mimeType": "image/png", "buffer": content}
+    )
+    page.get_by_role("button", name="Label it").click()
+    page.wait_for_selector("#try-bars li.in")
+    assert page.locator("#try-bars li.in").inner_text().startswith("✓ sun")
+
+
+def test_add_a_label_and_see_it_scored(page, served):
+    tab(page, "Labels")
+    page.wait_for_selector("#map svg")
+    page.get_by_label("Name").fill("rain")
+    page.get_by_label("Description").fill("water from above")
+    page.get_by_label("A text to score it on").fill("rain all day")
+    page.get_by_role("button", name="Add it").click()
+    page.locator("#new-said", has_text="0.900").wait_for()
+    assert "water from above" in page.locator("#label-list").inner_text()
+    assert "rain" in page.locator("#map").inner_text()
+    assert "0.6667" in page.locator("#pairs").inner_text()
+    shot(page, "labels")
+    assert served.open.get("/v1/models/tags/labels").json()["total"] == 3
+
+
+def test_without_a_key_a_change_is_refused_in_words(page):
+    page.get_by_label("API key").fill("")
+    page.get_by_label("API key").press("Tab")
+    tab(page, "Labels")
+    page.wait_for_selector("#map svg")
+    page.get_by_label("Name").fill("rain")
+    page.get_by_role("button", name="Add it").click()
+    page.wait_for_selector("#notice:not([hidden])")
+    assert "API key" in page.get_by_role("alert").inner_text()
+
+
+def test_compare_two_models(page):
+    tab(page, "Compare")
+    page.locator("#second-model").select_option("other")
+    page.locator("#compare-input").fill("sun over the deep sea")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("#compare-table td")
+    assert "disagree on 1 of 1" in page.locator("#compare-said").inner_text()
+    first = page.locator("#compare-table tbody tr").first
+    assert first.get_attribute("class") == "apart"
+    assert "sun" in first.inner_text()
+    assert "not a label of it" in page.locator("#compare-table").inner_text()
+    shot(page, "compare")
+
+
+def test_review_with_the_keyboard_and_go_on_after_a_reload(page, served, tmp_path):
+    page.get_by_role("tab", name="Try").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#review-entry h2")
+    assert "<b>deep</b>" in page.locator("#review-entry").inner_text()  # text, not markup
+    page.keyboard.press("y")
+    page.locator("#review-progress", has_text="1 yes").wait_for()
+    page.keyboard.press("u")
+    page.locator("#review-progress", has_text="2 of 3").wait_for()
+    shot(page, "review")
+    page.reload()
+    tab(page, "Review")
+    page.wait_for_selector("#review-entry h2")
+    assert "Entry 3 of 3" in page.locator("#review-entry").inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export CSV").click()
+    text = Path(download.value.path()).read_text()
+    assert [line[-6:] for line in text.splitlines()[1:]] == ["un,yes", "unsure"]
+
+
+def test_phone_width_dark_and_names_for_screen_readers(browser, served):
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{served.url}/#key={KEY}")
+    page.wait_for_selector("body[data-ready]")
+    page.locator("#try-text").fill("sun and sea")
+    page.get_by_role("button", name="Label it").click()
+    page.wait_for_selector("#try-bars li")
+    shot(page, "phone-dark-try")
+    for name in ("Labels", "Compare", "Review"):
+        tab(page, name)
+        page.wait_for_timeout(300)
+        shot(page, f"phone-dark-{name.lower()}")
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360, f"{name} is {width} wide"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(23, 24, 26)"
+    nameless = page.evaluate(
+        """[...document.querySelectorAll("input, select, textarea, button")].filter(
+             (e) => !(e.labels?.length || e.ariaLabel || e.textContent.trim())).map((e) => e.id)"""
+    )
+    assert nameless == []
+    context.close()

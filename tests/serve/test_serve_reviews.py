@@ -1,0 +1,67 @@
+"""The audit queue."""
+
+import pytest
+from serving import running, use_fakes
+from test_serve_api import check_problem
+
+from labelweave.audit.corrections import read_verdicts
+from labelweave.exceptions import InputError
+from labelweave.serve.reviews import read_queues
+
+LIST = (
+    "rank,score,label,row,id,text,known_labels,verdict\n"
+    '1,0.9,sea,4,a4,"deep, blue",sun; sky,\n'
+    "2,0.8,sun,2,,warm,,\n"
+    "3,0.7,sea,2,,warm,,\n"
+)
+
+
+@pytest.fixture
+def queues(tmp_path):
+    path = tmp_path / "news-audit.csv"
+    path.write_text(LIST)
+    return read_queues([str(path)])
+
+
+def test_verdicts_are_kept_counted_taken_back_and_exported(monkeypatch, database, queues, tmp_path):
+    use_fakes(monkeypatch)
+    address = "/v1/reviews/news-audit"
+    with running({"tags": "x"}, queues=queues, database=database) as served:
+        for entry, verdict in ((0, "yes"), (1, "unsure"), (1, "no"), (2, "yes"), (2, None)):
+            body = {"entry": entry, "verdict": verdict}
+            assert served.client.put(f"{address}/verdicts", json=body).status_code == 200
+    with running({"tags": "x"}, queues=queues, database=database) as served:
+        assert served.open.get("/v1/reviews").json()["queues"] == [
+            {"name": "news-audit", "entries": 3, "reviewed": 2, "yes": 1, "no": 1, "unsure": 0}
+        ]
+        entries = served.open.get(f"{address}/entries").json()
+        assert [e["verdict"] for e in entries["entries"]] == ["yes", "no", None]
+        assert entries["entries"][0]["known_labels"] == ["sun", "sky"]
+        left = served.open.get(f"{address}/entries", params={"state": "open"}).json()
+        assert [e["number"] for e in left["entries"]] == [2]
+        for ending in ("csv", "jsonl"):
+            text = served.open.get(f"{address}/verdicts", params={"format": ending}).text
+            path = tmp_path / f"verdicts.{ending}"
+            path.write_text(text)
+            found = [(v.row, v.id, v.label, v.verdict) for v in read_verdicts(path).verdicts]
+            assert found == [(4, "a4", "sea", "yes"), (2, "", "sun", "no")]
+
+
+def test_wrong_entries_and_queues(monkeypatch, sqlite, queues):
+    use_fakes(monkeypatch)
+    with running({"tags": "x"}, queues=queues, database=sqlite) as served:
+        put = served.client.put
+        check_problem(put("/v1/reviews/no/verdicts", json={"entry": 0, "verdict": "no"}), 404)
+        address = "/v1/reviews/news-audit/verdicts"
+        check_problem(put(address, json={"entry": 3, "verdict": "no"}), 404)
+        check_problem(put(address, json={"entry": 0, "verdict": "maybe"}), 422)
+        check_problem(put(address, json={"entry": -1, "verdict": "no"}), 422)
+
+
+def test_a_list_that_is_none_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "list.csv"
+    path.write_text(LIST + "4,high,sea,3,,,,\n")
+    with pytest.raises(InputError, match=r"list.csv, line 5"):
+        read_queues([str(path)])
+    with pytest.raises(InputError, match="no such file"):
+        read_queues([str(tmp_path / "none.csv")])

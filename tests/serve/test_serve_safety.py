@@ -1,0 +1,191 @@
+"""Keys, hosts, limits, leaks, logs."""
+
+import logging
+import re
+import socket
+import time
+
+import pytest
+from serving import KEY, running, use_fakes
+from test_serve_api import check_problem, predict
+
+from labelweave.serve.gate import KeyRing, RateLimit, key_hash
+
+LABELS = "/v1/models/tags/labels"
+
+
+def raw(served, request, wait=5.0):
+    """Bytes sent as they are, and what comes back until the service closes or is silent."""
+    port = served.service.settings.port
+    with socket.create_connection(("127.0.0.1", port), timeout=wait) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        parts = []
+        while part := connection.recv(65536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def test_every_change_needs_a_key_and_reading_on_loopback_none(fake):
+    body = {"labels": [{"name": "rain"}]}
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {KEY}"}):
+        answer = fake.open.post(LABELS, json=body, headers=headers)
+        check_problem(answer, 401, "key")
+        assert answer.headers["www-authenticate"] == "Bearer"
+    check_problem(fake.open.delete(LABELS, params={"name": "sea"}), 401)
+    check_problem(fake.open.patch(LABELS, json={"name": "sea", "new_name": "see"}), 401)
+    check_problem(fake.open.post("/v1/models/tags/reload"), 401)
+    check_problem(fake.open.put("/v1/reviews/x/verdicts", json={"entry": 0, "verdict": "no"}), 401)
+    assert fake.open.get(LABELS).json()["total"] == 2
+    assert predict(fake, "tags", inputs=["sea"]).status_code == 200
+    assert fake.open.post(LABELS, json=body, headers={"X-API-Key": KEY}).status_code == 200
+
+
+@pytest.mark.parametrize("settings", [{"host": "0.0.0.0"}, {"require_key": True}])
+def test_beyond_loopback_everything_but_health_needs_a_key(monkeypatch, sqlite, settings):
+    use_fakes(monkeypatch)
+    with running({"tags": "x"}, database=sqlite, **settings) as served:
+        for address in ("/v1/models", LABELS, "/metrics", "/v2", "/v1/openapi.json", "/nothing"):
+            check_problem(served.open.get(address), 401)
+            assert served.client.get(address).status_code in (200, 404)
+        check_problem(predict(served, "tags", inputs=["sea"]), 401)
+        assert served.open.get("/v1/health/ready").status_code == 200
+        assert served.open.get("/").status_code == 200  # the page, which asks for the key
+
+
+def test_a_foreign_host_name_is_refused_without_a_key(monkeypatch, sqlite):
+    use_fakes(monkeypatch)
+    with running({"tags": "x"}, database=sqlite, allowed_hosts=("tags.example",)) as served:
+        for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""):
+            check_problem(served.open.get("/v1/models", headers={"Host": host}), 403)
+        for host in ("localhost", "localhost:8000", "[::1]:8000", "tags.example"):
+            assert served.open.get("/v1/models", headers={"Host": host}).status_code == 200
+        assert served.client.get("/v1/models", headers={"Host": "x.y"}).status_code == 200
+
+
+def test_cors_is_closed_unless_an_origin_is_allowed(monkeypatch, sqlite, fake):
+    asking = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+    assert not any(
+        "access-control" in name for name in fake.open.get("/v1/models", headers=asking).headers
+    )
+    fake.open.options(LABELS, headers=asking)
+    with running({"tags": "x"}, database=sqlite, allowed_origins=("https://a.example",)) as served:
+        answer = served.open.options(LABELS, headers=asking)
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        other = served.open.get("/v1/models", headers={"Origin": "https://b.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_keys_are_kept_as_hashes_and_end_when_revoked(fake):
+    store = fake.service.store
+    key = store.add_key("second")
+    assert store.key_hashes()["second"] == key_hash(key) != key
+    time.sleep(0.4)  # the service looks at the keys again
+    asking = {"Authorization": f"Bearer {key}"}
+    assert fake.open.post("/v1/models/tags/reload", headers=asking).status_code == 204
+    store.revoke_key("second")
+    time.sleep(0.4)
+    check_problem(fake.open.post("/v1/models/tags/reload", headers=asking), 401)
+
+
+def test_keys_are_compared_as_a_whole():
+    ring = KeyRing({"one": key_hash("k" * 30), "two": key_hash("l" * 30)})
+    assert [ring.owner(k) for k in ("k" * 30, "l" * 30, "k" * 29, "")] == ["one", "two", None, None]
+
+
+def test_rate_limit(monkeypatch, sqlite):
+    use_fakes(monkeypatch)
+    with running({"tags": "x"}, database=sqlite, rate=0.5, burst=3) as served:
+        answers = [served.open.get("/v1/models") for _ in range(5)]
+        assert [a.status_code for a in answers] == [200, 200, 200, 429, 429]
+        check_problem(answers[-1], 429)
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert served.client.get("/v1/models").status_code == 200  # another client
+    limit = RateLimit(1, 1, most_clients=10)
+    for i in range(100):
+        limit.wait(str(i), 0.0)
+    assert len(limit._buckets) == 10
+
+
+def test_limits_of_body_rows_and_texts(monkeypatch, sqlite):
+    use_fakes(monkeypatch)
+    with running(
+        {"tags": "x"}, database=sqlite, max_body=10_000, max_rows=4, max_text=50
+    ) as served:
+        check_problem(predict(served, "tags", inputs=["x" * 20_000]), 413, "10,000 bytes")
+        check_problem(predict(served, "tags", inputs=["x"] * 5), 413, "5 inputs")
+        check_problem(predict(served, "tags", inputs=["x" * 51]), 413, "51 characters")
+        huge = {"name": "X", "datatype": "BYTES", "shape": [2**31], "data": ["x"]}
+        check_problem(served.open.post("/v2/models/tags/infer", json={"inputs": [huge]}), 413)
+        kind = {"Content-Type": "application/json"}
+        chunks = (b"x" * 1000 for _ in range(1000))  # no length is said beforehand
+        answer = served.open.post("/v1/models/tags/predict", content=chunks, headers=kind)
+        check_problem(answer, 413)
+        assert predict(served, "tags", inputs=["sea"]).status_code == 200
+
+
+def test_a_body_that_does_not_come_or_is_cut_off(monkeypatch, sqlite):
+    use_fakes(monkeypatch)
+    with running({"tags": "x"}, database=sqlite, body_timeout=0.3) as served:
+        head = (
+            b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/json\r\nContent-Length: 500\r\n\r\n"
+        )
+        raw(served, head + b'{"inputs"')  # cut off: nobody is left to be answered
+        port = served.service.settings.port
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+            slow.sendall(head)
+            assert b" 408 " in slow.recv(65536)
+        for hostile in (
+            b"\x00\xff\xfe" * 100 + b"\r\n\r\n",
+            b"GET / HTTP/9.9\r\n\r\n",
+            b"GET /%00%ff/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+            b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        ):
+            answer = raw(served, hostile)
+            assert not re.match(rb"HTTP/1.1 [25]", answer), answer
+        assert predict(served, "tags", inputs=["sea"]).status_code == 200
+
+
+def test_bytes_in_flight_are_bounded(monkeypatch, sqlite):
+    use_fakes(monkeypatch)
+    with running({"tags": "x"}, database=sqlite, max_bytes_in_flight=1000) as served:
+        check_problem(predict(served, "tags", inputs=["x" * 2000]), 429)
+        assert predict(served, "tags", inputs=["sea"]).status_code == 200
+        assert served.open.get("/v1/models").status_code == 200
+
+
+def test_answers_leak_no_version_path_or_server(real):
+    for address in ("/v1/models", "/v1/models/shapes", "/v2", "/v2/models/news", "/nothing", "/"):
+        answer = real.open.get(address)
+        whole = answer.text + str(answer.headers)
+        assert "server" not in answer.headers
+        assert not re.search(r"uvicorn|fastapi|/tmp|site-packages|\d+\.\d+\.\d+(?!\.\d)", whole), (
+            whole
+        )
+
+
+def test_protecting_headers(fake):
+    headers = fake.open.get("/").headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+
+
+def test_the_access_log_holds_no_content(fake, caplog):
+    with caplog.at_level(logging.INFO, logger="labelweave.access"):
+        predict(fake, "tags", inputs=["my secret letter"])
+        fake.open.get("/v1/models/tags/labels/nearest", params={"name": "secret"})
+        fake.client.post(LABELS, json={"labels": [{"name": "secret"}]})
+        fake.open.get("/secret%0aline")
+        deadline = time.monotonic() + 5  # a line is written after its answer
+        while len(caplog.records) < 4 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    lines = [r.getMessage() for r in caplog.records if r.name == "labelweave.access"]
+    assert len(lines) == 4
+    assert "secret" not in "".join(lines)
+    assert "POST /v1/models/{model}/labels 200" in lines[2]
+    assert lines[2].endswith(" tests")
+    assert KEY not in "".join(lines)

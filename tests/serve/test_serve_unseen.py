@@ -1,0 +1,108 @@
+"""Saved zero-shot models behind the service, and the service as a teacher."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from serving import running
+from test_serve_api import check_problem, labels_of, predict
+
+import labelweave as lw
+
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+TEXTS = ["sea and sun", "deep sea", "hot sun", "wet rain", "old blue sea", "sun and rain"] * 6
+NAMES = [["sea", "sun"], ["sea"], ["sun"], ["rain"], ["sea"], ["sun", "rain"]] * 6
+LABELS = "/v1/models/tagger/labels"
+ASKED = ["the old sea", "hot and wet", "sun"]
+
+
+@pytest.fixture(scope="module", params=["xml0", "sbert", "tf-idf"])
+def folder(request, tmp_path_factory):
+    """A saved model; the sentence encoder is tiny, its weights are random."""
+    more = {}
+    if request.param != "tf-idf":
+        encoder = request.getfixturevalue("tiny_encoder")
+        more["encoder"] = lw.SentenceEmbedder(encoder, cache=False)
+    model = lw.make(request.param, random_state=0, **more).fit(TEXTS, lw.as_labels(NAMES))
+    path = tmp_path_factory.mktemp("models") / request.param
+    model.save(path)
+    return path
+
+
+def scores_of(served, texts=ASKED):
+    answer = predict(served, "tagger", inputs=texts, scores=True)
+    assert answer.status_code == 200, answer.text
+    return [{o["label"]: o["score"] for o in row["scores"]} for row in answer.json()["predictions"]]
+
+
+def check_scores(served, model):
+    found = scores_of(served)
+    expected = model.predict_proba(ASKED)
+    for row, p in zip(found, expected, strict=True):
+        wanted = dict(zip(model.label_names_.tolist(), p.tolist(), strict=True))
+        assert row == pytest.approx(wanted, abs=2e-6)
+
+
+def test_labels_come_and_go_as_in_the_library(folder, sqlite):
+    model = lw.load(folder)
+    with running({"tagger": folder}, database=sqlite) as served:
+        about = served.open.get("/v1/models/tagger").json()
+        assert (about["input"], about["can_change_labels"]) == ("texts", True)
+        check_scores(served, model)
+        new = [{"name": "wet sun", "description": "the deep rain"}, {"name": "blue"}]
+        assert served.client.post(LABELS, json={"labels": new}).json()["labels"] == 5
+        model.add_labels(["wet sun", "blue"], ["the deep rain", ""])
+        check_scores(served, model)
+        served.client.patch(LABELS, json={"name": "blue", "new_name": "old blue"})
+        served.client.delete(LABELS, params={"name": "rain"})
+        model.rename_label("blue", "old blue").remove_labels(["rain"])
+        check_scores(served, model)
+        answer = served.client.post(LABELS, json={"labels": [{"name": "?!"}]})
+        check_problem(answer, 422, "no text")
+        near = served.open.get(f"{LABELS}/nearest", params={"name": "sun", "k": 9}).json()
+        assert {one["label"] for one in near} == {"sea", "wet sun", "old blue"}
+        assert len(served.open.get("/v1/models/tagger/map").json()["points"]) == 4
+    with running({"tagger": folder}, database=sqlite) as served:
+        check_scores(served, model)
+
+
+def test_explanations_are_those_of_the_library(folder, sqlite):
+    model = lw.load(folder)
+    with running({"tagger": folder}, database=sqlite) as served:
+        address = "/v1/models/tagger/explain"
+        if not hasattr(model, "explain"):
+            check_problem(served.open.post(address, json={"inputs": ASKED}), 409)
+            return
+        served.client.post(LABELS, json={"labels": [{"name": "wet sun"}]})
+        expected = model.add_labels("wet sun").explain(ASKED, 1)
+        found = served.open.post(address, json={"inputs": ASKED, "top_k": 1}).json()
+        for row, (wanted,) in zip(found["explanations"], expected, strict=True):
+            (one,) = row
+            assert one["label"] == "wet sun"
+            assert one["probability"] == pytest.approx(wanted.probability, abs=1e-6)
+            assert one["fusion"] == pytest.approx(wanted.fusion, abs=1e-6)
+            assert one["similarity"] == pytest.approx(wanted.similarity, abs=1e-6)
+            assert [b["label"] for b in one["because_of"]] == [n for n, _ in wanted.because_of]
+
+
+def test_texts_of_requests_are_not_kept_on_the_disk(folder, sqlite):
+    cache = Path(os.environ["LABELWEAVE_CACHE"])
+    before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
+    with running({"tagger": folder}, database=sqlite) as served:
+        labels_of(predict(served, "tagger", inputs=["a text that nobody has sent before"]))
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
+
+
+def test_the_service_teaches(real, vectors_folder, texts_folder):
+    from labelweave.scattered.teacher import Teacher
+
+    X = np.random.default_rng(5).random((300, 3))
+    teacher = Teacher(f"{real.url}/v2/models/shapes")
+    assert teacher.labels == ("red", "blue", "round")
+    np.testing.assert_allclose(
+        teacher.probabilities(X), lw.load(vectors_folder).predict_proba(X), atol=1e-12
+    )
+    texts = ["deep sea", "hot sun"]
+    found = Teacher(f"{real.url}/v2/models/news").probabilities(texts)
+    np.testing.assert_allclose(found, lw.load(texts_folder).predict_proba(texts), atol=1e-12)
