@@ -43,6 +43,13 @@ WRAPPERS = (
         summary="TF-IDF weights of texts",
     ),
     Method(
+        id="label-tree",
+        room="wrapper",
+        module="labelweave.unseen.label_tree",
+        class_name="LabelTree",
+        summary="a quick classifier of thousands of labels, by napkinXC",
+    ),
+    Method(
         id="calibrated",
         room="wrapper",
         module="labelweave.calibration",

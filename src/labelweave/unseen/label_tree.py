@@ -1,0 +1,158 @@
+"""A quick classifier of thousands of seen labels: probabilistic label trees by napkinXC."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from itertools import pairwise
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval
+
+from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.exceptions import InputError, require
+from labelweave.labels import LabelMatrix
+
+__all__ = ["LabelTree"]
+
+_FILE_NAME = re.compile(r"(\w+/)?\w+\.\w+")
+
+
+class LabelTree(MultiLabelClassifier):
+    """A tree of linear classifiers over labels, for sparse features and thousands of labels [1]_.
+
+    Labels that go with the same features are leaves of the same branch; a row is scored by the
+    classifiers on the way to a leaf. Fitting takes about log(labels) linear models a row where
+    binary relevance takes one a label. It needs ``pip install 'labelweave[trees]'``.
+
+    Parameters
+    ----------
+    n_trees : int, default=1
+        Trees whose probabilities are averaged.
+    max_leaves : int, default=100
+        Labels of a branch that is not divided further.
+    C : float, default=10
+        Inverse strength of the penalty of the linear classifiers.
+    n_jobs : int, default=1
+        Threads; -1 for all.
+    threshold, validation_fraction, random_state
+        As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
+
+    Attributes
+    ----------
+    files_ : dict of ndarray
+        What napkinXC wrote, file by file, as bytes.
+
+    Notes
+    -----
+    Unknown labels are refused: a tree has no place for them, and they are not negative.
+
+    References
+    ----------
+    .. [1] K. Jasinska-Kobus, M. Wydmuch, K. Dembczynski, M. Kuznetsov and R. Busa-Fekete.
+       Probabilistic label trees for extreme multi-label classification. arXiv:2009.11218, 2020.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "max_leaves": [Interval(Integral, 1, None, closed="left")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral],
+    }
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("n_jobs",)
+
+    def __init__(
+        self,
+        n_trees: int = 1,
+        *,
+        max_leaves: int = 100,
+        C: float = 10.0,
+        n_jobs: int = 1,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_leaves = max_leaves
+        self.C = C
+        self.n_jobs = n_jobs
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        if Y.has_unknown:
+            raise InputError(
+                "a label tree takes no unknown labels: use br, or a method for partial labels"
+            )
+        self._forget()
+        positive = sp.csr_array(Y.to_numpy() == 1)
+        ends = positive.indptr.tolist()
+        columns = positive.indices.tolist()  # napkinXC wants Python's own numbers
+        labels = [columns[start:stop] for start, stop in pairwise(ends)]
+        with tempfile.TemporaryDirectory() as folder:
+            self._tree_in(folder).fit(_features(X), labels)
+            self.files_ = {
+                path.relative_to(folder).as_posix(): np.frombuffer(path.read_bytes(), np.uint8)
+                for path in sorted(Path(folder).rglob("*"))
+                if path.is_file()
+            }
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        if not hasattr(self, "_tree"):
+            self._folder = tempfile.TemporaryDirectory()
+            for name, content in self.files_.items():
+                path = Path(self._folder.name, name)
+                path.parent.mkdir(exist_ok=True)  # each tree of several has its own
+                path.write_bytes(content.tobytes())
+            self._tree = self._tree_in(self._folder.name)
+            self._tree.load()
+        probabilities = np.zeros((X.shape[0], self.n_labels_))
+        found = self._tree.predict_proba(_features(X), top_k=self.n_labels_)
+        rows = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
+        if len(rows):
+            columns, values = np.array([pair for pairs in found for pair in pairs]).T
+            probabilities[rows, columns.astype(int)] = values
+        return np.clip(probabilities, 0.0, 1.0)
+
+    def _tree_in(self, folder: str) -> Any:
+        models = require("napkinxc.models", "trees")
+        return models.PLT(
+            folder,
+            ensemble=self.n_trees if self.n_trees > 1 else 0,
+            max_leaves=self.max_leaves,
+            liblinear_c=self.C,
+            liblinear_solver="L2R_LR",  # the default shuffles by a generator without a seed
+            threads=self.n_jobs,
+            seed=int(self._generator().randint(2**31 - 1)),
+        )
+
+    def _forget(self) -> None:
+        for name in ("_tree", "_folder"):
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        return {name: value for name, value in state.items() if name not in ("_tree", "_folder")}
+
+    def _state(self) -> dict[str, Any]:
+        return {"names": list(self.files_), **_numbered(self.files_)}
+
+    def _set_state(self, state: Any) -> None:
+        names = state["names"]
+        if not all(_FILE_NAME.fullmatch(name) for name in names):
+            raise InputError(f"these are no files of a label tree: {', '.join(names)}")
+        self.files_ = {name: np.asarray(state[f"file_{k}"]) for k, name in enumerate(names)}
+
+
+def _numbered(files: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {f"file_{k}": content for k, content in enumerate(files.values())}
+
+
+def _features(X: Any) -> sp.csr_matrix:
+    return sp.csr_matrix(X, dtype=np.float32)
