@@ -9,8 +9,8 @@ function shape(tag, attributes) {
   return node;
 }
 
-export function drawBars(list, scores, cut) {
-  const items = scores.map(({ label, score }) => {
+export function drawBars(list, scores, cut, most) {
+  const items = scores.slice(0, most).map(({ label, score }) => {
     const chosen = score >= cut;
     const item = make("li", undefined, chosen ? "in" : "out");
     const picture = shape("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -34,6 +34,7 @@ export function drawMap(place, points) {
   title.textContent = `Map of ${points.length} labels; the table below tells which are near each other.`;
   picture.append(title);
   const taken = [];
+  const names = []; // drawn after all points, so that none covers a name
   for (const point of points) {
     const x = width / 2 + point.x * (width / 2 - 90);
     const y = height / 2 - point.y * (height / 2 - 25);
@@ -47,7 +48,8 @@ export function drawMap(place, points) {
     taken.push(box);
     const name = shape("text", { x: x + 7, y: y + 4 });
     name.textContent = point.label.length > 24 ? `${point.label.slice(0, 23)}\u2026` : point.label;
-    picture.append(name);
+    names.push(name);
   }
+  picture.append(...names);
   place.replaceChildren(picture);
 }
