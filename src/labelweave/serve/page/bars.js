@@ -43,10 +43,12 @@ export function drawMap(place, points) {
     hint.textContent = point.label;
     dot.append(hint);
     picture.append(dot);
-    const box = [x, y - 10, x + 12 + 7 * Math.min(point.label.length, 24), y + 8];
+    const wide = 12 + 7 * Math.min(point.label.length, 24);
+    const left = x + wide > width; // no room on the right of it
+    const box = [left ? x - wide : x, y - 10, left ? x : x + wide, y + 8];
     if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
     taken.push(box);
-    const name = shape("text", { x: x + 7, y: y + 4 });
+    const name = shape("text", { x: left ? x - 7 : x + 7, y: y + 4, "text-anchor": left ? "end" : "start" });
     name.textContent = point.label.length > 24 ? `${point.label.slice(0, 23)}\u2026` : point.label;
     names.push(name);
   }
