@@ -61,6 +61,13 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def resident(process: int) -> float:
+    """Megabytes of memory that a process has now."""
+    status = Path(f"/proc/{process}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
 class Server:
     """A process that serves a model, and the request to send to it."""
 
@@ -90,9 +97,7 @@ class Server:
 
     def memory(self) -> float:
         """Resident megabytes."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-        return int(line.split()[1]) / 1024
+        return resident(self.process.pid)
 
     def processor(self) -> float:
         """Processor seconds so far."""

@@ -93,25 +93,59 @@ def shot(page, name):
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
+def least_contrast(page):
+    """Of the colours of texts on what they stand on, as WCAG counts it."""
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def ratio(*names):
+        style = "getComputedStyle(document.documentElement).getPropertyValue"
+        lights = sorted(luminance(page.evaluate(f"{style}('--{n}').trim()")) for n in names)
+        return (lights[1] + 0.05) / (lights[0] + 0.05)
+
+    pairs = ["ink paper", "soft paper", "ink band", "on-link link", "ink warn-band", "warn paper"]
+    return min(ratio(*pair.split()) for pair in pairs)
+
+
 def tab(page, name):
     page.get_by_role("tab", name=name).click()
 
 
 def test_try_a_text_and_move_the_threshold(page):
+    assert least_contrast(page) >= 4.5
     assert page.url.endswith("/")  # the key is gone from the address
     page.get_by_label("Text", exact=True).fill("the sea <script>alert(1)</script>")
     page.get_by_role("button", name="Label it").click()
     page.wait_for_selector("#try-bars li")
     assert page.locator("#try-bars li.in").all_inner_texts()[0].startswith("✓ sea")
     assert "1 of 2 labels" in page.locator("#try-said").inner_text()
+    assert page.locator("#try-own").inner_text() == "By its own rule the model gives: sea"
     slider = page.locator("#try-threshold")
     slider.focus()
     page.keyboard.press("Home")
     assert "2 of 2 labels" in page.locator("#try-said").inner_text()
     shot(page, "try")
-    page.get_by_role("button", name="Why these labels?").click()
+    page.get_by_role("button", name="Why the new labels?").click()
     page.wait_for_selector("#try-why li")
     assert "because of sea (0.70)" in page.locator("#try-why").inner_text()
+
+
+def test_of_many_labels_the_best_are_shown_until_all_are_asked_for(page, served):
+    labels = [{"name": f"number {i}"} for i in range(30)]
+    assert served.client.post("/v1/models/tags/labels", json={"labels": labels}).is_success
+    page.get_by_label("Text", exact=True).fill("sun")
+    page.get_by_role("button", name="Label it").click()
+    page.wait_for_selector("#try-bars li")
+    assert page.locator("#try-bars li").count() == 20
+    more = page.get_by_role("button", name="Show all 32")
+    assert more.get_attribute("aria-expanded") == "false"
+    more.press("Enter")
+    assert page.locator("#try-bars li").count() == 32
+    page.get_by_role("button", name="Show the 20 best only").click()
+    assert page.locator("#try-bars li").count() == 20
 
 
 def test_pick_a_row_of_a_csv(page):
@@ -215,6 +249,7 @@ def test_phone_width_dark_and_names_for_screen_readers(browser, served):
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= 360, f"{name} is {width} wide"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(23, 24, 26)"
+    assert least_contrast(page) >= 4.5
     nameless = page.evaluate(
         """[...document.querySelectorAll("input, select, textarea, button")].filter(
              (e) => !(e.labels?.length || e.ariaLabel || e.textContent.trim())).map((e) => e.id)"""

@@ -72,6 +72,12 @@ def test_cors_is_closed_unless_an_origin_is_allowed(monkeypatch, sqlite, fake):
     with running({"tags": "x"}, database=sqlite, allowed_origins=("https://a.example",)) as served:
         answer = served.open.options(LABELS, headers=asking)
         assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        for inputs, status in ((["sea"], 200), ([3], 422)):
+            answer = served.open.post(
+                "/v1/models/tags/predict", json={"inputs": inputs}, headers=asking
+            )
+            assert answer.status_code == status
+            assert answer.headers["access-control-allow-origin"] == "https://a.example"
         other = served.open.get("/v1/models", headers={"Origin": "https://b.example"})
         assert "access-control-allow-origin" not in other.headers
 

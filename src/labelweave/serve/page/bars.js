@@ -9,8 +9,8 @@ function shape(tag, attributes) {
   return node;
 }
 
-export function drawBars(list, scores, cut) {
-  const items = scores.map(({ label, score }) => {
+export function drawBars(list, scores, cut, most) {
+  const items = scores.slice(0, most).map(({ label, score }) => {
     const chosen = score >= cut;
     const item = make("li", undefined, chosen ? "in" : "out");
     const picture = shape("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -34,6 +34,7 @@ export function drawMap(place, points) {
   title.textContent = `Map of ${points.length} labels; the table below tells which are near each other.`;
   picture.append(title);
   const taken = [];
+  const names = []; // drawn after all points, so that none covers a name
   for (const point of points) {
     const x = width / 2 + point.x * (width / 2 - 90);
     const y = height / 2 - point.y * (height / 2 - 25);
@@ -42,12 +43,15 @@ export function drawMap(place, points) {
     hint.textContent = point.label;
     dot.append(hint);
     picture.append(dot);
-    const box = [x, y - 10, x + 12 + 7 * Math.min(point.label.length, 24), y + 8];
+    const wide = 12 + 7 * Math.min(point.label.length, 24);
+    const left = x + wide > width; // no room on the right of it
+    const box = [left ? x - wide : x, y - 10, left ? x : x + wide, y + 8];
     if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
     taken.push(box);
-    const name = shape("text", { x: x + 7, y: y + 4 });
+    const name = shape("text", { x: left ? x - 7 : x + 7, y: y + 4, "text-anchor": left ? "end" : "start" });
     name.textContent = point.label.length > 24 ? `${point.label.slice(0, 23)}\u2026` : point.label;
-    picture.append(name);
+    names.push(name);
   }
+  picture.append(...names);
   place.replaceChildren(picture);
 }

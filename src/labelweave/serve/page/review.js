@@ -66,7 +66,7 @@ async function choose() {
 export async function open() {
   const { queues } = await get("/v1/reviews");
   byId("review-queue").replaceChildren(...queues.map(({ name }) => new Option(name, name)));
-  byId("review-actions").hidden = !queues.length;
+  for (const id of ["review-actions", "review-export", "review-bar"]) byId(id).hidden = !queues.length;
   if (queues.length) return choose();
   byId("review-entry").replaceChildren(make("p", "There is no list to review: start the service with --review FILE, a list of labelweave audit."));
 }

@@ -4,9 +4,12 @@ import { drawBars } from "./bars.js";
 import { readCsv, table } from "./table.js";
 
 const MOST_ROWS = 200;
+const FIRST_BARS = 20;
+const MOST_BARS = 1000;
 let about = null;
 let scores = [];
 let image = null;
+let all = false; // bars, or the first only
 
 async function choose() {
   const name = byId("try-model").value;
@@ -34,7 +37,10 @@ async function go() {
     answer = await call(`${model(name)}/predict`, { inputs: [inputNow()], scores: true });
   }
   const found = answer.predictions[0];
-  scores = found.scores.slice(0, 200);
+  scores = found.scores.slice(0, MOST_BARS);
+  all = false;
+  const own = found.labels.slice(0, FIRST_BARS).map(({ label }) => label).join(", ");
+  byId("try-own").textContent = own ? `By its own rule the model gives: ${own}` : "By its own rule the model gives no label.";
   // The cut that gives what the model itself chose, where one does.
   const least = Math.min(1, ...found.labels.map(({ score }) => score));
   byId("try-threshold").value = found.labels.length ? Math.floor(100 * least) / 100 : 0.5;
@@ -46,7 +52,10 @@ async function go() {
 function draw() {
   const cut = Number(byId("try-threshold").value);
   byId("try-cut").textContent = cut.toFixed(2);
-  const chosen = drawBars(byId("try-bars"), scores, cut);
+  const chosen = drawBars(byId("try-bars"), scores, cut, all ? MOST_BARS : FIRST_BARS);
+  byId("try-more").hidden = scores.length <= FIRST_BARS;
+  byId("try-more").textContent = all ? `Show the ${FIRST_BARS} best only` : `Show all ${scores.length}`;
+  byId("try-more").setAttribute("aria-expanded", String(all));
   byId("try-said").textContent = `${chosen} of ${scores.length} labels reach the threshold.`;
 }
 
@@ -100,6 +109,7 @@ export function start() {
   byId("try-model").addEventListener("change", guarded(choose));
   byId("try-go").addEventListener("click", guarded(go));
   byId("try-threshold").addEventListener("input", draw);
+  byId("try-more").addEventListener("click", () => { all = !all; draw(); });
   byId("try-explain").addEventListener("click", guarded(explain));
   byId("try-csv").addEventListener("change", guarded(showCsv));
   byId("try-image").addEventListener("change", () => setImage(byId("try-image").files[0]));
