@@ -67,6 +67,8 @@ def _n_bytes(data: Dataset) -> int:
     if data.is_text:
         return sum(len(text) for text in data.X)
     X = data.X
+    if hasattr(X, "pixels"):
+        return int(np.prod(X.shape))
     of_features = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else np.asarray(X).nbytes
     return int(of_features + data.Y.n_rows * data.Y.n_labels)
 
@@ -129,6 +131,8 @@ def _feed(found: Any, value: Any) -> None:
     if isinstance(value, LabelMatrix):
         _feed(found, str(value.absent))
         _feed(found, value.values)
+    elif hasattr(value, "fingerprint"):  # a collection of images
+        _feed(found, value.fingerprint())
     elif sp.issparse(value):
         rows = sp.csr_array(value)
         rows.sort_indices()

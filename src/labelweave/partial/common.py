@@ -142,6 +142,9 @@ class PartialClassifier(NeuralClassifier):
             parameters["base"] = make(base) if isinstance(base, str) else base
         return super().set_params(**parameters)
 
+    def _image_encoder(self) -> Any:
+        return self._network_model()._image_encoder()
+
     @property
     def device(self) -> str:  # type: ignore[override]
         """Where the network computes."""

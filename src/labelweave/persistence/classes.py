@@ -43,6 +43,27 @@ WRAPPERS = (
         summary="TF-IDF weights of texts",
     ),
     Method(
+        id="image",
+        room="wrapper",
+        module="labelweave.images.classifier",
+        class_name="ImageClassifier",
+        summary="features of images by a frozen network before any classifier",
+    ),
+    Method(
+        id="image-encoder",
+        room="wrapper",
+        module="labelweave.images.encoder",
+        class_name="ImageEncoder",
+        summary="features of images by a frozen network",
+    ),
+    Method(
+        id="resnet",
+        room="wrapper",
+        module="labelweave.images.network",
+        class_name="ResNet",
+        summary="settings of a residual network for images",
+    ),
+    Method(
         id="calibrated",
         room="wrapper",
         module="labelweave.calibration",
