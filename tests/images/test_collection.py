@@ -158,3 +158,11 @@ def test_hashes_follow_the_content(files, tmp_path):
     images = Images(files, size=6)
     assert images.fingerprint() != images.at(5).fingerprint()
     assert images.fingerprint() != images[1:].fingerprint()
+
+
+def test_collections_are_joined(files):
+    from labelweave.data.recipes import join_parts
+
+    data = Dataset(Images(files, size=6), np.eye(20)[:, :3])
+    joined = join_parts({"train": data[:5], "test": data[5:8]})
+    assert np.array_equal(joined.X.pixels(), data.X[:8].pixels())

@@ -260,3 +260,15 @@ def test_vector_methods_take_a_collection_as_rows_of_pixels():
     assert model.n_features_in_ == 48
     found = model.predict_proba(Images(images, size=8))  # brought to the size it knows
     assert np.array_equal(found, model.predict_proba(Images(images, size=4)))
+
+
+def test_calibration_and_folds_of_images():
+    from labelweave.calibration import CalibratedMultiLabel
+    from labelweave.model_selection import cross_val_predict_proba
+
+    images, Y = shades(30)
+    model = lw.make("mlp", encoder=SMALL, epochs=1, random_state=0)
+    calibrated = CalibratedMultiLabel(model, cv=2, random_state=0).fit(Images(images, size=8), Y)
+    assert calibrated.predict_proba(images[:3]).shape == (3, 2)
+    found = cross_val_predict_proba(model, Images(images, size=8), Y, cv=2)
+    assert found.shape == (30, 2)

@@ -140,14 +140,21 @@ def _layout(path: FilePath, format: str | None) -> ImageLayout | None:
         return _load_layout(format) if format in LAYOUTS else None
     if not place.is_dir() and place.suffix.lower() not in (".json", ".csv", ".tsv", *_images()):
         return None
-    layouts = [_load_layout(name) for name in LAYOUTS]
-    best = max(layouts, key=lambda layout: layout.recognise(place))
-    if best.recognise(place) > 0:
-        return best
+    found = find_layout(place)
+    if found is not None:
+        return _load_layout(found)
     if place.is_dir():
+        layouts = [_load_layout(name) for name in LAYOUTS]
         known = "; ".join(f"{layout.name}: {layout.summary}" for layout in layouts)
         raise DataFileError(f"the folder has no known layout ({known})", path=path)
     return None
+
+
+def find_layout(path: Path) -> str | None:
+    """The name of the layout of images that a folder or file looks like, if it does."""
+    surest = {name: _load_layout(name).recognise(path) for name in LAYOUTS}
+    best = max(LAYOUTS, key=surest.__getitem__)
+    return best if surest[best] > 0 else None
 
 
 def _images() -> tuple[str, ...]:

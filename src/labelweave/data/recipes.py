@@ -178,6 +178,10 @@ def join_parts(parts: Mapping[str, Dataset]) -> Dataset:
 def _stack(blocks: Sequence[Any]) -> Any:
     if any(sp.issparse(block) for block in blocks):
         return sp.vstack([sp.csr_array(block) for block in blocks], format="csr")
+    if hasattr(blocks[0], "pixels"):
+        from labelweave.images.collection import join_images
+
+        return join_images(blocks)
     if hasattr(blocks[0], "shape"):
         return np.concatenate(blocks)
     return [row for block in blocks for row in block]

@@ -15,7 +15,15 @@ from labelweave.exceptions import InputError
 from labelweave.images.decoding import RESIZES, ImageError, is_path
 from labelweave.images.store import ImageStore, Problem
 
-__all__ = ["Images", "as_images", "is_images", "pixel_rows", "side_of"]
+__all__ = [
+    "Images",
+    "as_images",
+    "checked_images",
+    "is_images",
+    "join_images",
+    "pixel_rows",
+    "side_of",
+]
 
 
 class Images:
@@ -172,6 +180,25 @@ def as_images(X: Any, *, size: int | None = None) -> Images:
         own = X.shape[1] if isinstance(X, np.ndarray) and X.ndim > 2 else 64
         X = Images(X, size=own if size is None else size)
     return X if size is None else X.at(size)
+
+
+def checked_images(X: Any, size: int) -> Images:
+    """The images of X at this size, of which there must be one at least."""
+    images = as_images(X, size=size)
+    if len(images) == 0:
+        raise InputError("X holds no image")
+    return images
+
+
+def join_images(blocks: Sequence[Images]) -> Images:
+    """One collection of several, at the size of the first.
+
+    >>> one = Images(np.zeros((2, 4, 4), dtype=np.uint8), size=4)
+    >>> len(join_images([one, one[:1]]))
+    3
+    """
+    sources = [source for block in blocks for source in block.sources]
+    return Images(sources, size=blocks[0].size, resize=blocks[0].resize)
 
 
 def side_of(n_columns: int) -> int | None:

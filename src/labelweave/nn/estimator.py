@@ -280,15 +280,20 @@ class NeuralClassifier(MultiLabelClassifier):
 
         return make_encoder(getattr(self, "encoder", None))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self._image_encoder() is not None:
+            tags.input_tags.two_d_array = False
+            tags.input_tags.three_d_array = True
+        return tags
+
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         encoder = self._image_encoder()
         if encoder is None:
             return super()._checked_features(X, reset=reset)
-        from labelweave.images.collection import as_images
+        from labelweave.images.collection import checked_images
 
-        images = as_images(X, size=encoder.size)
-        if len(images) == 0:
-            raise InputError("X holds no image: Found array with 0 sample(s)")
+        images = checked_images(X, encoder.size)
         if reset:
             self.n_features_in_ = images.shape[1]
         return images

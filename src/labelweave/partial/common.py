@@ -143,7 +143,8 @@ class PartialClassifier(NeuralClassifier):
         return super().set_params(**parameters)
 
     def _image_encoder(self) -> Any:
-        return self._network_model()._image_encoder()
+        # The network that an id stands for reads no images.
+        return None if isinstance(self.base, str) else self.base._image_encoder()
 
     @property
     def device(self) -> str:  # type: ignore[override]

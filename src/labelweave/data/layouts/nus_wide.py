@@ -67,7 +67,7 @@ def _concepts(path: Path) -> list[str]:
         file.stem.removeprefix("Labels_").removesuffix("_Train")
         for file in folder.glob("Labels_*_Train.txt")
     )
-    listed = ((path / "Concepts81.txt", path / "ConceptsList" / "Concepts81.txt"))
+    listed = (path / "Concepts81.txt", path / "ConceptsList" / "Concepts81.txt")
     for file in listed:
         if file.is_file():
             order = _lines(file)
