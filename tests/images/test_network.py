@@ -272,3 +272,14 @@ def test_calibration_and_folds_of_images():
     assert calibrated.predict_proba(images[:3]).shape == (3, 2)
     found = cross_val_predict_proba(model, Images(images, size=8), Y, cv=2)
     assert found.shape == (30, 2)
+
+
+def test_a_network_for_images_is_exported(tmp_path):
+    from labelweave.export import export_torch
+
+    images, Y = shades(12)
+    model = lw.make("mlp", encoder=SMALL, epochs=1, random_state=0).fit(images, Y)
+    export_torch(model, tmp_path / "model.pt2")
+    predict = torch.export.load(tmp_path / "model.pt2").module()
+    x = torch.from_numpy(images.copy()).float()[:, None].expand(-1, 3, -1, -1)
+    assert np.allclose(predict(x).detach().numpy(), model.predict_proba(images), atol=1e-5)
