@@ -244,6 +244,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     # -- checking ----------------------------------------------------------------------
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        if hasattr(X, "pixels"):
+            from labelweave.images.collection import pixel_rows
+
+            X = pixel_rows(X, None if reset else self.n_features_in_)
         if is_texts(X):
             raise InputError(
                 f"X holds texts, but {type(self).__name__} takes features: wrap it, "

@@ -198,6 +198,18 @@ class CalibratedMultiLabel(KnowsSomeLabels):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
+    def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        inner = self.estimator
+        encoder = inner._image_encoder() if hasattr(inner, "_image_encoder") else None
+        if encoder is None:
+            return super()._checked_features(X, reset=reset)
+        from labelweave.images.collection import checked_images
+
+        images = checked_images(X, encoder.size)
+        if reset:
+            self.n_features_in_ = images.shape[1]
+        return images
+
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self.calibrator_ = LabelCalibrator(self.method, self.min_positives)
         if self.cv == "prefit":

@@ -121,6 +121,9 @@ def export_torch(model: Any, path: str | PathLike[str]) -> None:
 
 
 def _example(model: Any) -> Tensor:
+    encoder = model._image_encoder()
+    if encoder is not None:  # pixels from 0 to 255
+        return torch.zeros(2, 3, encoder.size, encoder.size)
     return torch.zeros(2, model.n_features_in_)  # one row would be taken for a constant
 
 

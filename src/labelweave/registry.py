@@ -28,7 +28,16 @@ __all__ = ["ROOMS", "Method", "get_class", "list_methods", "make", "register"]
 ROOMS = ("dependent", "partial", "scattered", "unseen")
 PLUGIN_GROUP = "labelweave.methods"
 # Model folders name the estimators that stand around a method by these ids.
-RESERVED_IDS = ("text", "calibrated", "sentence-embedder", "fast-embedder", "tfidf-embedder")
+RESERVED_IDS = (
+    "text",
+    "image",
+    "calibrated",
+    "sentence-embedder",
+    "fast-embedder",
+    "tfidf-embedder",
+    "image-encoder",
+    "resnet",
+)
 T = TypeVar("T", bound=type)
 
 

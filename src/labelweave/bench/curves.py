@@ -9,7 +9,7 @@ from labelweave.data import Dataset
 from labelweave.metrics import get_metric
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import Callback, RunView
-from labelweave.nn.scoring import predict_scores, scoring_rows
+from labelweave.nn.scoring import predict_scores
 
 __all__ = ["TestCurve"]
 
@@ -34,9 +34,12 @@ class TestCurve(Callback):
         self.test = test
         self.metrics = metrics
 
+    def _rows(self, X: Any) -> int:
+        return self.model._rows_at_once(X.shape[1], self.test.Y.n_labels)
+
     def on_epoch(self, run: RunView, row: dict[str, float]) -> None:
         X = self.model._checked_features(self.test.X, reset=False)
-        batches = Batches(X, batch_size=scoring_rows(X.shape[1]), scaling=self.model.scaling_)
+        batches = Batches(X, batch_size=self._rows(X), scaling=self.model.scaling_)
         was_training = run.task.training
         run.task.eval()
         scores = predict_scores(run.task.scores, batches)

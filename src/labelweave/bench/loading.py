@@ -3,7 +3,7 @@
 Data that the catalog does not have ("external", such as images that may not be handed on) are
 looked for in a folder of their name, under `LABELWEAVE_DATA` or in the cache: files `train.*`
 and `test.*` (and `validation.*`), or `all.*`, in any format that labelweave reads, such as
-.npz files of features that a pretrained network gave.
+.npz files of features that a pretrained network gave; or images as their publishers lay them out.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ def why_missing(entry: DataEntry) -> str | None:
     """Why a data set cannot be had here, in one sentence; None if it can.
 
     >>> why_missing(DataEntry("no-such-images", external="photographs"))
-    'photographs: put train.* and test.* into a folder no-such-images under LABELWEAVE_DATA'
+    'photographs: put train.* and test.*, or images as they are published, into a folder \
+no-such-images under LABELWEAVE_DATA'
     """
-    if entry.external is None or _external_files(entry.source):
+    if entry.external is None or _external_files(entry.source) or _image_folder(entry.source):
         return None
     return (
-        f"{entry.external}: put train.* and test.* into a folder {entry.source} "
-        "under LABELWEAVE_DATA"
+        f"{entry.external}: put train.* and test.*, or images as they are published, into a "
+        f"folder {entry.source} under LABELWEAVE_DATA"
     )
 
 
@@ -67,6 +68,8 @@ def _n_bytes(data: Dataset) -> int:
     if data.is_text:
         return sum(len(text) for text in data.X)
     X = data.X
+    if hasattr(X, "pixels"):
+        return int(np.prod(X.shape))
     of_features = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else np.asarray(X).nbytes
     return int(of_features + data.Y.n_rows * data.Y.n_labels)
 
@@ -96,11 +99,26 @@ def _external_files(name: str) -> dict[str, Path]:
     return {}
 
 
+def _image_folder(name: str) -> Path | None:
+    """A folder of this name that has the layout of an image data set."""
+    from labelweave.data.reading import LAYOUTS, find_layout
+    from labelweave.data.sources import data_folders
+
+    for _, folder in data_folders():
+        place = folder / name
+        if place.is_dir() and find_layout(place) in LAYOUTS:
+            return place
+    return None
+
+
 def _load_external(name: str, reading: Mapping[str, Any]) -> Dataset:
     from labelweave.data.reading import read_dataset
     from labelweave.data.recipes import join_parts
 
     files = _external_files(name)
+    images = None if files else _image_folder(name)
+    if images is not None:
+        return replace(read_dataset(images, **reading), name=name)
     if not files:
         raise DatasetUnavailableError(f"{name} is not on this machine")
     parts = {part: read_dataset(path, **reading) for part, path in files.items()}
@@ -129,6 +147,8 @@ def _feed(found: Any, value: Any) -> None:
     if isinstance(value, LabelMatrix):
         _feed(found, str(value.absent))
         _feed(found, value.values)
+    elif hasattr(value, "fingerprint"):  # a collection of images
+        _feed(found, value.fingerprint())
     elif sp.issparse(value):
         rows = sp.csr_array(value)
         rows.sort_indices()

@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "Train a model on a data set, score it and save it.",
     "evaluate": "Score a saved model.",
     "predict": "Write the labels that a saved model predicts.",
+    "encode": "Write features of images by a frozen network.",
     "extend": "Add labels without examples to a saved model.",
     "amalgamate": "Make one student of several trained models, without labels.",
     "tune": "Search good parameters of a method (Optuna).",
@@ -34,7 +35,7 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 _READER_ARGUMENT = re.compile(
     r"(?<![\w-])(?<!--data-option )"
-    r"(?P<name>labels|label_column|drop|format|text_column|id_column)=(?P<value>[-\w]*)"
+    r"(?P<name>labels|label_column|drop|format|text_column|id_column|image_column|on_error)=(?P<value>[-\w]*)"
 )
 
 

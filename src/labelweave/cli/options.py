@@ -138,7 +138,7 @@ def method_options(default: str) -> Callable[[F], F]:
             metavar="NAME=VALUE",
             help="A parameter of the method; may be repeated. VALUE is a number, true, false, "
             "none, a text or a list such as [256,128]. text__max_words=2 and the like say how "
-            "texts become features.",
+            "texts become features, image__weights=FILE how images do.",
         ),
         click.option(
             "-m", "--method", default=default, show_default=True, help="See `labelweave methods`."

@@ -173,7 +173,7 @@ def _batches(
     n_rows = 0
     width = getattr(model, "n_features_in_", None)
     if is_named_set(shown):
-        data = load_dataset(shown)
+        data = load_dataset(shown, **reading)
         check_width(data, width)
         batches: Iterator[Dataset] = (
             data[at : at + batch_rows] for at in range(0, len(data), batch_rows)
@@ -187,7 +187,7 @@ def _batches(
             **reading,
         )
     for batch in batches:
-        if width is None and not batch.is_text:
+        if width is None and not batch.is_text and not batch.is_image:
             raise InputError(f"the model was trained on texts, but {shown} holds feature columns")
         if width is not None and batch.is_text:
             raise InputError(f"the model takes {width:,} features, but {shown} holds texts")

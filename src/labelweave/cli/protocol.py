@@ -119,7 +119,7 @@ def check_finite(
     """
     from labelweave.input_checks import first_not_finite
 
-    if data.is_text or data.X.ndim != 2:
+    if data.is_text or data.is_image:
         return
     found = first_not_finite(data.X)
     if found is None:
@@ -136,7 +136,12 @@ def check_finite(
 
 
 def check_width(data: Dataset, n_features: int | None) -> None:
-    """Refuse features that a model cannot take; None stands for texts."""
+    """Refuse features that a model cannot take; None stands for texts.
+
+    Images are brought to the size that the model wants.
+    """
+    if data.is_image:
+        return
     if data.n_features != n_features:
         found, wanted = (
             "texts" if width is None else f"{width:,} features"

@@ -27,6 +27,8 @@ def row_numbers(X: Any) -> np.ndarray:
     >>> bool((row_numbers(sp.csr_array(X)) == numbers).all())
     True
     """
+    if hasattr(X, "hashes"):  # images: the content of their files, at any size
+        return np.array([int(one[:16], 16) for one in X.hashes()], dtype=np.uint64)
     if not hasattr(X, "shape"):
         from pandas.util import hash_array
 

@@ -32,7 +32,8 @@ __all__ = [
 ]
 
 DEFAULT_THRESHOLD = "tuned"
-_OF_TEXT = "text__"  # before the parameters of TextClassifier, which stands before the method
+# Before the parameters of what stands before the method: TextClassifier, ImageEncoder.
+_OF_TEXT, _OF_IMAGE = "text__", "image__"
 _PACKAGES = ("labelweave", "numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -88,11 +89,7 @@ class Recipe:
 
         plain = {name: value for name, value in self.parameters.items() if "__" not in name}
         nested = {name: value for name, value in self.parameters.items() if "__" in name}
-        of_text = {
-            name.removeprefix(_OF_TEXT): nested.pop(name)
-            for name in list(nested)
-            if name.startswith(_OF_TEXT)
-        }
+        of_text, of_image = _taken(nested, _OF_TEXT), _taken(nested, _OF_IMAGE)
         model = make(self.method, **plain)
         _set_nested(model, nested, self.method)
         if self.verbose and model._draws_a_bar:
@@ -101,6 +98,9 @@ class Recipe:
             model.set_params(base__verbose=nested.get("base__verbose", 1))
         if data is None:
             return model
+        if of_image or data.is_image:
+            shared = {name: plain[name] for name in ("threshold", "random_state")}
+            return _of_images(model, data, self.method, of_image, shared)
         if get_tags(model).input_tags.string:  # it reads texts itself
             if not data.is_text:
                 raise InputError(f"{self.method} takes texts, but {data.name} holds features")
@@ -125,9 +125,41 @@ class Recipe:
         return f"{self.method} ({shown})"
 
 
+def _taken(settings: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The settings that begin with a prefix, taken out, without it."""
+    return {
+        name.removeprefix(prefix): settings.pop(name)
+        for name in list(settings)
+        if name.startswith(prefix)
+    }
+
+
+def _of_images(
+    model: Any, data: Dataset, method: str, of_image: dict[str, Any], shared: dict[str, Any]
+) -> Any:
+    """A model of images: its own network, a frozen one before it, or rows of pixels."""
+    own = model._image_encoder() if hasattr(model, "_image_encoder") else None
+    if not data.is_image:
+        raise InputError(f"{_OF_IMAGE}{next(iter(of_image))} is for images: there are none")
+    if of_image:
+        from labelweave.images import ImageClassifier, ImageEncoder
+
+        if own is not None:
+            raise InputError(f"{method} has a network for images itself: leave image__ or encoder")
+        return ImageClassifier(model, encoder=ImageEncoder(**of_image), **shared)
+    if own is None and not hasattr(data.X, "pixels"):
+        raise InputError(
+            f"{method} takes features, but {data.name} holds images: give it a network "
+            "(encoder=resnet18, where it has one), features of one (image__weights=FILE), or rows "
+            "of pixels (images=false)"
+        )
+    return model
+
+
 def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
     """Set `outer__inner` parameters; an estimator that None or an id stands for is made first."""
-    for name, value in nested.items():
+    # What stands further inside is set last: its owner may have been named just before.
+    for name, value in sorted(nested.items(), key=lambda item: item[0].count("__")):
         outer, _, inner = name.partition("__")
         stands_for = isinstance(getattr(model, outer), str | None)
         if stands_for and hasattr(model, f"_default_{outer}"):
@@ -135,6 +167,9 @@ def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
         part = getattr(model, outer)
         if not hasattr(part, "get_params"):
             raise InputError(f"{outer} of {method} is {part!r}, which has no parameter {inner!r}")
+        if "__" in inner:
+            _set_nested(part, {inner: value}, type(part).__name__)
+            continue
         check_names([inner], part.get_params(), f"parameter of {type(part).__name__} called")
         model.set_params(**{name: value})
 
@@ -156,7 +191,13 @@ def check_parameters(method: str, names: Collection[str]) -> None:
 
         own = set(TextClassifier._get_param_names()) - set(defaults(method)) - {"classifier"}
         check_names(of_text, sorted(own), "parameter of texts called")
-    outer = [name.partition("__")[0] for name in names if not name.startswith(_OF_TEXT)]
+    of_image = [name.removeprefix(_OF_IMAGE) for name in names if name.startswith(_OF_IMAGE)]
+    if of_image:
+        from labelweave.images import ImageEncoder
+
+        check_names(of_image, ImageEncoder._get_param_names(), "parameter of images called")
+    before = (_OF_TEXT, _OF_IMAGE)
+    outer = [name.partition("__")[0] for name in names if not name.startswith(before)]
     check_names(outer, defaults(method), f"parameter of {method} called")
 
 
@@ -211,6 +252,7 @@ def say_data(output: Output, data: Dataset, parts: Parts, protocol: Protocol) ->
     """What the data are and how they are divided."""
     facts = data.summary()
     width = "texts" if data.is_text else f"{facts['features']:,} features"
+    width = "images" if data.is_image else width
     unknown = f", {facts['unknown']:,} unknown entries" if facts["unknown"] else ""
     output.say(
         f"{data.name}: {facts['rows']:,} rows, {width}, {facts['labels']:,} labels, "

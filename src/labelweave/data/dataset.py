@@ -22,8 +22,9 @@ class Dataset:
 
     Parameters
     ----------
-    X : ndarray, csr_array, DataFrame or sequence of str
-        One row a sample; texts are a sequence of strings.
+    X : ndarray, csr_array, DataFrame, sequence of str or Images
+        One row a sample; texts are a sequence of strings, images a collection
+        (:class:`labelweave.images.Images`) or an array of bytes.
     Y : LabelMatrix or anything that :func:`labelweave.labels.as_labels` reads
     name : str
         How to call it in tables.
@@ -78,6 +79,11 @@ class Dataset:
     def is_text(self) -> bool:
         """Whether X is a sequence of texts."""
         return not hasattr(self.X, "shape")
+
+    @property
+    def is_image(self) -> bool:
+        """Whether X holds images: a collection of them, or an array with more than two axes."""
+        return hasattr(self.X, "pixels") or getattr(self.X, "ndim", 2) > 2
 
     @property
     def n_features(self) -> int | None:
@@ -145,6 +151,8 @@ class Dataset:
     def __repr__(self) -> str:
         facts = self.summary()
         features = "texts" if self.is_text else f"{facts['features']} features"
+        if hasattr(self.X, "pixels"):
+            features = f"images of {self.X.size} pixels"
         return (
             f"<Dataset {self.name}: {facts['rows']} rows x {features}, {facts['labels']} labels, "
             f"{facts['cardinality']:.3f} labels a row>"

@@ -26,7 +26,7 @@ from labelweave.labels import LabelMatrix, as_labels
 if TYPE_CHECKING:
     from labelweave.data.catalog import CatalogEntry
 
-__all__ = ["RECIPES", "from_package", "join_parts"]
+__all__ = ["RECIPES", "from_package", "join_parts", "train_first"]
 
 Choices = Mapping[str, Any]
 Recipe = Callable[["CatalogEntry", Files, Choices], Dataset]
@@ -53,7 +53,7 @@ def icons(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Images with their names and groups; flat rows are scaled to the range from 0 to 1."""
     data = read_dataset(files["mdi-icons-32x32.npz"], flatten=not choices["images"])
     about = list(_json_lines(files["names.jsonl"], "name", "base"))
-    return _train_first(
+    return train_first(
         replace(
             data,
             X=data.X if choices["images"] else data.X / 255,
@@ -61,6 +61,16 @@ def icons(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
             groups=[fields["base"] for fields in about],
         )
     )
+
+
+def digits(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Scenes composed of scikit-learn's digits; flat rows are scaled to the range from 0 to 1."""
+    from labelweave.data.digit_scenes import digit_scenes
+
+    data = digit_scenes()
+    if choices["images"]:
+        return data
+    return replace(data, X=data.X.reshape(len(data), -1).astype(np.float32) / 255)
 
 
 def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
@@ -98,14 +108,14 @@ def reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
         row_ids=[document["id"] for document in kept],
         part=[document["split"].lower() for document in kept],
     )
-    return _train_first(data)
+    return train_first(data)
 
 
 def debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Package descriptions, grouped by source package."""
     data = read_dataset(files["documents.jsonl"])
     groups = [fields["source"] for fields in _json_lines(files["documents.jsonl"], "source")]
-    return _train_first(replace(data, groups=groups))
+    return train_first(replace(data, groups=groups))
 
 
 def mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
@@ -122,7 +132,8 @@ def mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
 
 
 RECIPES: dict[str, Recipe] = {
-    function.__name__: function for function in (table, sider, icons, reuters, debtags, mesh)
+    function.__name__: function
+    for function in (table, sider, icons, digits, reuters, debtags, mesh)
 }
 
 
@@ -130,7 +141,7 @@ def from_package(entry: CatalogEntry, path: Path) -> Dataset:
     """The rows as an installed package carries them, in the order of the official files."""
     assert entry.package is not None
     data = read_dataset(path, labels=entry.package["labels"])
-    return _train_first(_cut(data, entry.package["parts"]))
+    return train_first(_cut(data, entry.package["parts"]))
 
 
 def join_parts(parts: Mapping[str, Dataset]) -> Dataset:
@@ -167,6 +178,10 @@ def join_parts(parts: Mapping[str, Dataset]) -> Dataset:
 def _stack(blocks: Sequence[Any]) -> Any:
     if any(sp.issparse(block) for block in blocks):
         return sp.vstack([sp.csr_array(block) for block in blocks], format="csr")
+    if hasattr(blocks[0], "pixels"):
+        from labelweave.images.collection import join_images
+
+        return join_images(blocks)
     if hasattr(blocks[0], "shape"):
         return np.concatenate(blocks)
     return [row for block in blocks for row in block]
@@ -186,7 +201,8 @@ def _cut(data: Dataset, parts: Mapping[str, int]) -> Dataset:
     return replace(data, part=[part for part, n_rows in parts.items() for _ in range(n_rows)])
 
 
-def _train_first(data: Dataset) -> Dataset:
+def train_first(data: Dataset) -> Dataset:
+    """The same rows, those of the train part before the others."""
     if data.part is None:
         return data
     order = {"train": 0, "validation": 1, "test": 2}

@@ -45,6 +45,8 @@ def data_folders() -> Iterator[tuple[str, Path]]:
 
 def find_files(entry: CatalogEntry) -> Files | None:
     """All files of a data set, from the first folder that holds them all."""
+    if not entry.file_names:
+        return Files({}, "made on the spot")
     for where, folder in data_folders():
         paths = _paths_in(folder / entry.name, entry.file_names)
         if len(paths) == len(entry.file_names):

@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from labelweave.dependent.cgmvae_latent import latent_diagnostics
-from labelweave.dependent.cgmvae_network import CGMVAENetwork, CGMVAETask, Objective
+from labelweave.dependent.cgmvae_network import ENCODER, CGMVAENetwork, CGMVAETask, Objective
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import find_device
 from labelweave.nn.encoders import ACTIVATIONS, NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.task import Task
 from labelweave.registry import register
 
@@ -63,7 +62,9 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     latent_size : int, default=64
         Dimensions of the latent space.
     encoder, label_encoder, decoder : sequence of int
-        Hidden layers of the three networks.
+        Hidden layers of the three networks. `encoder` may also be a network for images
+        (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"), whose features are then
+        encoded by hidden layers of 256, 512 and 256.
     dropout : float, default=0.5
         After each hidden layer.
     norm : {"batch", "layer"} or None, default="batch"
@@ -152,7 +153,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         **NeuralClassifier._parameter_constraints,
         "embedding_size": [Interval(Integral, 1, None, closed="left")],
         "latent_size": [Interval(Integral, 1, None, closed="left")],
-        "encoder": [list, tuple],
+        "encoder": [list, tuple, callable, str],
         "label_encoder": [list, tuple],
         "decoder": [list, tuple],
         "dropout": [Interval(Real, 0, 1, closed="left")],
@@ -191,7 +192,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         embedding_size: int = 512,
         *,
         latent_size: int = 64,
-        encoder: Sequence[int] = (256, 512, 256),
+        encoder: Any = ENCODER,
         label_encoder: Sequence[int] = (512, 256),
         decoder: Sequence[int] = (512, 512),
         dropout: float = 0.5,
@@ -308,7 +309,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         check_is_fitted(self)
         X, Y = self._checked_features(X, reset=False), self._known_labels(y)
         device = find_device(self.device)
-        rows = scoring_rows(X.shape[1])
+        rows = self._rows_at_once(X.shape[1], self.n_labels_)
         batches = Batches(X, Y, batch_size=rows, scaling=self.scaling_, device=device)
         return latent_diagnostics(self.network_.to(device).eval(), batches, Y)
 

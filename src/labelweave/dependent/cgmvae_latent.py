@@ -23,7 +23,7 @@ def latent_diagnostics(
 ) -> dict[str, float]:
     """What :meth:`labelweave.dependent.cgmvae.CGMVAE.latent_diagnostics` returns."""
     generator = torch.Generator().manual_seed(seed)
-    encoded = [network.feature_encoder(batch.x) for batch in batches.in_order()]
+    encoded = [network.feature_encoder(network.read(batch.x)) for batch in batches.in_order()]
     means = torch.cat([mean.cpu() for mean, _ in encoded])
     log_variances = torch.cat([log_variance.cpu() for _, log_variance in encoded])
     found: dict[str, float] = {}
@@ -68,6 +68,6 @@ def _scores(network: CGMVAENetwork, batches: Batches, points: Tensor) -> Tensor:
     parts = []
     for batch in batches.in_order():
         z = points[batch.rows.cpu()].to(batch.x.device)
-        embeddings = network.decoder(batch.x, z.unsqueeze(1)).squeeze(1)
+        embeddings = network.decoder(network.read(batch.x), z.unsqueeze(1)).squeeze(1)
         parts.append(torch.sigmoid(network.products(embeddings)).cpu())
     return torch.cat(parts)

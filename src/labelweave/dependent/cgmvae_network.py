@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
-from labelweave.nn.encoders import ACTIVATIONS, NORMS, Dropout, MLPEncoder
+from labelweave.nn.encoders import ACTIVATIONS, NORMS, Dropout, MLPEncoder, build_encoder
 from labelweave.nn.label_contrast import cosines, label_contrast, label_triplets
 from labelweave.nn.losses import bce
 from labelweave.nn.mixture import log_gaussian, log_mixture, sample_gaussian
@@ -28,6 +28,9 @@ __all__ = [
     "RowPrior",
     "has_prior",
 ]
+
+ENCODER = (256, 512, 256)
+"""Widths of the feature encoder, in the paper; and here, after a network for images."""
 
 # Variances from 3e-7 to 3e6: far beyond what is learnt, and their inverses stay finite.
 _LOG_VARIANCE = 15.0
@@ -139,10 +142,14 @@ class CGMVAENetwork(nn.Module):
     def __init__(self, n_features: int, n_labels: int, options: dict[str, Any]) -> None:
         super().__init__()
         size, latent = options["embedding_size"], options["latent_size"]
-        dropout = options["dropout"]
+        dropout, sizes = options["dropout"], options["encoder"]
+        self.features: nn.Module | None = None
+        if not isinstance(sizes, list | tuple):
+            self.features = build_encoder(sizes, n_features)
+            n_features, sizes = int(self.features.n_out), ENCODER  # type: ignore[arg-type]
         self.label_embeddings = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
         self.feature_encoder = GaussianEncoder(
-            n_features, options["encoder"], latent, dropout=dropout, norm=options["norm"]
+            n_features, sizes, latent, dropout=dropout, norm=options["norm"]
         )
         self.decoder = Decoder(
             n_features,
@@ -172,8 +179,13 @@ class CGMVAENetwork(nn.Module):
         # The same for all rows, so that the answer for a row never depends on the others.
         self.register_buffer("draws", torch.randn(options["predict_samples"], latent))
 
+    def read(self, x: Tensor) -> Tensor:
+        """The features as encoder and decoder take them: of images, those of their network."""
+        return x if self.features is None else self.features(x)
+
     def embed(self, x: Tensor) -> Tensor:
         """The feature embedding decoded from the posterior mean, shape (n, E)."""
+        x = self.read(x)
         mean, _ = self.feature_encoder(x)
         return self.decoder(x, mean.unsqueeze(1)).squeeze(1)
 
@@ -184,6 +196,7 @@ class CGMVAENetwork(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if len(self.draws) == 0:
             return self.products(self.embed(x))
+        x = self.read(x)
         mean, log_variance = self.feature_encoder(x)
         z = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), self.draws)
         mean_probability = torch.sigmoid(self.products(self.decoder(x, z))).mean(dim=1)
@@ -251,7 +264,8 @@ class CGMVAETask(Task):
             return {"cross_entropy": bce(network(batch.x), batch.y).sum(dim=-1).mean()}
         wants_kl = network.prior is not None and given.kl_weight > 0
         prior = network.row_prior(batch.y == 1) if wants_kl or given.label_branch else None
-        mean, log_variance = network.feature_encoder(batch.x)
+        x = network.read(batch.x)
+        mean, log_variance = network.feature_encoder(x)
         shape = mean.unsqueeze(1).expand(-1, given.n_samples, -1)
         noise = draw_rows(shape, Tensor.normal_)
         z = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), noise)
@@ -260,7 +274,7 @@ class CGMVAETask(Task):
         if prior is not None and given.label_branch:
             points = torch.cat([z, prior.centre().unsqueeze(1)], dim=1)
             weights = torch.cat([weights, weights.new_tensor([given.label_branch])])
-        embeddings = network.decoder(batch.x, points).transpose(0, 1)  # (S, n, E)
+        embeddings = network.decoder(x, points).transpose(0, 1)  # (S, n, E)
         products = network.products(embeddings)
         terms = {}
         if prior is not None and wants_kl:
@@ -275,7 +289,7 @@ class CGMVAETask(Task):
         terms["cross_entropy"] = given.beta * (weights @ entropy.mean(dim=1))
         if given.reconstruction > 0:
             # Eq. 4 with unit variance, up to a constant.
-            missed = network.reconstruct(embeddings[: given.n_samples]) - batch.x
+            missed = network.reconstruct(embeddings[: given.n_samples]) - x.detach()
             error = 0.5 * missed.square().sum(dim=-1).mean()
             terms["reconstruction"] = given.reconstruction * error
         return terms

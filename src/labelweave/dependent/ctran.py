@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from labelweave.nn.attention import AttentionBlock
 from labelweave.nn.estimator import TrainingSession
 from labelweave.nn.label_attention import LabelAttentionClassifier, LabelMaskTask
-from labelweave.nn.label_nodes import FeatureTokens, LabelNodes, LabelReadout
+from labelweave.nn.label_nodes import LabelNodes, LabelReadout
 from labelweave.nn.task import Task
 from labelweave.registry import register
 
@@ -24,7 +24,8 @@ class CTranNetwork(nn.Module):
 
     Parameters
     ----------
-    features : FeatureTokens
+    features : nn.Module
+        Makes tokens of the features.
     n_labels : int
     size, layers, heads : int
     dropout : float
@@ -32,7 +33,7 @@ class CTranNetwork(nn.Module):
 
     def __init__(
         self,
-        features: FeatureTokens,
+        features: nn.Module,
         n_labels: int,
         *,
         size: int,
@@ -89,9 +90,10 @@ class CTran(LabelAttentionClassifier):
     learnt what labels say of labels.
 
     Departures from the paper: it has images, whose tokens are the places of a convolutional
-    network's last layer; here hidden layers take the place of that network, and each token is a
-    linear map of the last of them. The width is that of small tables, not 2,048. Dropout is on
-    what attention gives and not on its weights. The optimiser is AdamW.
+    network's last layer, as here with an `encoder`; without one, hidden layers take the place of
+    that network, and each token is a linear map of the last of them. The width is that of small
+    tables, not 2,048. Dropout is on what attention gives and not on its weights. The optimiser is
+    AdamW.
 
     The time of a step grows with the square of the number of labels: a thousand are slow on a
     CPU.

@@ -16,7 +16,7 @@ from labelweave.nn.attention import AttentionBlock
 from labelweave.nn.estimator import TrainingSession
 from labelweave.nn.label_attention import LabelAttentionClassifier, LabelMaskTask
 from labelweave.nn.label_graph import cooccurrence_graph
-from labelweave.nn.label_nodes import FeatureTokens, LabelNodes, LabelReadout
+from labelweave.nn.label_nodes import LabelNodes, LabelReadout
 from labelweave.nn.losses import mean_loss
 from labelweave.nn.task import Task
 from labelweave.registry import register
@@ -33,7 +33,7 @@ class LaMPNetwork(nn.Module):
 
     Parameters
     ----------
-    features : FeatureTokens
+    features : nn.Module
     n_labels : int
     size, heads : int
     layers, feature_layers : int
@@ -49,7 +49,7 @@ class LaMPNetwork(nn.Module):
 
     def __init__(
         self,
-        features: FeatureTokens,
+        features: nn.Module,
         n_labels: int,
         *,
         size: int,

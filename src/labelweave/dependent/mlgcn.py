@@ -18,7 +18,7 @@ from labelweave.base import Pair
 from labelweave.exceptions import InputError
 from labelweave.input_checks import first_not_finite
 from labelweave.labels import LabelMatrix
-from labelweave.nn.encoders import NORMS, MLPEncoder
+from labelweave.nn.encoders import NORMS, MLPEncoder, build_encoder
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.label_graph import conditional_frequencies
 from labelweave.nn.losses import LOSSES
@@ -71,8 +71,8 @@ class MLGCNNetwork(nn.Module):
 
     Parameters
     ----------
-    encoder : MLPEncoder
-        Makes the feature embedding.
+    encoder : nn.Module
+        With an attribute `n_out`; makes the feature embedding.
     graph : csr_array of shape (L, L)
         Normalised weights of the labels that each label hears.
     vectors : Tensor of shape (L, d)
@@ -88,7 +88,7 @@ class MLGCNNetwork(nn.Module):
 
     def __init__(
         self,
-        encoder: MLPEncoder,
+        encoder: nn.Module,
         graph: Any,
         vectors: Tensor,
         *,
@@ -98,7 +98,7 @@ class MLGCNNetwork(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.vectors = nn.Parameter(vectors, requires_grad=learnt)
-        widths = [vectors.shape[1], *hidden, encoder.n_out]
+        widths = [vectors.shape[1], *hidden, int(encoder.n_out)]  # type: ignore[arg-type]
         self.convolutions = nn.ModuleList(
             nn.Linear(n_in, n_out, bias=False) for n_in, n_out in pairwise(widths)
         )
@@ -158,6 +158,10 @@ class MLGCN(NeuralClassifier):
         After each of them.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in each of them.
+    encoder : callable or str, optional
+        What makes the feature embedding instead: a network for images
+        (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"), as in the paper, or a
+        function of the number of features that returns a module with an attribute `n_out`.
     tau : float, default=0.4
         A label hears another where the other is positive in at least this share of its rows.
     p : float, default=0.2
@@ -195,9 +199,10 @@ class MLGCN(NeuralClassifier):
 
     A model with a function in `label_vectors` can be saved: its folder holds the vectors.
 
-    Departures from the paper: hidden layers take the place of the convolutional network, and
-    AdamW that of SGD. The authors' program hears label j where P(i | j), not P(j | i), is large;
-    here it is as the paper has it.
+    Departures from the paper: without an `encoder` hidden layers take the place of the
+    convolutional network, its features are averaged over places instead of the largest taken, and
+    AdamW takes the place of SGD. The authors' program hears label j where P(i | j), not P(j | i),
+    is large; here it is as the paper has it.
 
     References
     ----------
@@ -218,6 +223,7 @@ class MLGCN(NeuralClassifier):
         "hidden": [list, tuple],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "norm": [StrOptions(set(NORMS)), None],
+        "encoder": [callable, str, None],
         "tau": [Interval(Real, 0, 1, closed="right")],
         "p": [Interval(Real, 0, 1, closed="left")],
         "graph_hidden": [list, tuple],
@@ -248,6 +254,7 @@ class MLGCN(NeuralClassifier):
         *,
         dropout: float = 0.5,
         norm: str | None = "batch",
+        encoder: Any = None,
         tau: float = 0.4,
         p: float = 0.2,
         graph_hidden: Sequence[int] = (512,),
@@ -262,6 +269,7 @@ class MLGCN(NeuralClassifier):
         self.hidden = hidden
         self.dropout = dropout
         self.norm = norm
+        self.encoder = encoder
         self.tau = tau
         self.p = p
         self.graph_hidden = graph_hidden
@@ -293,7 +301,10 @@ class MLGCN(NeuralClassifier):
         return vectors
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        encoder = MLPEncoder(n_features, self.hidden, dropout=self.dropout, norm=self.norm)
+        if self.encoder is not None:
+            encoder = build_encoder(self.encoder, n_features)
+        else:
+            encoder = MLPEncoder(n_features, self.hidden, dropout=self.dropout, norm=self.norm)
         is_learnt = self.label_vectors_ is None
         if self.label_vectors_ is None:
             vectors = torch.randn(n_labels, self.vector_size)

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.nn.averaging import AveragedTask
-from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
+from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder, build_encoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import LOSSES
 from labelweave.nn.task import Task
@@ -35,6 +35,11 @@ class Perceptron(NeuralClassifier):
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in each hidden layer. Batch norm helps most where features are many and
         sparse.
+    encoder : callable or str, optional
+        What takes the place of the hidden layers: a network for images
+        (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"), or a function of the
+        number of features that returns a module with an attribute `n_out`. The five above are
+        then not used.
     ema_decay : float, default=0.0
         Above 0 a moving average of the weights predicts, over about ``1 / (1 - ema_decay)``
         steps; see :class:`labelweave.nn.averaging.AveragedTask`.
@@ -52,6 +57,7 @@ class Perceptron(NeuralClassifier):
         "input_dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "norm": [StrOptions(set(NORMS)), None],
+        "encoder": [callable, str, None],
         "ema_decay": [Interval(Real, 0, 1, closed="left")],
     }
 
@@ -72,6 +78,7 @@ class Perceptron(NeuralClassifier):
         input_dropout: float = 0.0,
         activation: str = "relu",
         norm: str | None = "batch",
+        encoder: Any = None,
         ema_decay: float = 0.0,
         lr: float = 5e-4,
         weight_decay: float = 0.1,
@@ -84,18 +91,22 @@ class Perceptron(NeuralClassifier):
         self.input_dropout = input_dropout
         self.activation = activation
         self.norm = norm
+        self.encoder = encoder
         self.ema_decay = ema_decay
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        encoder = MLPEncoder(
-            n_features,
-            self.hidden,
-            dropout=self.dropout,
-            input_dropout=self.input_dropout,
-            activation=self.activation,
-            norm=self.norm,
-        )
-        return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))
+        if self.encoder is not None:
+            encoder = build_encoder(self.encoder, n_features)
+        else:
+            encoder = MLPEncoder(
+                n_features,
+                self.hidden,
+                dropout=self.dropout,
+                input_dropout=self.input_dropout,
+                activation=self.activation,
+                norm=self.norm,
+            )
+        return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))  # type: ignore[arg-type]
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         return self._averaged(super()._build_task(network, session))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -16,11 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
 from labelweave.nn.contrastive import POSITIVES
-from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
+from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder, build_encoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.finetuning import FineTuningTask, encoder_and_head
 from labelweave.nn.momentum import ContrastiveTask
+from labelweave.nn.scoring import predict_scores
 from labelweave.nn.task import Task
 from labelweave.registry import register
 
@@ -56,9 +59,10 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         A key of :data:`labelweave.nn.encoders.ACTIVATIONS`.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in each layer of the encoder.
-    encoder : callable, optional
-        Makes another encoder: a function of the number of features that returns a module with
-        an attribute `n_out`, the width of its output. It replaces the four above.
+    encoder : callable or str, optional
+        Makes another encoder: a network for images (:class:`labelweave.images.ResNet`, or
+        "resnet18", "resnet50"), or a function of the number of features that returns a module
+        with an attribute `n_out`, the width of its output. It replaces the four above.
     positives : {"each-label", "all", "any"}, default="each-label"
         Which rows a row is drawn to: for each of its labels those with that label (Eq. 4),
         those with the same label set ("all"), or those with any of its labels ("any").
@@ -73,7 +77,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     projection : int, default=256
         Width of the embeddings that are compared.
     mask : float, default=0.5
-        Probability of setting a feature to zero in the pretraining, after scaling.
+        Probability of setting a feature to zero in the pretraining, after scaling. Of images the
+        two views are made by the augmentation of the encoder instead.
     pretrain_epochs : int, default=150
         0 leaves the pretraining out.
     pretrain_steps : int or None, default=30
@@ -139,7 +144,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "norm": [StrOptions(set(NORMS)), None],
-        "encoder": [callable, None],
+        "encoder": [callable, str, None],
         "positives": [StrOptions(set(POSITIVES))],
         "weighted": ["boolean"],
         "temperature": [Interval(Real, 0, None, closed="neither")],
@@ -174,7 +179,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         dropout: float = 0.5,
         activation: str = "relu",
         norm: str | None = "batch",
-        encoder: Callable[[int], nn.Module] | None = None,
+        encoder: Callable[[int], nn.Module] | str | None = None,
         positives: str = "each-label",
         weighted: bool = False,
         temperature: float = 0.1,
@@ -246,9 +251,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         if self.encoder is not None:
-            encoder = self.encoder(n_features)
-            if not isinstance(getattr(encoder, "n_out", None), int):
-                raise InputError("the encoder needs an attribute n_out, the width of its output")
+            encoder = build_encoder(self.encoder, n_features)
         else:
             encoder = MLPEncoder(
                 n_features,
@@ -276,6 +279,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         self._prepare(network, session)
+        if self.mode == "linear-probe":
+            network, session = self._frozen(network, session)
         steps = math.ceil(len(session.Y) / self.batch_size)
         session.train(
             self._build_task(network, session),
@@ -284,6 +289,21 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             monitor=None if self.patience is None else self.monitor,
         )
 
+    def _frozen(
+        self, network: nn.Module, session: TrainingSession
+    ) -> tuple[nn.Module, TrainingSession]:
+        """The linear layer alone, and the rows as the encoder represents them, computed once."""
+        encoder, head = encoder_and_head(network)
+        encoder.to(session.engine.device).eval()
+
+        def represent(X: Any, Y: LabelMatrix) -> tuple[np.ndarray, LabelMatrix]:
+            return predict_scores(encoder, session.scoring_batches(X, Y), session.engine), Y
+
+        X, _ = represent(session.X, session.Y)
+        validation = None if session.validation is None else represent(*session.validation)
+        linear = nn.Sequential(OrderedDict(encoder=nn.Identity(), head=head))
+        return linear, replace(session, X=X, validation=validation, scaled=False)
+
     def _contrastive_task(self, network: nn.Module, n_labels: int) -> ContrastiveTask:
         return ContrastiveTask(
             encoder_and_head(network)[0],
@@ -291,7 +311,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             n_dims=self.projection,
             queue_size=self.queue_size,
             momentum=self.momentum,
-            mask=self.mask,
+            mask=0.0 if self._image_encoder() is not None else self.mask,
             loss={
                 "temperature": self.temperature,
                 "positives": self.positives,

@@ -41,7 +41,9 @@ class Batches:
 
     Parameters
     ----------
-    X : ndarray or SciPy sparse of shape (n, d)
+    X : ndarray or SciPy sparse of shape (n, d), or Images
+        Batches of images are bytes of shape (n, 3, size, size); those that come next are
+        decoded while one is used.
     Y : LabelMatrix, optional
     batch_size : int
         The most rows a batch may have; with several processes, of all of them together.
@@ -79,9 +81,10 @@ class Batches:
         self.seed = seed
         self.device = torch.device(device)
         self.rank, self.world = rank, world
+        self.images = X if hasattr(X, "pixels") else None
         self.sparse_X = X if sp.issparse(X) else None
         self.scaling = scaling.on(self.device) if scaling and sp.issparse(X) else None
-        if not sp.issparse(X):
+        if not sp.issparse(X) and self.images is None:
             X = as_tensor(X)
             self.X = X if scaling is None else scaling.apply(X)
         self.sparse_Y = Y if Y is not None and Y.is_sparse else None
@@ -111,17 +114,27 @@ class Batches:
         return self._batches(np.arange(self.n_rows), n_batches, 0)
 
     def _batches(self, order: np.ndarray, n_batches: int, start: int) -> Iterator[Batch]:
+        held: list[tuple[np.ndarray, RowShare | None]] = []
         for k in range(start, n_batches):
             rows = order[len(order) * k // n_batches : len(order) * (k + 1) // n_batches]
             share = None
             if self.world > 1:
                 share = share_of(len(rows), self.rank, self.world)
                 rows = rows[share.start : share.stop]
-            yield self._take(rows, share)
+            held.append((rows, share))
+        if self.images is None:
+            for rows, share in held:
+                yield self._take(rows, share, None)
+            return
+        pixels = self.images.batches([rows for rows, _ in held])
+        for (rows, share), images in zip(held, pixels, strict=True):
+            yield self._take(rows, share, images)
 
-    def _take(self, rows: np.ndarray, share: RowShare | None) -> Batch:
+    def _take(self, rows: np.ndarray, share: RowShare | None, images: np.ndarray | None) -> Batch:
         index = torch.from_numpy(rows)
-        if self.sparse_X is None:
+        if images is not None:
+            x = torch.from_numpy(images).permute(0, 3, 1, 2).to(self.device)
+        elif self.sparse_X is None:
             x = self.X.index_select(0, index).to(self.device)
         else:
             x = as_tensor(self.sparse_X[rows].toarray()).to(self.device)

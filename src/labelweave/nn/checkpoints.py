@@ -46,6 +46,8 @@ def fingerprint(*parts: Any) -> str:
 def _feed(digest: Any, part: Any) -> None:
     if isinstance(part, LabelMatrix):
         _feed(digest, [part.values, str(part.absent)])
+    elif hasattr(part, "fingerprint"):  # a collection of images
+        _feed(digest, part.fingerprint())
     elif sp.issparse(part):
         _feed(digest, ["sparse", *part.shape, part.data, part.indices, part.indptr])
     elif isinstance(part, Tensor):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 from labelweave.exceptions import InputError
 from labelweave.nn.shares import bernoulli_, current_share, draw_rows, sum_over_processes
 
-__all__ = ["ACTIVATIONS", "NORMS", "BatchNorm", "Dropout", "MLPEncoder"]
+__all__ = ["ACTIVATIONS", "NORMS", "BatchNorm", "Dropout", "MLPEncoder", "build_encoder"]
 
 
 class Dropout(nn.Module):
@@ -44,7 +46,13 @@ class Dropout(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation over the rows of all processes; a lone row passes by the averages."""
+    """Batch normalisation over the rows of all processes; a lone row passes by the averages.
+
+    Of images, (n, channels, height, width), all places of a channel are normalised together.
+    """
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Vectors and images alike."""
 
     def forward(self, x: Tensor) -> Tensor:
         share = current_share()
@@ -55,8 +63,12 @@ class BatchNorm(nn.BatchNorm1d):
             )
         if share is None:
             return super().forward(x)
-        mean = sum_over_processes(x.sum(dim=0)) / rows
-        variance = sum_over_processes(((x - mean) ** 2).sum(dim=0)) / rows
+        axes = [axis for axis in range(x.ndim) if axis != 1]
+        rows *= math.prod(x.shape[2:])
+        column = (-1, *[1] * (x.ndim - 2))  # the shape of what is one number a channel
+        mean = sum_over_processes(x.sum(dim=axes)) / rows
+        apart = x - mean.view(column)
+        variance = sum_over_processes((apart**2).sum(dim=axes)) / rows
         with torch.no_grad():
             assert self.running_mean is not None
             assert self.running_var is not None
@@ -65,7 +77,8 @@ class BatchNorm(nn.BatchNorm1d):
             self.num_batches_tracked.add_(1)
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(variance * (rows / (rows - 1)), self.momentum)
-        return (x - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
+        factor = torch.rsqrt(variance + self.eps) * self.weight
+        return apart * factor.view(column) + self.bias.view(column)
 
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -135,3 +148,26 @@ class MLPEncoder(nn.Sequential):
             width = size
         super().__init__(*layers)
         self.n_out = width
+
+
+def build_encoder(given: Any, n_features: int) -> nn.Module:
+    """The module that a parameter `encoder` stands for.
+
+    Parameters
+    ----------
+    given : callable or str
+        A function of the number of features that returns a module with an attribute `n_out`, the
+        width of its output; or the name of a network for images, such as "resnet18".
+    n_features : int
+
+    Examples
+    --------
+    >>> build_encoder(lambda n: MLPEncoder(n, (8,)), 5).n_out
+    8
+    """
+    from labelweave.images.network import make_encoder
+
+    encoder = make_encoder(given)(n_features)
+    if not isinstance(getattr(encoder, "n_out", None), int):
+        raise InputError("the encoder needs an attribute n_out, the width of its output")
+    return encoder

@@ -230,7 +230,8 @@ class NeuralClassifier(MultiLabelClassifier):
             what = "a checkpoint" if engine.world == 1 else "training with several processes"
             raise InputError(f"{what} needs a seed: set random_state")
         seed = int(self._generator().randint(np.iinfo(np.int32).max))
-        self.scaling_ = fit_scaling(X, self.scale)
+        is_images = self._image_encoder() is not None  # a network for images scales by itself
+        self.scaling_ = None if is_images else fit_scaling(X, self.scale)
         return TrainingSession(self, X, Y, validation, engine, seed)
 
     def _keep(self, network: nn.Module, session: TrainingSession) -> None:
@@ -250,7 +251,7 @@ class NeuralClassifier(MultiLabelClassifier):
         Given labels of the rows, it is a function of both.
         """
         device = find_device(self.device)
-        rows = scoring_rows(self._row_size(X.shape[1], self.n_labels_))
+        rows = self._rows_at_once(X.shape[1], self.n_labels_)
         batches = Batches(X, labels, batch_size=rows, scaling=self.scaling_, device=device)
         self.network_.to(device).eval()
         return predict_scores(function, batches, with_labels=labels is not None)
@@ -258,6 +259,44 @@ class NeuralClassifier(MultiLabelClassifier):
     def _row_size(self, n_features: int, n_labels: int) -> int:
         """Numbers in the largest layer of one row, which decide how many are scored at a time."""
         return n_features
+
+    def _rows_at_once(self, n_features: int, n_labels: int) -> int:
+        """How many rows are scored at a time."""
+        size, encoder = self._row_size(n_features, n_labels), self._image_encoder()
+        return scoring_rows(size if encoder is None else max(size, encoder.row_size()))
+
+    # -- images ------------------------------------------------------------------------
+
+    def _image_encoder(self) -> Any:
+        """The parameter `encoder`, where it is a network for images; else None."""
+        encoder = getattr(self, "encoder", None)
+        if isinstance(encoder, str):
+            encoder = self._default_encoder()
+        return encoder if getattr(encoder, "takes_images", False) else None
+
+    def _default_encoder(self) -> Any:
+        """The encoder that the name in `encoder` stands for."""
+        from labelweave.images.network import make_encoder
+
+        return make_encoder(getattr(self, "encoder", None))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self._image_encoder() is not None:
+            tags.input_tags.two_d_array = False
+            tags.input_tags.three_d_array = True
+        return tags
+
+    def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        encoder = self._image_encoder()
+        if encoder is None:
+            return super()._checked_features(X, reset=reset)
+        from labelweave.images.collection import checked_images
+
+        images = checked_images(X, encoder.size)
+        if reset:
+            self.n_features_in_ = images.shape[1]
+        return images
 
     # -- persistence -------------------------------------------------------------------
 

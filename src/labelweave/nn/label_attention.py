@@ -16,9 +16,9 @@ from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
-from labelweave.nn.encoders import NORMS
+from labelweave.nn.encoders import NORMS, build_encoder
 from labelweave.nn.estimator import NeuralClassifier
-from labelweave.nn.label_nodes import FeatureTokens, reveal_some
+from labelweave.nn.label_nodes import FeatureTokens, PlaceTokens, reveal_some
 from labelweave.nn.losses import LOSSES, Loss, mean_loss
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
@@ -46,6 +46,9 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
         After each hidden layer.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in the hidden layers.
+    encoder : callable or str, optional
+        A network for images (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"): the
+        places of its last layer are then the tokens, and the four above are not used.
     dropout : float, default=0.2
         In the layers of attention.
     loss : str or callable, default="bce"
@@ -67,6 +70,7 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
         "hidden": [list, tuple],
         "encoder_dropout": [Interval(Real, 0, 1, closed="left")],
         "norm": [StrOptions(set(NORMS)), None],
+        "encoder": [callable, str, None],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "loss": [StrOptions(set(LOSSES)), callable],
         "loss_params": [dict, None],
@@ -92,6 +96,7 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
         hidden: Sequence[int] = (512, 512),
         encoder_dropout: float = 0.5,
         norm: str | None = "batch",
+        encoder: Any = None,
         dropout: float = 0.2,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
@@ -106,11 +111,14 @@ class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
         self.hidden = hidden
         self.encoder_dropout = encoder_dropout
         self.norm = norm
+        self.encoder = encoder
         self.dropout = dropout
         self.loss = loss
         self.loss_params = loss_params
 
-    def _feature_tokens(self, n_features: int) -> FeatureTokens:
+    def _feature_tokens(self, n_features: int) -> nn.Module:
+        if self.encoder is not None:
+            return PlaceTokens(build_encoder(self.encoder, n_features), self.size)
         return FeatureTokens(
             n_features,
             self.n_tokens,

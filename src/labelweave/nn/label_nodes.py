@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from labelweave.exceptions import InputError
 from labelweave.nn.encoders import MLPEncoder
 from labelweave.nn.shares import draw_rows
 
-__all__ = ["FeatureTokens", "LabelNodes", "LabelReadout", "reveal_some"]
+__all__ = ["FeatureTokens", "LabelNodes", "LabelReadout", "PlaceTokens", "reveal_some"]
 
 
 class FeatureTokens(nn.Module):
@@ -48,6 +49,29 @@ class FeatureTokens(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.tokens(self.encoder(x)).unflatten(-1, (self.n_tokens, -1))
+
+
+class PlaceTokens(nn.Module):
+    """The places of a network's last feature maps as vectors, to which labels can attend.
+
+    Parameters
+    ----------
+    encoder : nn.Module
+        With a method `maps` that gives (n, n_out, height, width), and an attribute `n_out`.
+    size : int
+        Width of a token.
+    """
+
+    def __init__(self, encoder: nn.Module, size: int) -> None:
+        super().__init__()
+        if not hasattr(encoder, "maps"):
+            raise InputError("the encoder needs a method maps, whose places become tokens")
+        self.encoder = encoder
+        self.tokens = nn.Linear(int(encoder.n_out), size)  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor) -> Tensor:
+        maps: Tensor = self.encoder.maps(x)  # type: ignore[operator]
+        return self.tokens(maps.flatten(2).transpose(1, 2))
 
 
 class LabelNodes(nn.Module):

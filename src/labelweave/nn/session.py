@@ -14,7 +14,6 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import ProgressCallback
 from labelweave.nn.distributed import Engine
-from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.task import Task
 from labelweave.nn.training import LoopSettings, TrainingResult, Validation, train
 from labelweave.thresholds import make_threshold
@@ -37,6 +36,7 @@ class TrainingSession:
     results: list[tuple[str, TrainingResult]] = field(default_factory=list)
     prefix: str = ""  # of the names of its stages, where several networks are trained
     around: Any = None  # an estimator that has this one's network trained its own way
+    scaled: bool = True  # whether the features are still to be scaled
 
     def train(self, task: Task, *, stage: str = "training", **changes: Any) -> TrainingResult:
         """Run the loop on a task.
@@ -98,8 +98,8 @@ class TrainingSession:
 
     def scoring_batches(self, X: Any, Y: LabelMatrix) -> Batches:
         """These rows in batches for prediction."""
-        size = self.estimator._row_size(X.shape[1], Y.n_labels)
-        return self._batches(X, Y, batch_size=scoring_rows(size))
+        rows = self.estimator._rows_at_once(X.shape[1], Y.n_labels)
+        return self._batches(X, Y, batch_size=rows)
 
     def _batches(self, X: Any, Y: LabelMatrix, *, batch_size: int, **options: Any) -> Batches:
         return Batches(
@@ -107,7 +107,7 @@ class TrainingSession:
             Y,
             batch_size=batch_size,
             seed=self.seed,
-            scaling=self.estimator.scaling_,
+            scaling=self.estimator.scaling_ if self.scaled else None,
             device=self.engine.device,
             rank=self.engine.rank,
             world=self.engine.world,

@@ -142,6 +142,10 @@ class PartialClassifier(NeuralClassifier):
             parameters["base"] = make(base) if isinstance(base, str) else base
         return super().set_params(**parameters)
 
+    def _image_encoder(self) -> Any:
+        # The network that an id stands for reads no images.
+        return None if isinstance(self.base, str) else self.base._image_encoder()
+
     @property
     def device(self) -> str:  # type: ignore[override]
         """Where the network computes."""

@@ -50,6 +50,27 @@ WRAPPERS = (
         summary="a quick classifier of thousands of labels, by napkinXC",
     ),
     Method(
+        id="image",
+        room="wrapper",
+        module="labelweave.images.classifier",
+        class_name="ImageClassifier",
+        summary="features of images by a frozen network before any classifier",
+    ),
+    Method(
+        id="image-encoder",
+        room="wrapper",
+        module="labelweave.images.encoder",
+        class_name="ImageEncoder",
+        summary="features of images by a frozen network",
+    ),
+    Method(
+        id="resnet",
+        room="wrapper",
+        module="labelweave.images.network",
+        class_name="ResNet",
+        summary="settings of a residual network for images",
+    ),
+    Method(
         id="calibrated",
         room="wrapper",
         module="labelweave.calibration",

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import clone
 
 from labelweave.testing import (
+    images,
     importance,
     inputs,
     known,
@@ -54,6 +55,8 @@ def estimator_checks(estimator: Any) -> list[tuple[str, Callable[[], None]]]:
     modules = [m for m in _MODULES if not hasattr(m, "applies_to") or m.applies_to(estimator)]
     if texts.takes_texts(estimator):
         modules = [texts]
+    elif images.takes_images(estimator):
+        modules = [images]
     for module in modules:
         for name, check in vars(module).items():
             if name.startswith("check_"):

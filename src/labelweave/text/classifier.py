@@ -5,12 +5,10 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.labels import LabelMatrix
+from labelweave.base import MultiLabelClassifier
+from labelweave.behind import ClassifierBehind
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import make_embedder
 from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
@@ -18,7 +16,7 @@ from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
 __all__ = ["TextClassifier"]
 
 
-class TextClassifier(MultiLabelClassifier):
+class TextClassifier(ClassifierBehind):
     """A classifier of texts: words weighted by TF-IDF or an embedder, then any classifier.
 
     Words are lower-cased runs of two or more letters or digits; their weights are
@@ -91,33 +89,6 @@ class TextClassifier(MultiLabelClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
-
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        classifier = self._unfitted_classifier()
-        takes_seed = "random_state" in classifier.get_params(deep=False)
-        if takes_seed and classifier.get_params(deep=False)["random_state"] is None:
-            classifier.set_params(random_state=self.random_state)
-        self.classifier_ = classifier.fit(X, Y, validation=validation)
-
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        return self.classifier_.predict_proba(X)
-
-    @property
-    def _tunes_out_of_fold(self) -> bool:  # type: ignore[override]
-        return bool(getattr(self.classifier, "_tunes_out_of_fold", False))
-
-    def _judged_out_of_fold(self) -> tuple[LabelMatrix, np.ndarray] | None:
-        return self.classifier_._judged_out_of_fold()
-
-    def _wants_validation(self) -> bool:
-        return self._unfitted_classifier()._wants_validation()
-
-    def _unfitted_classifier(self) -> Any:
-        if self.classifier is not None:
-            return clone(self.classifier)
-        from labelweave.registry import make
-
-        return make("br")
 
     # -- from texts to weights ---------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 The encoder learns on the data set that the scenario calls `source` or, with
 ``source = "other labels"``, on the same rows with a random half of the labels; a linear layer
-on it then learns the labels of the cell's data set, or the other half.
+on it then learns the labels of the cell's data set, or the other half. `source_options` tell how
+to read the source, such as ``{ images = true }``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelweave.bench.kinds import check_keys
 from labelweave.bench.suite import DataEntry
+from labelweave.data.catalog import is_named_set
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ OTHER_LABELS = "other labels"
 
 
 def check_scenario(settings: Mapping[str, Any]) -> None:
-    check_keys(settings, ("source",), "setting of a transfer scenario called")
+    check_keys(settings, ("source", "source_options"), "setting of a transfer scenario called")
     if "source" not in settings:
         raise InputError("a transfer scenario names its source")
 
@@ -38,7 +40,11 @@ def check_options(options: Mapping[str, Any]) -> None:
 def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
     """The data set that the encoder learns on, where it is another one."""
     source = settings["source"]
-    return () if source == OTHER_LABELS else (DataEntry(source, external=f"the {source} data"),)
+    if source == OTHER_LABELS:
+        return ()
+    external = None if is_named_set(source) else f"the {source} data"
+    options = settings.get("source_options", {})
+    return (DataEntry(source, external=external, options=options),)
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:

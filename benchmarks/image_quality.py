@@ -1,0 +1,202 @@
+"""Quality on images: BCE against MulSupCon's forms, transfer, and CLS against its neighbours.
+
+A narrow ResNet-18 (`--width` channels in the first stage, 64 in the paper) reads mdi-icons and
+composed digit scenes. Every figure is mean average precision on the official test rows, scored
+once; epochs are chosen on a fifth of the training rows. One line a figure is added to `--out` as
+it comes, and what is there already is not computed again, so a run may be stopped at any time. Run
+it with
+
+    python benchmarks/image_quality.py --out figures.jsonl [--part mulsupcon] [--seeds 0 1 2]
+
+parts: mulsupcon (BCE, linear probe of ALL, ANY, each label and weighted, fine-tuning), transfer
+(digits to icons and back) and partial (AN, WAN, ROLE, Co-teaching, Co-teaching+, JoCoR and CLS at
+75, 50 and 25 % of the positives and a single one). `--show` prints the table of a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import labelweave as lw
+from labelweave.data.scenarios import hide_positives, keep_single_positive
+from labelweave.images import ResNet
+
+FORMS: dict[str, dict[str, Any]] = {
+    "MulSupCon": {},
+    "ALL": {"positives": "all"},
+    "ANY": {"positives": "any"},
+    "weighted": {"weighted": True},
+}
+PARTIAL = ("an", "cls", "wan", "role", "co-teaching", "co-teaching+", "jocor")
+SCENARIOS: dict[str, Callable[..., Any]] = {
+    "single": keep_single_positive,
+    "25%": lambda Y, **how: hide_positives(Y, 0.75, **how),
+    "50%": lambda Y, **how: hide_positives(Y, 0.5, **how),
+    "75%": lambda Y, **how: hide_positives(Y, 0.25, **how),
+}
+
+
+class Figures:
+    """Figures in a file, one JSON object a line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path.is_file() else []
+        self.found = [json.loads(line) for line in lines]
+
+    def has(self, **what: Any) -> bool:
+        return any(what.items() <= row.items() for row in self.found)
+
+    def add(self, started: float, **row: Any) -> None:
+        row = {**row, "cpu_seconds": round(time.process_time() - started, 1)}
+        self.found.append(row)
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(json.dumps(row), flush=True)
+
+    def table(self) -> Iterator[str]:
+        cells = defaultdict(list)
+        for row in self.found:
+            cells[row["part"], row["data"], row["method"]].append(row["map"])
+        for (part, data, method), values in sorted(cells.items()):
+            spread = f" +- {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
+            seeds = f"{len(values)} seeds" if len(values) > 1 else "1 seed"
+            yield f"{part:22} {data:14} {method:24} {np.mean(values):.3f}{spread} ({seeds})"
+
+
+def score(model: Any, test: Any) -> float:
+    return round(float(lw.evaluate(model, test, metrics=["map"])["map"]), 4)
+
+
+def mulsupcon(figures: Figures, data: str, seed: int, options: argparse.Namespace) -> Any:
+    """BCE, the linear probe of each form, and fine-tuning after the first; the pretrained model."""
+    train, test = lw.load_dataset(data, images=True).split()
+    common = {
+        "encoder": network(options),
+        "random_state": seed,
+        "backbone_lr": 1e-3,
+        "lr": 1e-3,
+        "batch_size": 64,
+        "pretrain_steps": None,
+        "pretrain_lr": 1e-3,
+        "pretrain_epochs": options.pretrain_epochs,
+    }
+    what = {"part": "mulsupcon", "data": data, "seed": seed}
+    if not figures.has(**what, method="BCE from scratch"):
+        started = time.process_time()
+        both = options.pretrain_epochs + options.epochs  # as many passes as MulSupCon has in all
+        model = lw.make("mulsupcon", **{**common, "pretrain_epochs": 0}, epochs=both)
+        model.fit(train.X, train.Y)
+        figures.add(started, **what, method="BCE from scratch", map=score(model, test))
+    pretrained = None
+    for name, form in FORMS.items():
+        probed, tuned = f"{name}, linear probe", f"{name}, fine-tuned"
+        is_main = name == "MulSupCon"
+        wanted = [probed, tuned] if is_main else [probed]
+        if all(figures.has(**what, method=method) for method in wanted):
+            continue
+        started = time.process_time()
+        probe = {**common, **form, "mode": "linear-probe", "lr": 1e-2, "epochs": 30}
+        model = lw.make("mulsupcon", **probe).fit(train.X, train.Y)
+        figures.add(started, **what, method=probed, map=score(model, test))
+        if is_main:
+            pretrained = model
+            started = time.process_time()
+            model = lw.make("mulsupcon", **common, pretrained=pretrained, epochs=options.epochs)
+            model.fit(train.X, train.Y)
+            figures.add(started, **what, method=tuned, map=score(model, test))
+    return pretrained
+
+
+def transfer(figures: Figures, seed: int, options: argparse.Namespace) -> None:
+    """A frozen encoder of one set, probed on the other; beside it one that learnt nothing."""
+    for source, data in (("digit-scenes", "mdi-icons"), ("mdi-icons", "digit-scenes")):
+        what = {"part": f"from {source}", "data": data, "seed": seed}
+        if figures.has(**what, method="random encoder"):
+            continue
+        learnt, _ = lw.load_dataset(source, images=True).split()
+        train, test = lw.load_dataset(data, images=True).split()
+        common = {
+            "encoder": network(options),
+            "random_state": seed,
+            "batch_size": 64,
+            "pretrain_steps": None,
+            "pretrain_lr": 1e-3,
+        }
+        probe = {**common, "mode": "linear-probe", "lr": 1e-2, "epochs": 30}
+        passes = options.pretrain_epochs
+        sources = {
+            "MulSupCon": {"pretrain_epochs": passes, "mode": "linear-probe", "epochs": 1},
+            "BCE": {"pretrain_epochs": 0, "epochs": passes, "backbone_lr": 1e-3, "lr": 1e-3},
+        }
+        for name, settings in sources.items():
+            started = time.process_time()
+            encoder = lw.make("mulsupcon", **common, **settings).fit(learnt.X, learnt.Y)
+            model = lw.make("mulsupcon", **probe, pretrained=encoder).fit(train.X, train.Y)
+            figures.add(started, **what, method=name, map=score(model, test))
+        started = time.process_time()
+        model = lw.make("mulsupcon", **probe, pretrain_epochs=0).fit(train.X, train.Y)
+        figures.add(started, **what, method="random encoder", map=score(model, test))
+
+
+def partial(figures: Figures, data: str, seed: int, options: argparse.Namespace) -> None:
+    """Methods for partial labels over one network; test rows keep all their labels."""
+    train, test = lw.load_dataset(data, images=True).split()
+    for scenario in options.scenarios:
+        hidden = SCENARIOS[scenario](train.Y, random_state=seed)
+        some = replace(train, Y=hidden.Y)
+        for method in options.methods:
+            what = {"part": f"partial, {scenario}", "data": data, "seed": seed, "method": method}
+            if figures.has(**what):
+                continue
+            started = time.process_time()
+            base = lw.make("mlp", encoder=network(options), lr=1e-3, epochs=options.partial_epochs)
+            model = lw.make(method, base=base, random_state=seed).fit(some.X, some.Y)
+            figures.add(started, **what, map=score(model, test))
+
+
+def network(options: argparse.Namespace) -> ResNet:
+    return ResNet(
+        18, size=options.size, width=options.width, stem=options.stem, augment=options.augment
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--part", choices=("mulsupcon", "transfer", "partial"), action="append")
+    parser.add_argument("--data", nargs="+", default=["mdi-icons", "digit-scenes"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--size", type=int, default=24)
+    parser.add_argument("--width", type=int, default=16)
+    parser.add_argument("--stem", default="small")
+    parser.add_argument("--augment", default="light")
+    parser.add_argument("--pretrain-epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--partial-epochs", type=int, default=12)
+    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
+    parser.add_argument("--methods", nargs="+", default=list(PARTIAL))
+    options = parser.parse_args()
+    figures = Figures(options.out)
+    for seed in () if options.show else options.seeds:
+        for part in options.part or ("mulsupcon", "transfer", "partial"):
+            if part == "transfer":
+                transfer(figures, seed, options)
+                continue
+            for data in options.data:
+                {"mulsupcon": mulsupcon, "partial": partial}[part](figures, data, seed, options)
+    print("\n".join(figures.table()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""`labelweave encode`: features of images by a frozen network, in a file for every method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from labelweave.cli.options import output_options, pop_reader_options, reader_options
+from labelweave.cli.output import Output
+from labelweave.exceptions import InputError
+
+
+@click.command("encode")
+@click.argument("weights")
+@click.argument("data")
+@click.option("--out", required=True, type=click.Path(), help="FILE.npz to write.")
+@click.option(
+    "--network",
+    default="resnet18",
+    show_default=True,
+    help="What a file of weights is for: resnet18, resnet34 or resnet50.",
+)
+@click.option("--size", type=click.IntRange(min=1), default=224, show_default=True)
+@reader_options
+@output_options
+def command(
+    weights: str,
+    data: str,
+    out: str,
+    network: str,
+    size: int,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Write the features of the images of DATA, with their labels, to a NumPy archive.
+
+    WEIGHTS is a file of ImageNet weights as torchvision has them (.pth, .safetensors), or the
+    folder of a model that was trained on images; --network and --size are then those of the
+    model. DATA is a folder of images, a table that names them, or a name of `labelweave datasets`.
+
+    An image goes through the network once: features are kept in the cache.
+    """
+    output = Output(as_json, quiet)
+    reading = pop_reader_options(options)
+    target = Path(out)
+    if target.suffix != ".npz":
+        raise click.UsageError(f"--out {out}: the ending must be .npz.")
+
+    import numpy as np
+
+    from labelweave.data.catalog import load_dataset
+    from labelweave.files import atomic_path
+    from labelweave.images import ImageEncoder
+    from labelweave.images.network import make_encoder
+
+    settings = make_encoder(network).set_params(size=size)
+    encoder = ImageEncoder(weights, network=settings).fit()
+    loaded = load_dataset(data, **reading)
+    if not loaded.is_image:
+        raise InputError(f"{data} holds no images (of a named set, try --data-option images=true)")
+    output.say(f"{loaded.name}: {len(loaded):,} images, {loaded.Y.n_labels:,} labels")
+    arrays: dict[str, Any] = {
+        "X": encoder.transform(loaded.X),
+        "Y": loaded.Y.to_numpy(),
+        "label_names": np.array(loaded.label_names, dtype=str),
+    }
+    for name, values in (("ids", loaded.row_ids), ("part", loaded.part), ("groups", loaded.groups)):
+        if values is not None:
+            arrays[name] = np.array([str(value) for value in values])
+    with atomic_path(target) as path, path.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+    width = arrays["X"].shape[1]
+    output.say(f"{width:,} features of each image written to {out}")
+    output.result({"images": len(loaded), "features": width, "out": out})

@@ -1,0 +1,1 @@
+"""Layouts of image data sets on disk, one module each."""

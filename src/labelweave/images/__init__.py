@@ -1,0 +1,27 @@
+"""Images in: collections of them, networks that read them, and features of a frozen network."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_NAMES = {
+    "ImageClassifier": "labelweave.images.classifier",
+    "ImageEncoder": "labelweave.images.encoder",
+    "ImageError": "labelweave.images.decoding",
+    "Images": "labelweave.images.collection",
+    "ResNet": "labelweave.images.network",
+    "as_images": "labelweave.images.collection",
+}
+
+__all__ = ["ImageClassifier", "ImageEncoder", "ImageError", "Images", "ResNet", "as_images"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:  # torch is imported by those alone that need it
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'labelweave.images' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_NAMES])

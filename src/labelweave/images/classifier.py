@@ -1,0 +1,83 @@
+"""Images in, label sets out: features of a frozen network before any classifier."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods
+
+from labelweave.base import MultiLabelClassifier
+from labelweave.behind import ClassifierBehind
+from labelweave.exceptions import InputError
+
+__all__ = ["ImageClassifier"]
+
+
+class ImageClassifier(ClassifierBehind):
+    """A classifier of images: features by a frozen network, then any classifier of vectors.
+
+    It is one model: saving it saves the network too, and it predicts from a list of paths.
+
+    Parameters
+    ----------
+    classifier : estimator, default=None
+        What is fitted to the features; binary relevance if None. Its own `threshold` is not used.
+    encoder : ImageEncoder or another transformer of images
+        What makes the features.
+    threshold, validation_fraction, random_state
+        As in :class:`~labelweave.base.MultiLabelClassifier`.
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        The fitted classifier.
+    encoder_ : transformer
+        The fitted encoder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelweave.dependent.mlknn import MLkNN
+    >>> from labelweave.images import ImageEncoder, ResNet
+    >>> images = np.repeat(np.arange(20, dtype=np.uint8) * 12, 64).reshape(20, 8, 8)
+    >>> labels = [["dark"] if k < 10 else ["light"] for k in range(20)]
+    >>> encoder = ImageEncoder("random", network=ResNet(size=8, width=4), cache=False)
+    >>> model = ImageClassifier(MLkNN(k=1), encoder=encoder).fit(images, labels)
+    >>> model.predict_labels(images[[0, 19]])
+    [['dark'], ['light']]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "classifier": [HasMethods(["fit", "predict_proba"]), None],
+        "encoder": [HasMethods(["fit", "transform"]), None],
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        encoder: Any = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.encoder = encoder
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        if reset:
+            if self.encoder is None:
+                raise InputError("ImageClassifier needs an encoder, such as ImageEncoder(weights)")
+            self.encoder_ = clone(self.encoder).fit(X)
+        return self.encoder_.transform(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags

@@ -1,0 +1,80 @@
+"""The bench on images: named sets, sources of a transfer, and folders as they are published."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from labelweave.bench.cells import Quick, make_plan
+from labelweave.bench.kinds import kind_module, other_data
+from labelweave.bench.loading import checksum, load, why_missing
+from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry, load_suite
+from labelweave.data import Dataset
+from labelweave.images import Images
+
+Image = pytest.importorskip("PIL.Image")
+SCENES = DataEntry("digit-scenes", options={"images": True})
+
+
+def quick(suite, **changes):
+    """The first cell of a suite, on few rows and for one epoch."""
+    cell = make_plan(replace(suite, **changes)).cells[0]
+    return replace(cell, quick=Quick(rows=60, epochs=1))
+
+
+@pytest.mark.parametrize("name", ["mulsupcon-6-images", "cls-2-images"])
+def test_a_suite_on_images_runs(name):
+    suite = load_suite(name)
+    for method in suite.methods[-3:]:
+        inner = "base__" if "base__encoder" in method.settings else ""
+        short = {"pretrain_steps": 1} if "pretrain_steps" in method.settings else {}
+        small = {**method.settings, f"{inner}encoder__width": 4, **short}
+        cell = quick(suite, data=(SCENES,), methods=(replace(method, settings=small),))
+        outcome = kind_module(suite.kind).run(cell, load(cell.data))
+        assert 0 < outcome.scores["map"] < 1
+
+
+def test_an_encoder_of_one_set_is_probed_on_another():
+    suite = load_suite("mulsupcon-7-images")
+    scenario = ScenarioEntry(
+        "s", settings={"source": "digit-scenes", "source_options": {"images": True}}
+    )
+    (entry,) = other_data("transfer", scenario.settings)
+    assert entry.external is None
+    assert load(entry).X.shape == (3000, 32, 32)
+    settings = {"encoder": "resnet18", "encoder__width": 4, "encoder__size": 16}
+    method = MethodEntry("probe", "mulsupcon", settings={**settings, "mode": "linear-probe"})
+    source = {"source_settings": {**settings, "pretrain_steps": 1}}
+    method = replace(method, options=source)
+    cell = quick(suite, data=(SCENES,), scenarios=(scenario,), methods=(method,))
+    outcome = kind_module("transfer").run(cell, load(cell.data))
+    assert 0 < outcome.scores["map"] < 1
+
+
+def test_published_folders_are_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABELWEAVE_DATA", str(tmp_path))
+    entry = load_suite("mulsupcon-5").data[0]
+    assert "MS-COCO 2014 images" in why_missing(entry)
+    folder = tmp_path / "ms-coco"
+    folder.mkdir()
+    Image.new("RGB", (8, 8)).save(folder / "a.png")
+    (folder / "labels.csv").write_text("image,dog\na.png,1\n")
+    assert why_missing(entry) is None
+    data = load(entry)
+    assert data.name == "ms-coco"
+    assert data.X.size == 224
+
+
+def test_a_checksum_follows_the_images():
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 8, 8), dtype=np.uint8)
+    data = Dataset(Images(pixels, size=8), np.eye(3))
+    assert checksum(data) == checksum(Dataset(Images(pixels.copy(), size=8), np.eye(3)))
+    assert checksum(data) != checksum(Dataset(Images(pixels + 1, size=8), np.eye(3)))
+
+
+def test_methods_of_the_image_suites_take_images():
+    for name in ("mulsupcon-5-images", "mulsupcon-7-images-back", "mulsupcon-8-images", "cls-2"):
+        for method in load_suite(name).methods:
+            assert isinstance(method, MethodEntry)
+            inner = "base__encoder" if "base__encoder" in method.settings else "encoder"
+            assert method.settings[inner].startswith("resnet")

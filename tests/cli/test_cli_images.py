@@ -1,0 +1,86 @@
+"""The commands on a folder of images: train, evaluate, predict, encode, and what they refuse."""
+
+import json
+
+import numpy as np
+import pytest
+
+Image = pytest.importorskip("PIL.Image")
+SMALL = ("-s", "encoder=resnet18", "-s", "encoder__size=8", "-s", "encoder__width=4")
+
+
+@pytest.fixture
+def photos(workdir):
+    """photos/: 40 images of 10 x 10 pixels, light on the left, on the right, or both."""
+    random = np.random.default_rng(0)
+    folder = workdir / "photos"
+    folder.mkdir()
+    rows = ["image,left,right"]
+    for k in range(40):
+        labels = random.integers(0, 2, 2)
+        pixels = random.integers(0, 60, (10, 10, 3), dtype=np.uint8)
+        pixels[:, :5] += np.uint8(150 * labels[0])
+        pixels[:, 5:] += np.uint8(150 * labels[1])
+        Image.fromarray(pixels).save(folder / f"{k}.png")
+        rows.append(f"{k}.png,{labels[0]},{labels[1]}")
+    (folder / "labels.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def test_from_a_folder_to_predictions(run, photos, workdir):
+    out = run("train", photos, "-m", "mlp", *SMALL, "-s", "epochs=1", "--out", "model")
+    assert "40 rows, images, 2 labels" in out.output
+    out = run("evaluate", "model", photos, "--json")
+    assert json.loads(out.stdout)["verdict"] == "the model has seen none of them"
+    only = workdir / "new"
+    only.mkdir()
+    for k in (3, 5):
+        (only / f"{k}.png").write_bytes((photos / f"{k}.png").read_bytes())
+    out = run("predict", "model", only, "--proba", "all", "-q")
+    lines = [json.loads(line) for line in out.stdout.splitlines()]
+    assert [line["id"] for line in lines] == ["3.png", "5.png"]
+    one = run("predict", "model", only / "5.png", "--proba", "all", "-q")
+    assert len(one.stdout.splitlines()) == 1
+    table = run("predict", "model", photos / "labels.csv", "-q", "--proba", "all")
+    assert len(table.stdout.splitlines()) == 40
+
+
+@pytest.mark.filterwarnings("always::labelweave.exceptions.LabelweaveWarning")
+def test_a_broken_image_is_named_or_left_out(run, photos):
+    run("train", photos, "-m", "mlp", *SMALL, "-s", "epochs=1", "--out", "model", "-q")
+    (photos / "7.png").write_bytes(b"")
+    assert "7.png" in run("predict", "model", photos, status=2).output
+    out = run("predict", "model", photos, "--data-option", "on_error=skip")
+    assert "7.png" in out.stderr
+    assert len(out.stdout.splitlines()) == 39
+    (photos / "9.png").unlink()
+    out = run("train", photos, "-m", "mlp", *SMALL, status=2)
+    assert "9.png is annotated but not there" in out.output
+    assert "--data-option on_error=" in out.output
+
+
+def test_partial_labels_and_features(run, photos):
+    inner = [part.replace("encoder", "base__encoder") for part in SMALL]
+    run("train", photos, "-m", "cls", *inner, "-s", "base__epochs=1", "--out", "cls", "-q")
+    run("train", photos, "-m", "mlp", *SMALL, "-s", "epochs=1", "--out", "model", "-q")
+    out = run("train", photos, "-m", "mlknn", "-s", "image__weights=model", "--out", "knn", "-q")
+    run("predict", "knn", photos, "-q")
+    run("train", photos, "-m", "mlknn", "--out", "pixels", "-q")  # rows of pixels
+    out = run("encode", "model", photos, "--out", "features.npz")
+    assert "32 features of each image" in out.output
+    run("train", "features.npz", "-m", "mlknn", "--out", "npz", "-q")
+
+
+def test_refusals(run, photos, csv_file):
+    out = run("train", "digit-scenes", "--data-option", "images=true", "-m", "mlknn", status=2)
+    assert "digit-scenes holds images" in out.output
+    out = run("train", csv_file, "--labels", 3, "-m", "br", "-s", "image__weights=x", status=2)
+    assert "there are none" in out.output
+    out = run("train", photos, "-m", "br", "-s", "image__wieghts=x", status=2)
+    assert "parameter of images" in out.output
+    out = run("train", photos, "-m", "mlp", "-s", "encoder=vgg16", status=2)
+    assert "there is no encoder 'vgg16'" in out.output
+    out = run("encode", "none.pth", photos, "--out", "f.npz", status=2)
+    assert "none.pth" in out.output
+    out = run("encode", "none.pth", photos, "--out", "f.csv", status=2)
+    assert ".npz" in out.output
