@@ -16,6 +16,7 @@ __all__ = ["fit_student", "made_student", "takes_probabilities"]
 
 # Rows without labels are often few: with the chain's own defaults, of larger batches and smaller
 # steps, it would still be learning when its epochs are over.
+_FEWEST_STEPS = 30  # in what counts as an epoch, or patience is over before anything is learnt
 _STUDENT = {"reveal": 0.0, "lr": 1e-2, "batch_size": 32}
 
 
@@ -73,10 +74,15 @@ def fit_student(
     more: dict[str, Any] = {}
     if len(held):
         more["validation"] = (take_rows(X, held), targets[held])
+    own = {}
     if build_task is not None:
         # The objective belongs to the amalgamation, not to the class of the student.
-        vars(student)["_build_task"] = build_task
+        own["_build_task"] = build_task
+    if 0 < n_train < _FEWEST_STEPS * getattr(student, "batch_size", 0):
+        own["steps_per_epoch"] = _FEWEST_STEPS
+    vars(student).update(own)
     try:
         return student.fit(take_rows(X, train), targets[train], **more)
     finally:
-        vars(student).pop("_build_task", None)
+        for name in own:
+            vars(student).pop(name, None)
