@@ -36,6 +36,7 @@ RESERVED_IDS = (
     "fast-embedder",
     "tfidf-embedder",
     "image-encoder",
+    "label-tree",
     "resnet",
 )
 T = TypeVar("T", bound=type)

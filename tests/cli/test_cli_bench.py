@@ -79,7 +79,8 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
     (workdir / "mine.toml").write_text(SUITE)
     output = run("bench", "run", "mine.toml", "-j", 1).output
     assert "0 cells run" in output
-    assert "not available: data shapes (made-up rows: put train.* and test.* into" in output
+    assert "not available: data shapes (made-up rows: put " in output
+    assert "into a folder my-shapes under LABELWEAVE_DATA" in output
     folder = workdir / "data" / "my-shapes"
     folder.mkdir(parents=True)
     write_csv(folder / "all.csv", *make_rows(80))

@@ -148,7 +148,7 @@ def test_a_trial_is_not_judged_on_rows_it_learnt_from():
     trees = lw.ExtraTrees(20)  # they know the rows they have seen by heart
     model = lw.Weave(members=[trees], random_state=0).fit(X[:40], Y[:40], validation=rows)
     judge = get_metric("map")
-    assert judge(Y[40:], Y_score=model.predict_proba(X[40:])) > 0.9
+    assert judge(Y[40:], Y_score=model.models_[0][0].predict_proba(X[40:])) > 0.9
     labels, probabilities = model.rows_to_choose_on(rows)
     assert validation_score(model, rows, judge) == judge(labels, Y_score=probabilities) < 0.75
     sets = model.threshold_.apply(probabilities)
