@@ -92,10 +92,10 @@ def command(
     reading = pop_reader_options(options)
 
     import labelweave as lw
+    from labelweave.assembly.parameters import parse_settings
+    from labelweave.assembly.protocol import Source
+    from labelweave.assembly.recipe import Recipe
     from labelweave.audit.writing import checked_target
-    from labelweave.cli.parameters import parse_settings
-    from labelweave.cli.protocol import Source
-    from labelweave.cli.training import Recipe
 
     targets = [checked_target(path) for path in files or _default_files(data)]
     recipe = Recipe.checked(

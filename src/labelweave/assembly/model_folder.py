@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelweave.cli.output import plain
-from labelweave.cli.protocol import Parts, Protocol, Source
-from labelweave.cli.seen_rows import row_numbers
+from labelweave.assembly.json_values import plain
+from labelweave.assembly.protocol import Parts, Protocol, Source
+from labelweave.assembly.seen_rows import row_numbers
 from labelweave.data import Dataset
 from labelweave.exceptions import ModelFolderError
 
@@ -29,7 +29,7 @@ class Origin(NamedTuple):
     """Where a model comes from, as far as its folder tells.
 
     `reading` are the reader options that the training data needed; `seen` holds one number a
-    row that training or validation used, see :func:`labelweave.cli.seen_rows.row_numbers`.
+    row that training or validation used, see :func:`labelweave.assembly.seen_rows.row_numbers`.
     """
 
     data: str | None = None

@@ -20,7 +20,7 @@ __all__ = ["Parts", "Protocol", "Source", "check_finite", "check_width", "with_l
 class Source(NamedTuple):
     """Where data come from: a name of the catalog or a file, how to read it, and what to correct.
 
-    `corrections` is a file of verdicts, see :mod:`labelweave.audit.corrections`.
+    `corrections` is a file of verdicts, see :mod:`labelweave.data.corrections`.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Source(NamedTuple):
         check_finite(data, self.name)
         if self.corrections is None:
             return data
-        from labelweave.audit.corrections import apply_corrections
+        from labelweave.data.corrections import apply_corrections
 
         return apply_corrections(data, self.corrections)
 

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from labelweave.cli.parameters import (
+from labelweave.assembly.parameters import (
     check_names,
     describe_parameters,
     example_setting,

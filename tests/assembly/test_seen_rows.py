@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from labelweave.cli import seen_rows
-from labelweave.cli.seen_rows import row_numbers
+from labelweave.assembly.seen_rows import row_numbers
+from labelweave.assembly import seen_rows
 
 
 def test_dense_sparse_and_frame_agree():

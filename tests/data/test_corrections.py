@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import labelweave as lw
-from labelweave.audit.corrections import Verdict, Verdicts, apply_corrections, read_verdicts
+from labelweave.data.corrections import Verdict, Verdicts, apply_corrections, read_verdicts
 from labelweave.exceptions import DataFileError, InputError
 
 

@@ -196,7 +196,7 @@ def apply_corrections(data: Dataset, corrections: Any) -> Dataset:
 
     Examples
     --------
-    >>> from labelweave.audit.corrections import Verdict, Verdicts
+    >>> from labelweave.data.corrections import Verdict, Verdicts
     >>> data = Dataset(np.eye(2), [["sea"], ["sun"]])
     >>> said = Verdicts([Verdict(0, "", "sun", "yes"), Verdict(1, "", "sea", "unsure")])
     >>> apply_corrections(data, said).Y.to_lists()
