@@ -17,7 +17,10 @@ for rule in rules:
     model.tune_threshold(validation.X, validation.Y, rule)
     scores = lw.evaluate(model, test)
     rows.append([scores[name] for name in names])
-    print(f"{rule!s:18}", *(f"{name} {value:.3f}" for name, value in zip(names, rows[-1], strict=True)))
+    print(
+        f"{rule!s:18}",
+        *(f"{name} {value:.3f}" for name, value in zip(names, rows[-1], strict=True)),
+    )
 
 figure, axes = plt.subplots(figsize=(6.5, 3.2))
 for j, (name, hatch) in enumerate(zip(names, ["", "//", ".."], strict=True)):

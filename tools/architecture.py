@@ -17,7 +17,10 @@ PICTURE = ROOT / "docs" / "assets" / "architecture.svg"
 PACKAGE = ROOT / "src" / "labelweave"
 WIDTH, ROW, BOX, PAD = 960, 74, 38, 14
 COLOURS = {
-    "dependent": "#0b7285", "partial": "#0b7285", "scattered": "#0b7285", "unseen": "#0b7285",
+    "dependent": "#0b7285",
+    "partial": "#0b7285",
+    "scattered": "#0b7285",
+    "unseen": "#0b7285",
 }
 
 

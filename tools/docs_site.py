@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from labelweave.registry import ROOMS, Method, list_methods
+from labelweave.registry import ROOMS, Method, list_methods  # noqa: E402  after the path is set
 
 HIDDEN = re.compile(r"<!--.*?-->\n?", re.S)
 WORDS = {
@@ -59,7 +59,9 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
         tex = html.unescape(found[1][2:-2])
         return convert(tex, display="block" if display else "inline")
 
-    return re.sub(r'<(?:span|div) class="arithmatex">(.*?)</(?:span|div)>', as_mathml, content, flags=re.S)
+    return re.sub(
+        r'<(?:span|div) class="arithmatex">(.*?)</(?:span|div)>', as_mathml, content, flags=re.S
+    )
 
 
 def from_root(name: str) -> str:
@@ -70,13 +72,19 @@ def from_root(name: str) -> str:
 
 def methods_page() -> str:
     """The table of all methods, by room."""
-    blocks = ["# Methods", "", "`labelweave methods` prints this list. An id goes to `--method`, a "
-              "class is a name of `labelweave`.", ""]
+    blocks = [
+        "# Methods",
+        "",
+        "`labelweave methods` prints this list. An id goes to `--method`, a "
+        "class is a name of `labelweave`.",
+        "",
+    ]
     for room in ROOMS:
         blocks += [f"## {room.capitalize()}: {WORDS[room][0].lower()}{WORDS[room][1:]}", ""]
         blocks += ["| id | class | |", "|---|---|---|"]
         blocks += [
-            f"| [`{method.id}`]({page_of(method.id)}) | `lw.{method.class_name}` | {method.summary} |"
+            f"| [`{method.id}`]({page_of(method.id)}) | `lw.{method.class_name}` "
+            f"| {method.summary} |"
             for method in list_methods(room)
         ]
         blocks.append("")
@@ -96,7 +104,9 @@ def ending(stem: str) -> str:
         rows = results_of(method)
         if rows:
             text += "\n\n## Measured here\n\nExample F1, honest protocol, from [all results]"
-            text += "(../results.md) (`labelweave bench run vectors`; * the best of the column):\n\n"
+            text += (
+                "(../results.md) (`labelweave bench run vectors`; * the best of the column):\n\n"
+            )
             text += "| data | " + " | ".join(rows) + " |\n|---|" + "---|" * len(rows) + "\n"
             text += f"| {method.id} | " + " | ".join(rows.values()) + " |\n"
         text += f"\n\n## Parameters and attributes\n\n::: {method.module}.{method.class_name}\n"
@@ -128,7 +138,9 @@ def example_f1() -> dict[str, dict[str, str]]:
     if section is None:
         return found
     for block in re.findall(r"^### example F1.*?\n\n(.*?)\n\n", section[0], re.S | re.M):
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+        rows = [
+            [cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
+        ]
         for row in rows[2:]:
             figures = zip(rows[0][1:], row[1:], strict=True)
             found.setdefault(row[0], {}).update((d, v) for d, v in figures if v != "-")

@@ -88,7 +88,8 @@ def run_commands(block, where, monkeypatch):
         try:
             main(sys.argv[1:], standalone_mode=False)
         except SystemExit as stop:
-            assert not stop.code, f"{where}: {line} ended with {stop.code}"
+            if stop.code:
+                pytest.fail(f"{where}: {line} ended with {stop.code}")
         except click.ClickException as error:
             pytest.fail(f"{where}: {line}: {error.message}")
 

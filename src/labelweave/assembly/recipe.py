@@ -77,10 +77,8 @@ class Recipe:
         }
         model = make(self.method, **plain)
         _set_nested(model, nested, self.method)
-        if self.verbose and model._draws_a_bar:
-            model.set_params(verbose=plain.get("verbose", 1))
-        elif self.verbose and hasattr(model, "_default_base"):
-            model.set_params(base__verbose=nested.get("base__verbose", 1))
+        if self.verbose:
+            _draw_a_bar(model, {**plain, **nested}, self.method)
         if data is None:
             return model
         if get_tags(model).input_tags.string:  # it reads texts itself
@@ -105,6 +103,14 @@ class Recipe:
         """The method and what was set, in one line."""
         shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.method} ({shown})"
+
+
+def _draw_a_bar(model: Any, given: Mapping[str, Any], method: str) -> None:
+    """Have training show its progress, by the method itself or by the network that it trains."""
+    if model._draws_a_bar and "verbose" in model.get_params(deep=False):
+        model.set_params(verbose=given.get("verbose", 1))
+    elif hasattr(model, "_default_base"):
+        _set_nested(model, {"base__verbose": given.get("base__verbose", 1)}, method)
 
 
 def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:

@@ -11,7 +11,14 @@ from labelweave.data import Dataset
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Metric, Scores, evaluate, propensities
 
-__all__ = ["MAIN", "example_rows", "label_rows", "score", "validation_score"]
+__all__ = [
+    "MAIN",
+    "about_unknown",
+    "example_rows",
+    "label_rows",
+    "score",
+    "validation_score",
+]
 
 # What a table shows where nobody asked for more.
 MAIN = (
@@ -48,6 +55,29 @@ def score(
     if train_labels is not None and set(data.label_names) <= set(train_labels.names):
         weights = propensities(train_labels.select(data.label_names))
     return evaluate(model, data, metrics=metrics, propensities=weights)
+
+
+def about_unknown(Y: LabelMatrix) -> str:
+    """What scores on these labels rest on, where some of them are unknown; else empty.
+
+    >>> from labelweave.labels import as_labels
+    >>> about_unknown(as_labels([[1, 0], [0, 1]]))
+    ''
+    >>> about_unknown(as_labels([[1, float("nan")], [0, 1]]))
+    '3 of 4 entries are known (2 positive, 1 negative): the scores rest on these'
+    """
+    counts = Y.counts()
+    positives, known = int(counts[0].sum()), int(counts[1].sum())
+    total = Y.n_rows * Y.n_labels
+    if known == total:
+        return ""
+    told = f"{known:,} of {total:,} entries are known ({positives:,} positive"
+    if positives == known:
+        return (
+            f"{told}, none negative): scores that count false positives or rank positives above "
+            "negatives say nothing here"
+        )
+    return f"{told}, {known - positives:,} negative): the scores rest on these"
 
 
 def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:

@@ -96,6 +96,7 @@ def command(
     from labelweave.assembly.protocol import Source
     from labelweave.assembly.recipe import Recipe
     from labelweave.audit.writing import checked_target
+    from labelweave.cli.blanks import about_blanks
 
     targets = [checked_target(path) for path in files or _default_files(data)]
     recipe = Recipe.checked(
@@ -104,6 +105,8 @@ def command(
     loaded = Source(data, reading).load()
     how = f"{options['folds']} folds of {method}" if scores is None else f"scores of {scores}"
     output.say(f"{loaded.name}: {len(loaded):,} rows, {loaded.Y.n_labels:,} labels; {how}")
+    if told := about_blanks(loaded.Y, options["unannotated"], "--unannotated unknown"):
+        output.say(told)
     found = lw.audit(
         loaded,
         method=recipe.make(loaded),

@@ -10,7 +10,8 @@ from typing import Any
 from labelweave.assembly.model_folder import save_model
 from labelweave.assembly.protocol import Parts, Protocol, Source
 from labelweave.assembly.recipe import Recipe, defaults, fit, threshold_in_words
-from labelweave.assembly.scoring import example_rows, label_rows, score
+from labelweave.assembly.scoring import about_unknown, example_rows, label_rows, score
+from labelweave.cli.blanks import about_blanks
 from labelweave.cli.output import Output
 from labelweave.cli.scoring import show_examples, show_scores
 from labelweave.data import Dataset
@@ -95,6 +96,10 @@ def train_and_save(
     from labelweave.bench.measuring import Meter, versions
 
     output.say(f"training {recipe.describe()}")
+    if "unannotated" in defaults(recipe.method):
+        rule = recipe.parameters.get("unannotated", "auto")
+        if told := about_blanks(parts.train.Y, rule, "--set unannotated=unknown"):
+            output.say(told)
     with Meter() as meter:
         model, seconds = fit(recipe, parts)
     output.say(f"trained in {seconds:.1f} s; {threshold_in_words(model)}")
@@ -128,6 +133,8 @@ def train_and_save(
     )
     title = f"scores on the {len(parts.test):,} test rows"
     show_scores(output, scores, title, everything=all_metrics, per_label=per_label)
+    if told := about_unknown(parts.test.Y):
+        output.say(told)
     show_examples(output, few)
     output.say(f"model and metrics.json written to {folder}")
     return {**metrics, "examples": few, "model": str(folder)}

@@ -116,7 +116,9 @@ def scattered(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) ->
     say(f"scattered: two teachers that know {sizes} labels, {len(shares.rest):,} unlabelled rows")
     inner = {f"student__{name}": value for name, value in {**_CHAIN, **short}.items()}
     trials = [
-        _fitted(id, what, shares.rest.X, None, test, say, teachers=teachers, student="ofcc", **inner)
+        _fitted(
+            id, what, shares.rest.X, None, test, say, teachers=teachers, student="ofcc", **inner
+        )
         for id, what in (
             ("bl", "a student of the majority vote"),
             ("ant", "a student of teachers that told one another what they are sure of"),
