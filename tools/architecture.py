@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "assets" / "architecture.svg"
 PACKAGE = ROOT / "src" / "labelweave"
 WIDTH, ROW, BOX, PAD = 960, 74, 38, 14
+TURNS = (0.5, 0.2, 0.75, 0.35, 0.9, 0.1)
+LEFT_OUT = ("__main__", "exceptions")  # of which nothing is learnt: the start, and what all import
 COLOURS = {
     "dependent": "#0b7285",
     "partial": "#0b7285",
@@ -41,7 +43,7 @@ def layers() -> list[list[str]]:
     rows = []
     for line in config["importlinter:layers"]["layers"].split("\n"):
         names = [name.strip(" ()") for name in line.replace("|", ":").split(":")]
-        there = [name for name in names if is_there(name)]
+        there = [name for name in names if is_there(name) and name not in LEFT_OUT]
         if there:
             rows.append(there)
     return rows
@@ -66,6 +68,7 @@ def imports() -> Counter[tuple[str, str]]:
 
 
 def boxes() -> list[Box]:
+    """Rows of boxes; rows of one box stand left, right and in the middle by turns."""
     placed = []
     for level, names in enumerate(layers()):
         packages = [name for name in names if (PACKAGE / name).is_dir()]
@@ -73,13 +76,16 @@ def boxes() -> list[Box]:
         groups = [(name, (name,)) for name in packages]
         if modules:
             groups.append((", ".join(modules), modules))
-        weights = [max(8, len(title)) for title, _ in groups]
-        free = WIDTH - PAD * (len(groups) + 1)
-        x = float(PAD)
-        for (title, members), weight in zip(groups, weights, strict=True):
-            width = min(free * weight / sum(weights), 7.2 * len(title) + 60)
+        widths = [7.2 * len(title) + 44 for title, _ in groups]
+        room = WIDTH - 2 * PAD - sum(widths)
+        if len(groups) == 1:
+            x, gap = PAD + room * TURNS[level % len(TURNS)], 0.0
+        else:
+            gap = room / len(groups)
+            x = PAD + gap / 2
+        for (title, members), width in zip(groups, widths, strict=True):
             placed.append(Box(title, members, x, PAD + level * ROW, width))
-            x += free * weight / sum(weights) + PAD
+            x += width + gap
     return placed
 
 

@@ -96,7 +96,7 @@ def partial(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> C
         _fitted(id, what, train.X, hidden.Y, test, say, **inner)
         for id, what in (
             ("an", "a blank is taken for a negative"),
-            ("cls", "two networks leave out each other's likely missing positives"),
+            ("cls", "two networks leave out each other's likely misses"),
         )
     ]
     return Condition("partial", f"{train.name}, half of the positives blank", tuple(trials), test)
@@ -121,7 +121,7 @@ def scattered(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) ->
         )
         for id, what in (
             ("bl", "a student of the majority vote"),
-            ("ant", "a student of teachers that told one another what they are sure of"),
+            ("ant", "a student of teachers that informed one another"),
         )
     ]
     told = f"{train.name}, labels in two trained models ({sizes})"
