@@ -47,7 +47,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q src
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
