@@ -11,12 +11,13 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 # Small models on few cores: threads that wait for each other cost more than they bring.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test check format clean
+.PHONY: help demo test check docs format clean
 
 help:
-	@echo "make demo    train on the yeast data set, print scores, leave ./yeast-model"
+	@echo "make demo    tour the four conditions of labels in about two minutes, leave ./labelweave-demo"
 	@echo "make test    run every test"
-	@echo "make check   lint, format, types and doctests"
+	@echo "make check   lint, format, imports, types and doctests"
+	@echo "make docs    build the documentation into ./site, without network"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make clean   remove the virtual environment, caches and the demo's model"
 
@@ -32,9 +33,7 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/uv
 	@touch $@
 
 demo: $(VENV)/.installed-demo
-	@echo "== training on yeast (2417 genes, 14 functional classes)"
-	$(BIN)/labelweave train yeast --method mlp --seed 0 --out yeast-model
-	@echo "== the model is in ./yeast-model; try: $(BIN)/labelweave evaluate yeast-model yeast --per-label"
+	$(BIN)/labelweave demo --out labelweave-demo
 
 test: $(VENV)/.installed-test
 	@echo "== running the tests"
@@ -43,12 +42,16 @@ test: $(VENV)/.installed-test
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q src
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) yeast-model .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) labelweave-demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -24,7 +24,7 @@ _NAMES = {
     "Teacher": "labelweave.scattered.teacher",
     "TextClassifier": "labelweave.text",
     "TfidfEmbedder": "labelweave.text",
-    "apply_corrections": "labelweave.audit.corrections",
+    "apply_corrections": "labelweave.data.corrections",
     "as_labels": "labelweave.labels",
     "evaluate": "labelweave.metrics",
     "list_datasets": "labelweave.data",

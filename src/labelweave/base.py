@@ -245,7 +245,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "pixels"):
-            from labelweave.images.collection import pixel_rows
+            from labelweave.data.images.collection import pixel_rows
 
             X = pixel_rows(X, None if reset else self.n_features_in_)
         if is_texts(X):

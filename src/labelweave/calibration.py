@@ -203,7 +203,7 @@ class CalibratedMultiLabel(KnowsSomeLabels):
         encoder = inner._image_encoder() if hasattr(inner, "_image_encoder") else None
         if encoder is None:
             return super()._checked_features(X, reset=reset)
-        from labelweave.images.collection import checked_images
+        from labelweave.data.images.collection import checked_images
 
         images = checked_images(X, encoder.size)
         if reset:
@@ -216,12 +216,12 @@ class CalibratedMultiLabel(KnowsSomeLabels):
             self.estimator_ = self._prefit_estimator()
             self.calibrator_.fit(Y, self.estimator_.predict_proba(X))
             return
-        from labelweave.dependent.br import BinaryRelevance
         from labelweave.model_selection import cross_val_predict_proba
+        from labelweave.registry import make
 
         if len(Y) < 2:
             raise InputError("calibration needs folds, and n_samples=1 gives none")
-        template = BinaryRelevance() if self.estimator is None else clone(self.estimator)
+        template = make("br") if self.estimator is None else clone(self.estimator)
         seed = None
         if self.random_state is not None:
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)

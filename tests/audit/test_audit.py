@@ -10,8 +10,8 @@ from audit_data import make_hidden
 from click.testing import CliRunner
 
 import labelweave as lw
-from labelweave.audit.corrections import Verdict, Verdicts
 from labelweave.cli.main import main
+from labelweave.data.corrections import Verdict, Verdicts
 from labelweave.exceptions import InputError
 
 NASTY = '</script><img src=x onerror=alert(1)> & "so", \ud800'

@@ -134,10 +134,10 @@ def test_progress_tells_cells_done_and_time_left(run, csv_file):
 def test_the_growing_table_is_drawn_on_a_terminal(run, csv_file, workdir):
     import io
 
-    from labelweave.bench.display import Display
     from labelweave.bench.pool import Pool
     from labelweave.bench.runner import run_suite
     from labelweave.bench.selection import own_suite
+    from labelweave.cli.bench_display import Display
     from labelweave.cli.output import Output
 
     class Terminal(io.StringIO):

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from labelweave.cli.output import Output, plain
+from labelweave.assembly.json_values import plain
+from labelweave.cli.output import Output
 
 
 def test_plain_table_lines_up(capsys):

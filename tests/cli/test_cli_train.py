@@ -8,8 +8,8 @@ import pytest
 from cli_data import make_rows, write_csv
 
 import labelweave as lw
+from labelweave.assembly.parameters import to_toml
 from labelweave.cli import training
-from labelweave.cli.parameters import to_toml
 from labelweave.exceptions import InputError
 
 KNN = ("--labels", 3, "-m", "mlknn")

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import labelweave as lw
+from labelweave.assembly import recipe
+from labelweave.assembly.scoring import validation_score
 from labelweave.cli import training
-from labelweave.cli.scoring import validation_score
 from labelweave.metrics import get_metric
 
 pytest.importorskip("optuna")
@@ -110,7 +111,7 @@ def test_wrong_options(run, csv_file, options, message):
 
 
 def test_interrupted_and_resumed(run, csv_file, monkeypatch):
-    fit = training.fit
+    fit = recipe.fit
     calls = []
 
     def fit_or_stop(*arguments):
@@ -119,7 +120,7 @@ def test_interrupted_and_resumed(run, csv_file, monkeypatch):
             raise KeyboardInterrupt
         return fit(*arguments)
 
-    monkeypatch.setattr(training, "fit", fit_or_stop)
+    monkeypatch.setattr(recipe, "fit", fit_or_stop)
     run("tune", csv_file, *KNN, "--trials", 3, status=130)
     states = [trial["state"] for trial in tuned(run, csv_file, *KNN, "--trials", 3)["trials"]]
     assert states.count("complete") == 3

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from labelweave.audit import SUSPECTS
-from labelweave.audit.corrections import Verdicts, apply_corrections, read_verdicts
 from labelweave.audit.findings import Audit, Finding, describe_row
 from labelweave.audit.ranking import Candidates, rank_entries
 from labelweave.audit.scoring import checked_scores, out_of_fold_scores, read_scores
 from labelweave.data import Dataset
+from labelweave.data.corrections import Verdicts, apply_corrections, read_verdicts
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.observed import UNANNOTATED, as_observed, has_zeros

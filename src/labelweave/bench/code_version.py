@@ -24,17 +24,16 @@ __all__ = ["HARMLESS", "code_version", "methods_named_in"]
 
 _PACKAGE = "labelweave"
 HARMLESS = (
+    "labelweave.assembly.json_values",
+    "labelweave.assembly.model_folder",
+    "labelweave.assembly.parameters",
+    "labelweave.assembly.protocol",
+    "labelweave.assembly.scoring",
     "labelweave.bench.cells",
     "labelweave.bench.loading",
     "labelweave.bench.records",
     "labelweave.bench.suite",
-    "labelweave.cli.main",
-    "labelweave.cli.model_folder",
-    "labelweave.cli.options",
-    "labelweave.cli.output",
-    "labelweave.cli.parameters",
-    "labelweave.cli.protocol",
-    "labelweave.cli.scoring",
+    "labelweave.cli",
     "labelweave.data.catalog",
     "labelweave.data.download",
     "labelweave.data.openml",

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from labelweave.assembly.protocol import Parts
+from labelweave.assembly.recipe import Recipe, check_parameters, defaults
 from labelweave.bench.cells import Cell
 from labelweave.bench.panel import PANEL
 from labelweave.bench.scoring import score_test_rows
-from labelweave.cli.protocol import Parts
-from labelweave.cli.training import Recipe, check_parameters, defaults
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix

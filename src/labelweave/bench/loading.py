@@ -79,7 +79,7 @@ def _loaded(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[D
     if is_external:
         data = _load_external(source, reading)
     else:
-        from labelweave.cli.protocol import Source
+        from labelweave.assembly.protocol import Source
 
         data = Source(source, reading).load()
     return data, checksum(data)

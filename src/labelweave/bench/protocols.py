@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from labelweave.cli.protocol import Parts
+from labelweave.assembly.protocol import Parts
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 

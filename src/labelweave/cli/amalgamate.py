@@ -103,7 +103,7 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.cli.model_folder import checked_folder
+    from labelweave.assembly.model_folder import checked_folder
     from labelweave.scattered.opinions import join_teachers
     from labelweave.scattered.teacher import as_teachers
 
@@ -149,8 +149,8 @@ def _parsed_aliases(aliases: Sequence[str]) -> dict[str, str]:
 
 def _made(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> Any:
     """The unfitted amalgamator; wrong names and values are refused before anything is read."""
-    from labelweave.cli.parameters import parse_settings, parse_value
-    from labelweave.cli.training import Recipe, check_parameters
+    from labelweave.assembly.parameters import parse_settings, parse_value
+    from labelweave.assembly.recipe import Recipe, check_parameters
     from labelweave.registry import get_class, list_methods, make
     from labelweave.thresholds import make_threshold
 
@@ -178,7 +178,7 @@ def _read(
     sources: Sequence[str], data: str, reading: dict[str, Any], abstain: float, known: bool
 ) -> tuple[Dataset, list[Teacher]]:
     """The rows, and the teachers with the columns that each takes."""
-    from labelweave.cli.model_folder import Origin, read_origin
+    from labelweave.assembly.model_folder import Origin, read_origin
     from labelweave.scattered.teacher import Teacher
 
     teachers = [Teacher(source, abstain=abstain) for source in sources]
@@ -209,7 +209,7 @@ def _rows(
 ) -> Dataset:
     from dataclasses import replace
 
-    from labelweave.cli.protocol import check_finite
+    from labelweave.assembly.protocol import check_finite
     from labelweave.data import Dataset
     from labelweave.data.catalog import is_named_set, load_dataset
     from labelweave.data.readers.base import no_labels
@@ -333,9 +333,9 @@ def _train_and_save(
 ) -> dict[str, Any]:
     import time
 
-    from labelweave.cli.model_folder import save_model
-    from labelweave.cli.protocol import Protocol, Source
-    from labelweave.cli.training import versions
+    from labelweave.assembly.model_folder import save_model
+    from labelweave.assembly.protocol import Protocol, Source
+    from labelweave.bench.measuring import versions
 
     started = time.perf_counter()
     model.fit(rows.X, rows.Y if known else None)

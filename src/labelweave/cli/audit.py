@@ -92,10 +92,11 @@ def command(
     reading = pop_reader_options(options)
 
     import labelweave as lw
+    from labelweave.assembly.parameters import parse_settings
+    from labelweave.assembly.protocol import Source
+    from labelweave.assembly.recipe import Recipe
     from labelweave.audit.writing import checked_target
-    from labelweave.cli.parameters import parse_settings
-    from labelweave.cli.protocol import Source
-    from labelweave.cli.training import Recipe
+    from labelweave.cli.blanks import about_blanks
 
     targets = [checked_target(path) for path in files or _default_files(data)]
     recipe = Recipe.checked(
@@ -104,6 +105,8 @@ def command(
     loaded = Source(data, reading).load()
     how = f"{options['folds']} folds of {method}" if scores is None else f"scores of {scores}"
     output.say(f"{loaded.name}: {len(loaded):,} rows, {loaded.Y.n_labels:,} labels; {how}")
+    if told := about_blanks(loaded.Y, options["unannotated"], "--unannotated unknown"):
+        output.say(told)
     found = lw.audit(
         loaded,
         method=recipe.make(loaded),

@@ -121,10 +121,10 @@ def run_command(
 
     from labelweave.bench.cells import Quick
     from labelweave.bench.comparison import compare
-    from labelweave.bench.display import Display
     from labelweave.bench.pool import Pool
     from labelweave.bench.runner import run_suite
     from labelweave.bench.selection import quick_suite, select
+    from labelweave.cli.bench_display import Display
 
     chosen = select(_suite_to_run(suite, seeds, reading, **options), only)
     pool = Pool(jobs, threads, backend, address)
@@ -252,8 +252,8 @@ def _suite_to_compare(suite: str, results: str) -> Any:
 def _write(comparison: Any, path: str) -> None:
     import json
 
+    from labelweave.assembly.json_values import plain
     from labelweave.bench.tables import to_csv, to_markdown
-    from labelweave.cli.output import plain
     from labelweave.files import atomic_write_text
 
     writers = {

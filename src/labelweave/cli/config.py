@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from labelweave.cli.parameters import check_names
+from labelweave.assembly.parameters import check_names
 from labelweave.exceptions import DataFileError
 
 # Section and key of the file to the option it stands for.

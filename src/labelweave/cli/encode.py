@@ -54,7 +54,7 @@ def command(
     from labelweave.data.catalog import load_dataset
     from labelweave.files import atomic_path
     from labelweave.images import ImageEncoder
-    from labelweave.images.network import make_encoder
+    from labelweave.nn.image_network import make_encoder
 
     settings = make_encoder(network).set_params(size=size)
     encoder = ImageEncoder(weights, network=settings).fit()

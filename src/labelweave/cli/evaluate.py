@@ -53,10 +53,11 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.cli.model_folder import open_model
-    from labelweave.cli.protocol import Source, check_width, with_labels
-    from labelweave.cli.scored_rows import rows_to_score, verdict_on
-    from labelweave.cli.scoring import label_rows, score, show_scores
+    from labelweave.assembly.model_folder import open_model
+    from labelweave.assembly.protocol import Source, check_width, with_labels
+    from labelweave.assembly.scored_rows import rows_to_score, verdict_on
+    from labelweave.assembly.scoring import about_unknown, label_rows, score
+    from labelweave.cli.scoring import show_scores
     from labelweave.metrics import get_metric
 
     for name in metrics or ():
@@ -75,6 +76,8 @@ def command(
     everything = all_metrics or metrics is not None
     title = f"scores on {loaded.name}: {how}"
     show_scores(output, scores, title, everything=everything, per_label=per_label)
+    if told := about_unknown(rows.Y):
+        output.say(told)
     output.result(
         {
             "model": model,

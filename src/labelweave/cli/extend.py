@@ -63,8 +63,8 @@ def command(
         raise click.UsageError("Nothing to do: give --labels, --remove or --rename.")
     output = Output(as_json, quiet)
 
-    from labelweave.cli.model_folder import checked_folder, open_model
-    from labelweave.cli.parameters import parse_settings
+    from labelweave.assembly.model_folder import checked_folder, open_model
+    from labelweave.assembly.parameters import parse_settings
     from labelweave.data.label_texts import read_label_texts
     from labelweave.persistence import save
 
@@ -113,8 +113,8 @@ def _extended(
     model: Any, data: str | None, reading: dict[str, Any], settings: dict[str, Any], output: Output
 ) -> Any:
     """XML0 around a classifier of texts that is fitted already."""
-    from labelweave.cli.protocol import Source, with_labels
-    from labelweave.cli.training import check_parameters
+    from labelweave.assembly.protocol import Source, with_labels
+    from labelweave.assembly.recipe import check_parameters
     from labelweave.unseen.xml0 import XML0
 
     if getattr(model, "n_features_in_", None) is not None:

@@ -27,6 +27,7 @@ COMMANDS = {
     "tune": "Search good parameters of a method (Optuna).",
     "audit": "List the labels that annotators may have missed.",
     "bench": "Run published tables or your own data, and compare.",
+    "demo": "Tour the four conditions of labels in two minutes.",
     "report": "Write a page on a model or on a run of the bench.",
     "serve": "Answer requests for models over HTTP, with a page to try them.",
 }

@@ -28,7 +28,7 @@ def command(name: str | None, room: str | None, as_json: bool, quiet: bool) -> N
 
 
 def _describe(name: str, output: Output) -> None:
-    from labelweave.cli.parameters import describe_parameters, example_setting
+    from labelweave.assembly.parameters import describe_parameters, example_setting
     from labelweave.registry import get_class
 
     cls = get_class(name)

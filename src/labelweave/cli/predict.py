@@ -17,7 +17,7 @@ from labelweave.cli.output import Output
 from labelweave.exceptions import DataFileError, InputError
 
 if TYPE_CHECKING:
-    from labelweave.cli.model_folder import Origin
+    from labelweave.assembly.model_folder import Origin
     from labelweave.data import Dataset
 
 STANDARD = "-"
@@ -93,8 +93,8 @@ def command(
     output = Output(as_json, quiet, stdout_taken=out == STANDARD)
     reading = pop_reader_options(options)
 
+    from labelweave.assembly.model_folder import open_model
     from labelweave.cli.known_labels import KnownLabels
-    from labelweave.cli.model_folder import open_model
     from labelweave.cli.prediction_writing import make_writer
     from labelweave.progress import ProgressBar
 
@@ -144,7 +144,7 @@ def _kind_of(out: str) -> str:
 
 def _rule(model: Any, top: int | None, threshold: str | None) -> Any:
     """What turns probabilities into label sets: the model's own rule, unless another is given."""
-    from labelweave.cli.parameters import parse_value
+    from labelweave.assembly.parameters import parse_value
     from labelweave.thresholds import make_threshold
 
     if top is None and threshold is None:
@@ -166,7 +166,7 @@ def _batches(
     batch_rows: int,
     reading: dict[str, Any],
 ) -> Iterator[Dataset]:
-    from labelweave.cli.protocol import check_finite, check_width
+    from labelweave.assembly.protocol import check_finite, check_width
     from labelweave.data.catalog import is_named_set, load_dataset
     from labelweave.data.reading import iter_batches
 

@@ -1,72 +1,15 @@
-"""Scores of a model, and how they are shown."""
+"""How scores and examples are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from labelweave.assembly.scoring import MAIN
 from labelweave.cli.output import Output
-from labelweave.data import Dataset
-from labelweave.labels import LabelMatrix
-from labelweave.metrics import Metric, Scores, evaluate, propensities
+from labelweave.metrics import Scores
 
-__all__ = [
-    "example_rows",
-    "label_rows",
-    "score",
-    "show_examples",
-    "show_scores",
-    "validation_score",
-]
-
-# What a table shows where nobody asked for more.
-MAIN = (
-    "subset_accuracy",
-    "hamming_loss",
-    "f1_example",
-    "f1_micro",
-    "f1_macro",
-    "map",
-    "auc_macro",
-    "lrap",
-    "ranking_loss",
-    "one_error",
-    "precision@1",
-    "precision@3",
-    "precision@5",
-    "ece",
-)
-
-
-def score(
-    model: Any,
-    data: Dataset,
-    *,
-    train_labels: LabelMatrix | None = None,
-    metrics: Sequence[str] | None = None,
-) -> Scores:
-    """Every metric that applies, or these.
-
-    Propensity-scored metrics need the labels of the training rows, each label of the data among
-    them: one that was added without examples has no propensity.
-    """
-    weights = None
-    if train_labels is not None and set(data.label_names) <= set(train_labels.names):
-        weights = propensities(train_labels.select(data.label_names))
-    return evaluate(model, data, metrics=metrics, propensities=weights)
-
-
-def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:
-    """One metric on the rows to choose on; out of fold, if the model learnt from them too."""
-    Y, probabilities = model.rows_to_choose_on(validation)
-    return metric(Y, Y_score=probabilities, Y_pred=model.threshold_.apply(probabilities))
-
-
-def label_rows(scores: Scores) -> list[dict[str, Any]]:
-    """The scores of each label as plain values."""
-    return scores.per_label().to_dict("records")
+__all__ = ["show_examples", "show_scores"]
 
 
 def show_scores(
@@ -87,21 +30,6 @@ def show_scores(
         output.table(
             list(table.columns), [tuple(row) for row in table.itertuples(index=False, name=None)]
         )
-
-
-def example_rows(model: Any, test: Dataset, n_rows: int) -> list[dict[str, Any]]:
-    """The true and the predicted labels of a few test rows, spread over the part."""
-    n_rows = min(n_rows, len(test))
-    if n_rows == 0:
-        return []
-    chosen = np.linspace(0, len(test) - 1, num=n_rows).astype(int)
-    few = test[chosen]
-    predicted = model.predict_labels(few.X)
-    ids: Sequence[Any] = chosen.tolist() if few.row_ids is None else list(few.row_ids)
-    return [
-        {"row": id, "true": true, "predicted": guess}
-        for id, true, guess in zip(ids, few.Y.to_lists(), predicted, strict=True)
-    ]
 
 
 def show_examples(output: Output, rows: Sequence[dict[str, Any]]) -> None:

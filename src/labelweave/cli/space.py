@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labelweave.cli.parameters import parse_value
+from labelweave.assembly.parameters import parse_value
 from labelweave.exceptions import InputError
 
 __all__ = ["Range", "make_space"]

@@ -76,12 +76,13 @@ def command(
     parameters = pop_parameters(options)
     source_options = pop_reader_options(options)
 
+    from labelweave.assembly.model_folder import checked_folder
+    from labelweave.assembly.protocol import Protocol, Source
+    from labelweave.assembly.recipe import Recipe
     from labelweave.cli import training
-    from labelweave.cli.model_folder import checked_folder
-    from labelweave.cli.protocol import Protocol, Source
 
     protocol = Protocol(**pop_protocol(options))
-    recipe = training.Recipe.checked(
+    recipe = Recipe.checked(
         method, parameters, seed=protocol.seed, metric=metric, verbose=not quiet
     )
     folder = checked_folder(out, f"{stem_of(data)}-{method}")

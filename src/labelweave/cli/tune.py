@@ -22,8 +22,8 @@ from labelweave.cli.options import (
 from labelweave.cli.output import Output
 
 if TYPE_CHECKING:
-    from labelweave.cli.protocol import Protocol
-    from labelweave.cli.training import Recipe
+    from labelweave.assembly.protocol import Protocol
+    from labelweave.assembly.recipe import Recipe
 
 
 @click.command("tune")
@@ -101,10 +101,11 @@ def command(
     parameters = pop_parameters(options)
     reading = pop_reader_options(options)
 
+    from labelweave.assembly.model_folder import checked_folder, fingerprint
+    from labelweave.assembly.protocol import Protocol, Source
+    from labelweave.assembly.recipe import Recipe, check_parameters, defaults, fit
+    from labelweave.assembly.scoring import validation_score
     from labelweave.cli import search, training
-    from labelweave.cli.model_folder import checked_folder, fingerprint
-    from labelweave.cli.protocol import Protocol, Source
-    from labelweave.cli.scoring import validation_score
     from labelweave.cli.space import make_space
     from labelweave.exceptions import InputError, require
     from labelweave.files import atomic_write_text
@@ -114,9 +115,9 @@ def command(
     require("optuna", "tune")
     judge = get_metric(metric)
     protocol = Protocol(**pop_protocol(options))
-    recipe = training.Recipe.checked(method, parameters, seed=protocol.seed, metric=metric)
+    recipe = Recipe.checked(method, parameters, seed=protocol.seed, metric=metric)
     space = make_space(get_class(method), spaces)
-    training.check_parameters(method, space)
+    check_parameters(method, space)
     space = {name: values for name, values in space.items() if name not in parameters}
     if not space:
         raise InputError(f"{method} has nothing to search: name parameters with --space")
@@ -150,7 +151,7 @@ def command(
         output.say(f"  {values}")
 
     def objective(tried: dict[str, Any]) -> float:
-        model, _ = training.fit(recipe.with_parameters(tried), parts)
+        model, _ = fit(recipe.with_parameters(tried), parts)
         return validation_score(model, parts.validation, judge)
 
     search.search(
@@ -160,7 +161,7 @@ def command(
         output,
         n_trials=trials,
         timeout=timeout,
-        first=training.defaults(method),
+        first=defaults(method),
     )
     best = search.best_parameters(opened, space)
     atomic_write_text(
@@ -198,7 +199,7 @@ def _config(
     data: str, reading: dict[str, Any], recipe: Recipe, protocol: Protocol, metric: str
 ) -> str:
     """The best parameters as a file that `labelweave train --config` reads."""
-    from labelweave.cli.parameters import to_toml
+    from labelweave.assembly.parameters import to_toml
 
     direct = {key: reading[key] for key in READER_OPTIONS if key in reading}
     more = [f"{key}={value}" for key, value in reading.items() if key not in READER_OPTIONS]

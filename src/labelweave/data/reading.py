@@ -158,7 +158,7 @@ def find_layout(path: Path) -> str | None:
 
 
 def _images() -> tuple[str, ...]:
-    from labelweave.images.decoding import ENDINGS
+    from labelweave.data.images.decoding import ENDINGS
 
     return ENDINGS
 

@@ -179,7 +179,7 @@ def _stack(blocks: Sequence[Any]) -> Any:
     if any(sp.issparse(block) for block in blocks):
         return sp.vstack([sp.csr_array(block) for block in blocks], format="csr")
     if hasattr(blocks[0], "pixels"):
-        from labelweave.images.collection import join_images
+        from labelweave.data.images.collection import join_images
 
         return join_images(blocks)
     if hasattr(blocks[0], "shape"):

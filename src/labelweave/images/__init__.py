@@ -8,10 +8,10 @@ from typing import Any
 _NAMES = {
     "ImageClassifier": "labelweave.images.classifier",
     "ImageEncoder": "labelweave.images.encoder",
-    "ImageError": "labelweave.images.decoding",
-    "Images": "labelweave.images.collection",
-    "ResNet": "labelweave.images.network",
-    "as_images": "labelweave.images.collection",
+    "ImageError": "labelweave.data.images.decoding",
+    "Images": "labelweave.data.images.collection",
+    "ResNet": "labelweave.nn.image_network",
+    "as_images": "labelweave.data.images.collection",
 }
 
 __all__ = ["ImageClassifier", "ImageEncoder", "ImageError", "Images", "ResNet", "as_images"]

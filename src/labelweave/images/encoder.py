@@ -14,12 +14,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from labelweave.data.images.collection import Images, as_images
 from labelweave.exceptions import InputError
-from labelweave.images.collection import Images, as_images
-from labelweave.images.network import ImageBackbone, ResNet, make_encoder
 from labelweave.nn.batches import Batches
 from labelweave.nn.checkpoints import fingerprint
 from labelweave.nn.distributed import find_device
+from labelweave.nn.image_network import ImageBackbone, ResNet, make_encoder
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scoring import predict_scores, scoring_rows
 from labelweave.text.cache import EmbeddingCache

@@ -165,7 +165,7 @@ def build_encoder(given: Any, n_features: int) -> nn.Module:
     >>> build_encoder(lambda n: MLPEncoder(n, (8,)), 5).n_out
     8
     """
-    from labelweave.images.network import make_encoder
+    from labelweave.nn.image_network import make_encoder
 
     encoder = make_encoder(given)(n_features)
     if not isinstance(getattr(encoder, "n_out", None), int):

@@ -276,7 +276,7 @@ class NeuralClassifier(MultiLabelClassifier):
 
     def _default_encoder(self) -> Any:
         """The encoder that the name in `encoder` stands for."""
-        from labelweave.images.network import make_encoder
+        from labelweave.nn.image_network import make_encoder
 
         return make_encoder(getattr(self, "encoder", None))
 
@@ -291,7 +291,7 @@ class NeuralClassifier(MultiLabelClassifier):
         encoder = self._image_encoder()
         if encoder is None:
             return super()._checked_features(X, reset=reset)
-        from labelweave.images.collection import checked_images
+        from labelweave.data.images.collection import checked_images
 
         images = checked_images(X, encoder.size)
         if reset:

@@ -66,7 +66,7 @@ WRAPPERS = (
     Method(
         id="resnet",
         room="wrapper",
-        module="labelweave.images.network",
+        module="labelweave.nn.image_network",
         class_name="ResNet",
         summary="settings of a residual network for images",
     ),

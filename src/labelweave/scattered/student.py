@@ -74,7 +74,7 @@ def fit_student(
     more: dict[str, Any] = {}
     if len(held):
         more["validation"] = (take_rows(X, held), targets[held])
-    own = {}
+    own: dict[str, Any] = {}
     if build_task is not None:
         # The objective belongs to the amalgamation, not to the class of the student.
         own["_build_task"] = build_task

@@ -183,7 +183,7 @@ def input_kind(model: Any) -> str:
 
 def read_model(folder: Path, threads: int) -> tuple[Any, Sequence[str] | None]:
     """The model of a folder, without pickle, and the names of its features."""
-    from labelweave.cli.model_folder import open_model
+    from labelweave.assembly.model_folder import open_model
     from labelweave.serve.unkept_texts import keep_no_vectors
 
     model, origin = open_model(str(folder))

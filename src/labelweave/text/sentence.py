@@ -226,7 +226,15 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
 @lru_cache(maxsize=2)
 def _loaded(folder: str, device: str) -> Any:
     library = require("sentence_transformers", "text")
-    return library.SentenceTransformer(folder, device=device, local_files_only=True)
+    from transformers.utils import logging
+
+    has_bar = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # of a second's work, on everybody's terminal
+    try:
+        return library.SentenceTransformer(folder, device=device, local_files_only=True)
+    finally:
+        if has_bar:
+            logging.enable_progress_bar()
 
 
 def _width(folder: Path, load: Any) -> int:

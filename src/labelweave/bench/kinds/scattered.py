@@ -33,9 +33,9 @@ from labelweave.exceptions import InputError
 if TYPE_CHECKING:
     import numpy as np
 
+    from labelweave.assembly.protocol import Parts
     from labelweave.bench.cells import Cell
     from labelweave.bench.fitting import Outcome
-    from labelweave.cli.protocol import Parts
     from labelweave.data import Dataset
     from labelweave.scattered.teacher import Teacher
 
@@ -214,7 +214,7 @@ def _answer(cell: Cell, taught: Class, role: str) -> Answers:
 
 def _made(cell: Cell, **more: Any) -> Any:
     """The unfitted method of a cell, its epochs cut down in a smoke run."""
-    from labelweave.cli.training import Recipe
+    from labelweave.assembly.recipe import Recipe
     from labelweave.scattered.student import made_student
 
     parameters = {"random_state": cell.seed, **cell.settings, **more}
@@ -247,8 +247,8 @@ def _score_teachers(cell: Cell, taught: Class) -> Outcome:
     """The mean over the teachers of their scores on their own labels."""
     import statistics
 
+    from labelweave.assembly.protocol import Parts
     from labelweave.bench.fitting import Outcome
-    from labelweave.cli.protocol import Parts
 
     found = []
     for teacher in taught.teachers:

@@ -51,9 +51,9 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     """`source_settings` of the method take the place of its settings on the source."""
     import numpy as np
 
+    from labelweave.assembly.protocol import Parts
     from labelweave.bench.fitting import fit, fit_and_score, quick_rows
     from labelweave.bench.loading import load
-    from labelweave.cli.protocol import Parts
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     if cell.scenario.settings["source"] == OTHER_LABELS:

@@ -37,10 +37,10 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 def run(cell: Cell, data: Dataset) -> Outcome:
     """`unseen` is the number or share of the labels that are held out."""
+    from labelweave.assembly.protocol import Parts
     from labelweave.bench.fitting import Outcome, fit, quick_rows
     from labelweave.bench.panel import PANEL
     from labelweave.bench.scoring import score_test_rows
-    from labelweave.cli.protocol import Parts
     from labelweave.data.label_scenarios import hold_labels_out
     from labelweave.metrics import get_metric
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from labelweave.data.dataset import Dataset
+from labelweave.data.images.collection import Images
+from labelweave.data.images.decoding import ENDINGS
 from labelweave.exceptions import DataFileError, InputError, LabelweaveWarning
-from labelweave.images.collection import Images
-from labelweave.images.decoding import ENDINGS
 from labelweave.labels import LabelMatrix
 
 __all__ = ["ImageLayout", "Reading", "find_file", "image_files", "label_values", "make_images"]
@@ -29,7 +29,7 @@ class ImageLayout:
     """One layout: its name for `format=`, what it looks like, and how it is known and read.
 
     `recognise(path)` gives 0 for "not mine" and more for surer; `read(path, **options)` a
-    Dataset whose X is an :class:`~labelweave.images.collection.Images`.
+    Dataset whose X is an :class:`~labelweave.data.images.collection.Images`.
     """
 
     name: str

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from labelweave.data.dataset import Dataset
+from labelweave.data.images.decoding import ENDINGS
 from labelweave.data.layouts.base import ImageLayout, Reading, image_files, make_images
 from labelweave.data.readers.base import no_labels
 from labelweave.data.readers.table import read_table
 from labelweave.data.readers.texts import ID_FIELDS, LABEL_FIELDS, SPLIT_FIELDS, first_of
 from labelweave.exceptions import DataFileError
-from labelweave.images.decoding import ENDINGS
 
 __all__ = ["LAYOUT", "read_folder"]
 

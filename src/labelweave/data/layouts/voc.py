@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from labelweave.data.dataset import Dataset
+from labelweave.data.images.decoding import ENDINGS
 from labelweave.data.layouts.base import (
     ImageLayout,
     Reading,
@@ -15,7 +16,6 @@ from labelweave.data.layouts.base import (
     make_images,
 )
 from labelweave.exceptions import DataFileError, InputError
-from labelweave.images.decoding import ENDINGS
 
 __all__ = ["LAYOUT", "read_voc"]
 

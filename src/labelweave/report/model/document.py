@@ -39,7 +39,7 @@ def model_document(subject: Subject, *, made: str) -> Document:
 
 
 def _scores_section(subject: Subject) -> Section:
-    from labelweave.cli.scoring import MAIN
+    from labelweave.assembly.scoring import MAIN
 
     scores = subject.scores
     rows = [

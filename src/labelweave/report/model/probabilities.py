@@ -88,7 +88,7 @@ _BINS = ("probability", "entries", "mean probability", "share of positives")
 
 def threshold_section(subject: Subject) -> Section:
     """Metrics of label sets at each cut, on validation and on scored rows, named as such."""
-    from labelweave.cli.training import threshold_in_words
+    from labelweave.assembly.recipe import threshold_in_words
 
     title = "Threshold"
     if not _are_probabilities(subject.probabilities):

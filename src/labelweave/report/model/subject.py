@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.cli.model_folder import METRICS, open_model
-from labelweave.cli.protocol import Source, check_width, with_labels
-from labelweave.cli.scored_rows import rows_to_score, verdict_on
-from labelweave.cli.scoring import score
+from labelweave.assembly.model_folder import METRICS, open_model
+from labelweave.assembly.protocol import Source, check_width, with_labels
+from labelweave.assembly.scored_rows import rows_to_score, verdict_on
+from labelweave.assembly.scoring import score
 from labelweave.data import Dataset
 from labelweave.exceptions import (
     DataFileError,

@@ -1,0 +1,179 @@
+"""What the command line keeps in a model folder beside the model, and reads back."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelweave.assembly.json_values import plain
+from labelweave.assembly.protocol import Parts, Protocol, Source
+from labelweave.assembly.seen_rows import row_numbers
+from labelweave.data import Dataset
+from labelweave.exceptions import ModelFolderError
+
+__all__ = ["Origin", "checked_folder", "open_model", "save_model"]
+
+ORIGIN, SEEN, METRICS = "training.json", "rows-seen.npy", "metrics.json"
+
+
+class Origin(NamedTuple):
+    """Where a model comes from, as far as its folder tells.
+
+    `reading` are the reader options that the training data needed; `seen` holds one number a
+    row that training or validation used, see :func:`labelweave.assembly.seen_rows.row_numbers`.
+    """
+
+    data: str | None = None
+    source: str = ""
+    reading: Mapping[str, Any] = MappingProxyType({})
+    fingerprint: str | None = None
+    feature_names: Sequence[str] | None = None
+    protocol: Protocol | None = None
+    seen: np.ndarray | None = None
+
+    def reading_of(self, source: str, *, leave: Sequence[str] = ()) -> dict[str, Any]:
+        """The reader options of the training, for the same data or a file of the same kind."""
+        kinds = [Path(name).suffixes[-2:] for name in (source, self.source)]
+        if source != self.source and (not kinds[0] or kinds[0] != kinds[1]):
+            return {}
+        return {name: value for name, value in self.reading.items() if name not in leave}
+
+    def is_trained_on(self, data: Dataset) -> bool:
+        """Whether the model comes from exactly these rows, parts of them held out."""
+        return self.fingerprint is not None and self.fingerprint == fingerprint(data)
+
+    def count_seen(self, data: Dataset) -> int | None:
+        """How many of these rows training or validation used; None if it is not known."""
+        if self.seen is None:
+            return None
+        return int(np.isin(row_numbers(data.X), self.seen).sum())
+
+
+def fingerprint(data: Dataset) -> str:
+    """A short text that differs if the rows, their order or their number do."""
+    import hashlib
+
+    return hashlib.sha256(row_numbers(data.X).tobytes()).hexdigest()[:32]
+
+
+def checked_folder(asked: str | None, default: str) -> Path:
+    """The folder to save to, refused now rather than after the training.
+
+    A folder that was asked for may hold an earlier model, which is replaced in the end. The
+    default is numbered (`name-2`, `name-3`, ...): nothing is overwritten unasked.
+    """
+    from labelweave.persistence import check_save_path
+
+    if asked is not None:
+        path = Path(asked)
+    else:
+        name = re.sub(r"[^\w.-]+", "-", Path(default).name).strip("-") or "model"
+        path, k = Path(name), 1
+        while path.exists():
+            k += 1
+            path = Path(f"{name}-{k}")
+    check_save_path(path)
+    above = Path(os.path.realpath(path)).parent
+    while not above.exists():
+        above = above.parent
+    try:
+        with tempfile.TemporaryFile(dir=above):
+            pass
+    except OSError as error:
+        raise ModelFolderError(f"{path} cannot be written: {error.strerror}") from None
+    return path
+
+
+def save_model(
+    model: Any,
+    folder: Path,
+    *,
+    data: Dataset,
+    source: Source,
+    parts: Parts | None,
+    protocol: Protocol,
+    scores: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+) -> None:
+    """Write the model, its scores and its origin to a folder, all of it or nothing.
+
+    Without `parts` all rows were learnt from: none of them is a test row.
+    """
+    from labelweave.persistence import save
+
+    names = data.feature_names
+    origin = {
+        "data": data.name,
+        "source": source.name,
+        "reading": dict(source.reading),
+        "fingerprint": None if parts is None else fingerprint(data),
+        "feature_names": None if names is None else list(names),
+        "protocol": protocol.to_dict(),
+    }
+    learnt = (data,) if parts is None else (parts.train, parts.validation)
+    used = [row_numbers(part.X) for part in learnt]
+    seen = io.BytesIO()
+    np.save(seen, np.unique(np.concatenate(used)), allow_pickle=False)
+    save(
+        model,
+        folder,
+        scores=scores,
+        data=data.summary(),
+        extra_files={
+            ORIGIN: _json_bytes(origin),
+            METRICS: _json_bytes(metrics),
+            SEEN: seen.getvalue(),
+        },
+    )
+
+
+def _json_bytes(value: Any) -> bytes:
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def open_model(folder: str) -> tuple[Any, Origin]:
+    """The model of a folder, and where it comes from."""
+    from labelweave.persistence import load
+
+    return load(folder), read_origin(Path(folder))
+
+
+def read_origin(folder: Path) -> Origin:
+    """What the folder tells about the training; nothing if the model was saved from Python."""
+    path = folder / ORIGIN
+    if not path.exists():
+        return Origin()
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Origin(
+            data=stored["data"],
+            source=stored["source"],
+            reading=dict(stored["reading"]),
+            fingerprint=stored["fingerprint"],
+            feature_names=stored["feature_names"],
+            protocol=Protocol(**stored["protocol"]),
+            seen=_read_seen(folder / SEEN),
+        )
+    except (ValueError, KeyError, TypeError, EOFError):
+        raise ModelFolderError(
+            f"{path} or {SEEN} beside it is damaged: delete both (the model works without them)"
+        ) from None
+
+
+def _read_seen(path: Path) -> np.ndarray | None:
+    if not path.exists():
+        return None
+    seen = np.load(path, allow_pickle=False)
+    if seen.dtype != np.uint64 or seen.ndim != 1:
+        raise ValueError("not what save_model writes")
+    return seen

@@ -1,0 +1,202 @@
+"""The honest protocol: which rows are learnt from, which choose, and which are scored once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.data import Dataset
+from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.labels import LabelMatrix
+
+__all__ = ["Parts", "Protocol", "Source", "check_finite", "check_width", "with_labels"]
+
+
+class Source(NamedTuple):
+    """Where data come from: a name of the catalog or a file, how to read it, and what to correct.
+
+    `corrections` is a file of verdicts, see :mod:`labelweave.data.corrections`.
+    """
+
+    name: str
+    reading: Mapping[str, Any]
+    corrections: str | None = None
+
+    def load(self) -> Dataset:
+        """The data set, with labels."""
+        from labelweave.data.catalog import load_dataset
+
+        data = load_dataset(self.name, **self.reading)
+        if data.Y.n_labels == 0:
+            raise InputError(
+                f"{self.name} has no labels that could be recognised: name the label columns "
+                "with --labels, or the column that lists them with --label-column"
+            )
+        check_finite(data, self.name)
+        if self.corrections is None:
+            return data
+        from labelweave.data.corrections import apply_corrections
+
+        return apply_corrections(data, self.corrections)
+
+
+class Parts(NamedTuple):
+    """The three parts of a data set."""
+
+    train: Dataset
+    validation: Dataset
+    test: Dataset
+
+    def sizes(self) -> dict[str, int]:
+        return {name: len(part) for name, part in zip(self._fields, self, strict=True)}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the parts are made; the same protocol makes the same parts of the same data."""
+
+    split: str = "auto"
+    test_size: float | None = None
+    validation: float = 0.2
+    seed: int = 0
+    test: str | None = None
+
+    def parts(self, data: Dataset, reading: Mapping[str, Any]) -> Parts:
+        """Train, validation and test rows of a data set."""
+        from labelweave.data.splits import split_dataset
+
+        if self.test is None:
+            made = split_dataset(
+                data,
+                test_size=self.test_size,
+                validation=self.validation,
+                method=self.split,
+                random_state=self.seed,
+            )
+            return Parts(*made)
+        if self.test_size is not None or self.split == "official":
+            raise InputError(
+                "--test names the test rows: leave out --test-size and --split official"
+            )
+        test = with_labels(Source(self.test, reading).load(), data.label_names)
+        check_width(test, data.n_features)
+        method = "random" if self.split == "random" else "stratified"
+        train, validation = split_dataset(
+            replace(data, part=None),
+            test_size=self.validation,
+            method=method,
+            random_state=self.seed,
+        )
+        return Parts(train, validation, test)
+
+    def describe(self, data: Dataset) -> str:
+        """Where the test rows come from, in a few words."""
+        if self.test is not None:
+            return f"test rows from {self.test}"
+        if self.split in ("stratified", "random"):
+            return f"{self.split} split, seed {self.seed}"
+        official = data.part is not None and "test" in set(data.part)
+        if official and self.test_size is None:
+            return "official split"
+        return f"stratified split, seed {self.seed}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def check_finite(
+    data: Dataset, shown: str, *, first_row: int = 0, names: Sequence[str] | None = None
+) -> None:
+    """Refuse missing and infinite features while their row in the file is still known.
+
+    `first_row` is the place of the first row in the file, `names` those of the features where
+    the data do not have them.
+    """
+    from labelweave.input_checks import first_not_finite
+
+    if data.is_text or data.is_image:
+        return
+    found = first_not_finite(data.X)
+    if found is None:
+        return
+    kind, row, column = found
+    names, ids = names or data.feature_names, data.row_ids
+    feature = f"number {column}" if names is None else repr(str(names[column]))
+    which = f"{first_row + row} (the first is 0)" if ids is None else repr(str(ids[row]))
+    is_what = "missing" if kind == "NaN" else "infinite"
+    raise InputError(
+        f"{shown}: feature {feature} of row {which} is {is_what}: put a number there, or leave "
+        "that row or column out"
+    )
+
+
+def check_width(data: Dataset, n_features: int | None) -> None:
+    """Refuse features that a model cannot take; None stands for texts.
+
+    Images are brought to the size that the model wants.
+    """
+    if data.is_image:
+        return
+    if data.n_features != n_features:
+        found, wanted = (
+            "texts" if width is None else f"{width:,} features"
+            for width in (data.n_features, n_features)
+        )
+        raise InputError(f"{data.name} has {found}, but the model takes {wanted}")
+
+
+def with_labels(data: Dataset, names: Sequence[str]) -> Dataset:
+    """The same rows with labels of a model: in its order, and none that it does not know.
+
+    Where the file lists the labels that a row has, one that it never lists is negative. A
+    file with a column a label says nothing about a label whose column it lacks: that label
+    is left out.
+    """
+    if data.label_names == tuple(names):
+        return data
+    here = set(data.label_names)
+    shared = [name for name in names if name in here]
+    if not shared:
+        raise InputError(
+            f"{data.name} has none of the labels that the model knows ({', '.join(names[:3])}, ...)"
+        )
+    strange = sorted(here - set(names))
+    if strange:
+        _note(
+            f"{len(strange)} labels of {data.name} are unknown to the model and not scored "
+            f"({strange[0]!r}, ...)"
+        )
+    if len(shared) == len(names) or not data.facts.get("labels_listed"):
+        if len(shared) < len(names):
+            _note(
+                f"{data.name} has {len(shared)} of the {len(names)} labels of the model; only "
+                "these are scored"
+            )
+        return data.select_labels(shared)
+    return replace(data, Y=_with_absent_labels(data.Y, names))
+
+
+def _note(text: str) -> None:
+    warnings.warn(text, LabelweaveWarning, stacklevel=3)
+
+
+def _with_absent_labels(Y: LabelMatrix, names: Sequence[str]) -> LabelMatrix:
+    """The labels of these names; one that Y has not is negative where its row is known."""
+    position = {name: j for j, name in enumerate(names)}
+    column = np.array([position.get(name, -1) for name in Y.names])
+    stored = sp.coo_array(Y.to_sparse().values)
+    kept = column[stored.col] >= 0
+    blank = np.flatnonzero(
+        np.bincount(stored.row[np.isnan(stored.data)], minlength=len(Y)) == Y.n_labels
+    )
+    kept &= ~np.isin(stored.row, blank)
+    rows = np.concatenate([stored.row[kept], np.repeat(blank, len(names))])
+    columns = np.concatenate([column[stored.col[kept]], np.tile(np.arange(len(names)), len(blank))])
+    values = np.concatenate([stored.data[kept], np.full(len(blank) * len(names), np.nan)])
+    matrix = sp.csr_array((values, (rows, columns)), shape=(len(Y), len(names)))
+    return LabelMatrix(matrix.astype(np.float32), names, Y.descriptions)

@@ -1,0 +1,209 @@
+"""A method and its parameters, checked and made: the way from an id to a fitted estimator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labelweave.assembly.parameters import check_names, describe_parameters
+from labelweave.assembly.protocol import Parts
+from labelweave.data import Dataset
+from labelweave.exceptions import InputError
+
+__all__ = ["Recipe", "check_parameters", "defaults", "fit", "threshold_in_words"]
+
+DEFAULT_THRESHOLD = "tuned"
+# Before the parameters of what stands before the method: TextClassifier, ImageEncoder.
+_OF_TEXT, _OF_IMAGE = "text__", "image__"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method and its parameters."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    verbose: bool = False
+
+    @classmethod
+    def checked(
+        cls,
+        method: str,
+        parameters: Mapping[str, Any],
+        *,
+        seed: int,
+        metric: str | None = None,
+        verbose: bool = False,
+    ) -> Recipe:
+        """A recipe whose names are known and whose values the method accepts.
+
+        Checked before any data is read: a typing mistake should not cost minutes. A `metric`
+        is what early stopping watches and, where it is one of label sets, the threshold too.
+        """
+        from labelweave.metrics import get_metric
+        from labelweave.thresholds import make_threshold
+
+        check_parameters(method, parameters)
+        own = defaults(method).get("threshold")  # a rule that a method brings stays
+        rule = own if isinstance(own, str) else DEFAULT_THRESHOLD
+        chosen: dict[str, Any] = {"threshold": rule, "random_state": seed}
+        if metric is not None:
+            judge = get_metric(metric)
+            if judge.needs == "pred":
+                chosen["threshold"] = f"tuned:{judge.name}"
+            if "monitor" in defaults(method):
+                chosen["monitor"] = judge.name
+        recipe = cls(method, {**chosen, **parameters}, verbose)
+        recipe.make()._validate_params()
+        make_threshold(recipe.parameters["threshold"])
+        return recipe
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Recipe:
+        return Recipe(self.method, {**self.parameters, **parameters}, self.verbose)
+
+    def make(self, data: Dataset | None = None) -> Any:
+        """An unfitted estimator; one for texts puts TF-IDF weights before the method."""
+        from sklearn.utils import get_tags
+
+        from labelweave.registry import make
+
+        plain = {name: value for name, value in self.parameters.items() if "__" not in name}
+        nested = {name: value for name, value in self.parameters.items() if "__" in name}
+        of_text, of_image = _taken(nested, _OF_TEXT), _taken(nested, _OF_IMAGE)
+        model = make(self.method, **plain)
+        _set_nested(model, nested, self.method)
+        if self.verbose:
+            _draw_a_bar(model, {**plain, **nested}, self.method)
+        if data is None:
+            return model
+        if of_image or data.is_image:
+            shared = {name: plain[name] for name in ("threshold", "random_state")}
+            return _of_images(model, data, self.method, of_image, shared)
+        if get_tags(model).input_tags.string:  # it reads texts itself
+            if not data.is_text:
+                raise InputError(f"{self.method} takes texts, but {data.name} holds features")
+            if of_text:
+                raise InputError(
+                    f"{_OF_TEXT}{next(iter(of_text))} is for methods that take features: "
+                    f"{self.method} reads texts itself"
+                )
+            return model
+        if not data.is_text:
+            if of_text:
+                raise InputError(f"{_OF_TEXT}{next(iter(of_text))} is for texts: there are none")
+            return model
+        from labelweave.text import TextClassifier
+
+        shared = {name: plain[name] for name in ("threshold", "random_state")}
+        return TextClassifier(model, **shared, **of_text)
+
+    def describe(self) -> str:
+        """The method and what was set, in one line."""
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.method} ({shown})"
+
+
+def _draw_a_bar(model: Any, given: Mapping[str, Any], method: str) -> None:
+    """Have training show its progress, by the method itself or by the network that it trains."""
+    if model._draws_a_bar and "verbose" in model.get_params(deep=False):
+        model.set_params(verbose=given.get("verbose", 1))
+    elif hasattr(model, "_default_base"):
+        _set_nested(model, {"base__verbose": given.get("base__verbose", 1)}, method)
+
+
+def _taken(settings: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The settings that begin with a prefix, taken out, without it."""
+    return {
+        name.removeprefix(prefix): settings.pop(name)
+        for name in list(settings)
+        if name.startswith(prefix)
+    }
+
+
+def _of_images(
+    model: Any, data: Dataset, method: str, of_image: dict[str, Any], shared: dict[str, Any]
+) -> Any:
+    """A model of images: its own network, a frozen one before it, or rows of pixels."""
+    own = model._image_encoder() if hasattr(model, "_image_encoder") else None
+    if not data.is_image:
+        raise InputError(f"{_OF_IMAGE}{next(iter(of_image))} is for images: there are none")
+    if of_image:
+        from labelweave.images import ImageClassifier, ImageEncoder
+
+        if own is not None:
+            raise InputError(f"{method} has a network for images itself: leave image__ or encoder")
+        return ImageClassifier(model, encoder=ImageEncoder(**of_image), **shared)
+    if own is None and not hasattr(data.X, "pixels"):
+        raise InputError(
+            f"{method} takes features, but {data.name} holds images: give it a network "
+            "(encoder=resnet18, where it has one), features of one (image__weights=FILE), or rows "
+            "of pixels (images=false)"
+        )
+    return model
+
+
+def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
+    """Set `outer__inner` parameters; an estimator that None or an id stands for is made first."""
+    # What stands further inside is set last: its owner may have been named just before.
+    for name, value in sorted(nested.items(), key=lambda item: item[0].count("__")):
+        outer, _, inner = name.partition("__")
+        stands_for = isinstance(getattr(model, outer), str | None)
+        if stands_for and hasattr(model, f"_default_{outer}"):
+            model.set_params(**{outer: getattr(model, f"_default_{outer}")()})
+        part = getattr(model, outer)
+        if not hasattr(part, "get_params"):
+            raise InputError(f"{outer} of {method} is {part!r}, which has no parameter {inner!r}")
+        if "__" in inner:
+            _set_nested(part, {inner: value}, type(part).__name__)
+            continue
+        check_names([inner], part.get_params(), f"parameter of {type(part).__name__} called")
+        model.set_params(**{name: value})
+
+
+def defaults(method: str) -> dict[str, Any]:
+    """The parameters of a method and their defaults."""
+    from labelweave.registry import get_class
+
+    return {
+        parameter.name: parameter.default for parameter in describe_parameters(get_class(method))
+    }
+
+
+def check_parameters(method: str, names: Collection[str]) -> None:
+    """Raise for a name that is no parameter of the method, nor of an estimator inside it."""
+    of_text = [name.removeprefix(_OF_TEXT) for name in names if name.startswith(_OF_TEXT)]
+    if of_text:
+        from labelweave.text import TextClassifier
+
+        own = set(TextClassifier._get_param_names()) - set(defaults(method)) - {"classifier"}
+        check_names(of_text, sorted(own), "parameter of texts called")
+    of_image = [name.removeprefix(_OF_IMAGE) for name in names if name.startswith(_OF_IMAGE)]
+    if of_image:
+        from labelweave.images import ImageEncoder
+
+        check_names(of_image, ImageEncoder._get_param_names(), "parameter of images called")
+    before = (_OF_TEXT, _OF_IMAGE)
+    outer = [name.partition("__")[0] for name in names if not name.startswith(before)]
+    check_names(outer, defaults(method), f"parameter of {method} called")
+
+
+def fit(recipe: Recipe, parts: Parts) -> tuple[Any, float]:
+    """A fitted model and the seconds it took; validation rows stop it early and tune it."""
+    model = recipe.make(parts.train)
+    start = time.perf_counter()
+    model.fit(parts.train.X, parts.train.Y, validation=parts.validation)
+    return model, time.perf_counter() - start
+
+
+def threshold_in_words(model: Any) -> str:
+    """The rule that makes label sets, and how it was found."""
+    rule = model.threshold_
+    cut = getattr(rule, "value_", None)
+    words = f"label sets by {rule}" if cut is None else f"threshold {cut:.3f}"
+    if not rule.needs_validation:
+        return words
+    goal = f" for {rule.metric}" if hasattr(rule, "metric") else ""
+    where = "out of fold" if model._tunes_out_of_fold else "on the validation rows"
+    return f"{words}, tuned {where}{goal}"

@@ -1,0 +1,106 @@
+"""Scores of a model on rows that it may be judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from labelweave.data import Dataset
+from labelweave.labels import LabelMatrix
+from labelweave.metrics import Metric, Scores, evaluate, propensities
+
+__all__ = [
+    "MAIN",
+    "about_unknown",
+    "example_rows",
+    "label_rows",
+    "score",
+    "validation_score",
+]
+
+# What a table shows where nobody asked for more.
+MAIN = (
+    "subset_accuracy",
+    "hamming_loss",
+    "f1_example",
+    "f1_micro",
+    "f1_macro",
+    "map",
+    "auc_macro",
+    "lrap",
+    "ranking_loss",
+    "one_error",
+    "precision@1",
+    "precision@3",
+    "precision@5",
+    "ece",
+)
+
+
+def score(
+    model: Any,
+    data: Dataset,
+    *,
+    train_labels: LabelMatrix | None = None,
+    metrics: Sequence[str] | None = None,
+) -> Scores:
+    """Every metric that applies, or these.
+
+    Propensity-scored metrics need the labels of the training rows, each label of the data among
+    them: one that was added without examples has no propensity.
+    """
+    weights = None
+    if train_labels is not None and set(data.label_names) <= set(train_labels.names):
+        weights = propensities(train_labels.select(data.label_names))
+    return evaluate(model, data, metrics=metrics, propensities=weights)
+
+
+def about_unknown(Y: LabelMatrix) -> str:
+    """What scores on these labels rest on, where some of them are unknown; else empty.
+
+    >>> from labelweave.labels import as_labels
+    >>> about_unknown(as_labels([[1, 0], [0, 1]]))
+    ''
+    >>> about_unknown(as_labels([[1, float("nan")], [0, 1]]))
+    '3 of 4 entries are known (2 positive, 1 negative): the scores rest on these'
+    """
+    counts = Y.counts()
+    positives, known = int(counts[0].sum()), int(counts[1].sum())
+    total = Y.n_rows * Y.n_labels
+    if known == total:
+        return ""
+    told = f"{known:,} of {total:,} entries are known ({positives:,} positive"
+    if positives == known:
+        return (
+            f"{told}, none negative): scores that count false positives or rank positives above "
+            "negatives say nothing here"
+        )
+    return f"{told}, {known - positives:,} negative): the scores rest on these"
+
+
+def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:
+    """One metric on the rows to choose on; out of fold, if the model learnt from them too."""
+    Y, probabilities = model.rows_to_choose_on(validation)
+    return metric(Y, Y_score=probabilities, Y_pred=model.threshold_.apply(probabilities))
+
+
+def label_rows(scores: Scores) -> list[dict[str, Any]]:
+    """The scores of each label as plain values."""
+    return scores.per_label().to_dict("records")
+
+
+def example_rows(model: Any, test: Dataset, n_rows: int) -> list[dict[str, Any]]:
+    """The true and the predicted labels of a few test rows, spread over the part."""
+    n_rows = min(n_rows, len(test))
+    if n_rows == 0:
+        return []
+    chosen = np.linspace(0, len(test) - 1, num=n_rows).astype(int)
+    few = test[chosen]
+    predicted = model.predict_labels(few.X)
+    ids: Sequence[Any] = chosen.tolist() if few.row_ids is None else list(few.row_ids)
+    return [
+        {"row": id, "true": true, "predicted": guess}
+        for id, true, guess in zip(ids, few.Y.to_lists(), predicted, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Images as data: collections that are decoded when they are asked for."""

@@ -1,0 +1,1 @@
+"""Labels of which some positives were never annotated: one file a method."""

@@ -1,0 +1,1 @@
+"""Labels that are locked in several trained models: one file a method."""

@@ -1,0 +1,1 @@
+"""Labels with a name and no training example: one file a method."""

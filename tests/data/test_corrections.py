@@ -1,0 +1,91 @@
+"""Verdicts: read, matched with the data, applied."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import labelweave as lw
+from labelweave.data.corrections import Verdict, Verdicts, apply_corrections, read_verdicts
+from labelweave.exceptions import DataFileError, InputError
+
+
+@pytest.fixture
+def data():
+    Y = np.array([[1, 0], [0, np.nan], [0, 0]])
+    return lw.Dataset(np.eye(3), lw.as_labels(Y, names=["sea", "sun"]), name="days")
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_yes_no_unsure(tmp_path, data):
+    path = write(
+        tmp_path / "v.csv",
+        "row,id,label,verdict\n0,,sun,yes\n1,,sun,no\n2,,sea,unsure\n0,,sea,No \n2,,sun,\n",
+    )
+    found = apply_corrections(data, path).Y.to_numpy()
+    np.testing.assert_array_equal(found, [[0, 1], [0, 0], [0, 0]])
+    assert np.isnan(data.Y.to_numpy()[1, 1])  # what was given stays
+    assert read_verdicts(path).counts() == {"yes": 1, "no": 2, "unsure": 1}
+
+
+def test_json_lines_say_the_same(tmp_path, data):
+    lines = [
+        {"row": 0, "label": "sun", "verdict": "yes"},
+        {"row": 1, "label": "sun", "verdict": None},
+    ]
+    path = write(tmp_path / "v.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
+    assert lw.apply_corrections(data, path).Y.to_lists() == [["sea", "sun"], [], []]
+
+
+@pytest.mark.parametrize("absent", ["negative", "unknown"])
+def test_sparse_labels_stay_sparse(absent):
+    Y = lw.as_labels(sp.csr_array(np.array([[1.0, 0], [0, 1]])), names="ab", absent=absent)
+    said = Verdicts([Verdict(0, "", "b", "yes"), Verdict(1, "", "b", "no")])
+    found = apply_corrections(lw.Dataset(np.eye(2), Y), said).Y
+    assert found.is_sparse
+    blank = 0.0 if absent == "negative" else np.nan
+    np.testing.assert_array_equal(found.to_numpy(), [[1, 1], [blank, 0]])
+
+
+def test_ids_find_rows_that_moved():
+    data = lw.Dataset(np.eye(2), [["a"], ["b"]], row_ids=["x", "y"])
+    said = Verdicts([Verdict(0, "y", "a", "yes")])
+    assert apply_corrections(data, said).Y.to_lists() == [["a"], ["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("3,,sun,yes", "line 2: there is no row 3 in days, which has 3"),
+        ("0,,moon,yes", "line 2: days has no label 'moon'"),
+        ("0,,sun,maybe", "line 2: the verdict 'maybe' is none of yes, no, unsure"),
+        ("one,,sun,yes", "line 2: the row 'one' is no whole number"),
+        (",,sun,yes", "line 2: a verdict needs a row number"),
+        ("0,,,yes", "line 2: the verdict names no label"),
+        ("0,,sun,yes\n0,,sun,no", "line 3: row 0 has two verdicts on 'sun', yes and no"),
+        ("0,,sun,", "there is no verdict in it"),
+    ],
+)
+def test_one_sentence_for_what_does_not_match(tmp_path, data, line, message):
+    path = write(tmp_path / "v.csv", f"row,id,label,verdict\n{line}\n")
+    with pytest.raises(DataFileError, match=message):
+        apply_corrections(data, path)
+
+
+def test_files_that_hold_no_verdicts(tmp_path, data):
+    with pytest.raises(DataFileError, match="no such file"):
+        read_verdicts(tmp_path / "none.csv")
+    with pytest.raises(DataFileError, match=r"a \.csv or a \.jsonl file"):
+        read_verdicts(write(tmp_path / "v.txt", ""))
+    with pytest.raises(DataFileError, match="no column 'label'"):
+        read_verdicts(write(tmp_path / "v.csv", "row,verdict\n0,yes\n"))
+    with pytest.raises(DataFileError, match="line 2: this line is no JSON"):
+        read_verdicts(write(tmp_path / "v.jsonl", '{"row": 0, "label": "a", "verdict": "no"}\n{'))
+    with pytest.raises(InputError, match="has no row 'z'"):
+        named = lw.Dataset(np.eye(2), [["a"], ["b"]], row_ids=["x", "y"])
+        apply_corrections(named, Verdicts([Verdict(0, "z", "a", "yes")]))

@@ -1,0 +1,83 @@
+"""What the site is made of fits the code: methods' pages, the drawing, the gallery, the layers."""
+
+import runpy
+import sys
+
+import pytest
+from page_blocks import ROOT
+
+from labelweave.registry import list_methods
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import architecture
+import docs_site
+import gallery
+
+METHODS = [method.id for method in list_methods() if method.room != "plug-in"]
+
+
+@pytest.mark.parametrize("id", METHODS)
+def test_every_method_has_a_page(id):
+    page = ROOT / "docs" / "methods" / docs_site.page_of(id)
+    assert page.exists(), f"write docs/methods/{page.name}: idea, equations, when, cost, reference"
+
+
+def test_the_table_of_methods_lists_all_of_them():
+    table = docs_site.methods_page()
+    assert all(f"`{id}`" in table for id in METHODS)
+
+
+def test_results_stand_on_the_pages_of_methods():
+    assert "Measured here" in docs_site.ending("mlp")
+    assert "labelweave.dependent.mlp.MLP" in docs_site.ending("mlp")
+
+
+def test_the_drawing_of_the_architecture_is_current():
+    pytest.importorskip("grimp")
+    drawn = architecture.PICTURE.read_text(encoding="utf-8")
+    assert drawn == architecture.drawing(), "run `python tools/architecture.py`"
+
+
+def test_imports_keep_to_the_layers(monkeypatch):
+    pytest.importorskip("importlinter")
+    from importlinter.cli import lint_imports
+
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True) == 0
+
+
+def test_the_linter_finds_an_import_between_rooms(tmp_path, monkeypatch):
+    """The rules can fail: a copy in which one room imports another is refused."""
+    pytest.importorskip("importlinter")
+    from importlinter.cli import lint_imports
+
+    package = tmp_path / "rooms"
+    for room, text in {"a": "", "b": "from rooms.a import one\n"}.items():
+        (package / room).mkdir(parents=True)
+        (package / room / "__init__.py").write_text(text)
+    (package / "__init__.py").write_text("")
+    (package / "a" / "one.py").write_text("")
+    rules = "[importlinter]\nroot_package = rooms\n[importlinter:layers]\nname = rooms\n"
+    rules += "type = layers\ncontainers = rooms\nlayers =\n    a | b\n"
+    (tmp_path / ".importlinter").write_text(rules)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert lint_imports(no_cache=True) == 1
+
+
+@pytest.mark.parametrize("path", gallery.examples(), ids=lambda path: path.stem)
+def test_examples_run_and_are_on_the_site(path):
+    pytest.importorskip("matplotlib")
+    page = (gallery.GALLERY / f"{path.stem}.md").read_text(encoding="utf-8")
+    assert gallery.parts(path)[2] in page, "run `python tools/gallery.py`"
+    assert (gallery.GALLERY / f"{path.stem}.svg").exists()
+    assert gallery.run(path, None).strip()
+
+
+def test_docstrings_become_markdown():
+    markup = runpy.run_path(str(ROOT / "tools" / "docstring_markup.py"))
+    text = "As :func:`labelweave.load` [1]_::\n\n>>> 1 + 1\n2\n\nMore."
+    assert markup["as_markdown"](text) == (
+        "As `load` \\[1\\]:\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+    )

@@ -1,0 +1,100 @@
+"""One story through all four conditions of labels, on texts that it makes.
+
+Two teachers learn partial labels with CLS, each of other labels; ANT makes one student of them;
+XML0 adds labels without examples; the audit finds what was blanked; the model is saved and
+answers in a fresh process.
+"""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import labelweave as lw
+from labelweave.data.scenarios import hide_positives
+
+WORDS = {
+    "sea": "wave salt fish tide coral harbour",
+    "desert": "sand dune camel heat oasis cactus",
+    "forest": "oak moss fern wolf leaf owl",
+    "kitchen": "oven knife flour pan recipe butter",
+    "music": "piano violin melody chord rhythm song",
+    "space": "rocket orbit moon star comet planet",
+}
+NEW = {"seafood": "fish recipe salt pan oven coral", "night": "star moon comet owl dune heat"}
+FIRST, SECOND = ["sea", "desert", "forest", "kitchen"], ["forest", "kitchen", "music", "space"]
+
+
+def documents(n_rows, rng, subjects):
+    """Texts of a dozen words about one or two subjects, and the subjects."""
+    words = {**WORDS, **NEW}
+    chosen = [rng.choice(subjects, rng.integers(1, 3), replace=False) for _ in range(n_rows)]
+    texts = [
+        " ".join(rng.choice(" ".join(words[name] for name in row).split(), size=12))
+        for row in chosen
+    ]
+    return texts, [[str(name) for name in row] for row in chosen]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory):
+    """Every step once; what the tests look at."""
+    rng = np.random.default_rng(0)
+    teachers, audited = [], None
+    for known in (FIRST, SECOND):
+        texts, labels = documents(240, rng, list(WORDS))
+        full = lw.as_labels([[n for n in row if n in known] for row in labels], names=known)
+        hidden = hide_positives(full, 0.4, random_state=0)
+        network = lw.CLS(random_state=0).set_params(base__epochs=25, base__hidden=[32])
+        teacher = lw.TextClassifier(network, random_state=0).fit(texts, hidden.Y)
+        teachers.append(lw.Teacher(teacher))
+        audited = audited or (texts, full, hidden.Y)
+    unlabelled, _ = documents(240, rng, list(WORDS))
+    student = lw.ANT(teachers, random_state=0).fit(unlabelled)
+    tagger = lw.XML0.from_fitted(student, X=unlabelled, encoder="tfidf", random_state=0)
+    tagger.add_labels(list(NEW), NEW)
+    folder = tmp_path_factory.mktemp("story") / "tagger"
+    tagger.save(folder)
+    return {"student": student, "tagger": tagger, "folder": folder, "audited": audited}
+
+
+def test_the_student_knows_the_labels_of_both_teachers(story):
+    texts, labels = documents(150, np.random.default_rng(1), list(WORDS))
+    names = list(story["student"].label_names_)
+    assert sorted(names) == sorted(WORDS)
+    truth = lw.as_labels(labels, names=names)
+    assert lw.evaluate(story["student"], (texts, truth))["map"] > 0.9
+
+
+def test_new_labels_are_ranked_by_their_words(story):
+    for name in NEW:
+        texts, _ = documents(40, np.random.default_rng(2), [name, name])
+        first = [row[0][0] for row in story["tagger"].rank(texts, 1, among="unseen")]
+        assert first.count(name) > 30
+
+
+def test_the_audit_finds_what_was_blanked(story):
+    texts, full, partial = story["audited"]
+    missing = (full.to_numpy() == 1) & (partial.to_numpy() == 0)
+    found = lw.audit(lw.Dataset(texts, partial), top=40, folds=3, random_state=0)
+    column = {name: j for j, name in enumerate(full.names)}
+    hits = [missing[entry.row, column[entry.label]] for entry in found]
+    by_chance = missing.sum() / (partial.to_numpy() == 0).sum()
+    assert np.mean(hits) > 2.5 * by_chance
+
+
+def test_a_fresh_process_gives_the_same_answers(story, tmp_path):
+    texts, _ = documents(5, np.random.default_rng(3), [*WORDS, *NEW])
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    program = (
+        "import json, sys, labelweave as lw\n"
+        "texts = [json.loads(line)['text'] for line in open(sys.argv[2])]\n"
+        "print(json.dumps(lw.load(sys.argv[1]).predict_proba(texts).tolist()))\n"
+    )
+    command = [sys.executable, "-c", program, str(story["folder"]), str(rows)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    expected = story["tagger"].predict_proba(texts)
+    np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-6)
