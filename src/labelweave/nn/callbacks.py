@@ -117,6 +117,7 @@ class TensorBoardLogger(Callback):
         self.folder = folder
 
     def on_start(self, run: RunView) -> None:
+        require("tensorboard", "track")
         tensorboard = require("torch.utils.tensorboard", "track")
         # Events after the checkpoint belong to a process that died: they are written again.
         self.writer = tensorboard.SummaryWriter(
