@@ -15,6 +15,7 @@ from labelweave.bench.cells import all_cells
 from labelweave.bench.claims import STALE_AFTER, claimed, is_claimed
 from labelweave.bench.loading import checksum, load, why_missing
 from labelweave.bench.measuring import Meter, bounded_threads
+from labelweave.bench.records import SCHEMA
 from labelweave.bench.store import Store, read_results
 from labelweave.bench.suite import DataEntry
 from labelweave.data import Dataset
@@ -242,3 +243,11 @@ def test_threads_are_bounded_inside_and_given_back():
         assert all(pool["num_threads"] == 1 for pool in threadpool_info())
     assert torch.get_num_threads() == 2
     torch.set_num_threads(before)
+
+
+def test_the_first_process_names_the_folder(tmp_path):
+    store = Store(tmp_path)
+    store._name_folder(json.dumps({"schema": SCHEMA, "id": "first"}))
+    store._name_folder(json.dumps({"schema": SCHEMA, "id": "second"}))
+    assert store.id() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["store.json"]

@@ -83,10 +83,22 @@ class Store:
             part.mkdir(parents=True, exist_ok=True)
         self._sweep()
         if not self.exists():
-            # Two processes may be here at once: the id of the last one counts for both.
             facts = {"schema": SCHEMA, "id": uuid.uuid4().hex}
-            atomic_write_text(self._facts_file, json.dumps(facts))
+            self._name_folder(json.dumps(facts))
         return self.id()
+
+    def _name_folder(self, facts: str) -> None:
+        """Write what this folder is, unless another process was quicker: the first id stays."""
+        draft = self.folder / f".store-{uuid.uuid4().hex}"
+        draft.write_text(facts, encoding="utf-8")
+        try:
+            os.link(draft, self._facts_file)
+        except FileExistsError:
+            pass
+        except OSError:  # a disk without hard links
+            atomic_write_text(self._facts_file, facts)
+        finally:
+            draft.unlink()
 
     def _sweep(self) -> None:
         """Remove what writers left that were killed in the act, long ago."""
