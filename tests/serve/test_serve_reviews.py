@@ -1,10 +1,10 @@
 """The audit queue."""
 
 import pytest
-from labelweave.audit.corrections import read_verdicts
 from serving import running, use_fakes
 from test_serve_api import check_problem
 
+from labelweave.data.corrections import read_verdicts
 from labelweave.exceptions import InputError
 from labelweave.serve.reviews import read_queues
 

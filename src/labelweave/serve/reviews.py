@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from labelweave.audit.corrections import VERDICTS
 from labelweave.audit.writing import COLUMNS
+from labelweave.data.corrections import VERDICTS
 from labelweave.exceptions import DataFileError, InputError
 
 __all__ = ["Entry", "ReviewQueue", "export_csv", "export_jsonl", "read_queues"]
