@@ -18,7 +18,7 @@ MOST_RUNS = 4  # of a network over all folds, where there is time
 FOR_THE_STACK = 0.1  # of the budget: weights and second layer
 SHARE = 0.5  # of the time left, for a network while other members wait
 
-ENOUGH_ROWS = 1000  # to choose weights on; of small data, half of the rows
+ENOUGH = 1000  # positives, to choose weights on; of small data, half of them
 SLOW = 0.1  # of the time of a fold, for all members
 _TINY = 1e-3
 
@@ -31,10 +31,10 @@ class Schedule:
     """Members tried fold by fold, against the clock.
 
     All members are tried on the first fold. Where the time will not do for the other folds,
-    slow members go that do not help on the folds so far, and where these have few rows, those
-    that help least for their time. Where it will still not do for one more fold, the rows of the
-    folds that are done must do for the choice of weights. Time that is left goes to more models
-    of the networks that help.
+    slow members go that do not help on the folds so far, and where these have few positives,
+    those that help least for their time. Where it will still not do for one more fold, the rows
+    of the folds that are done must do for the choice of weights. Time that is left goes to more
+    models of the networks that help.
 
     Parameters
     ----------
@@ -74,6 +74,7 @@ class Schedule:
         self.done = [0]
         self._X, self._Y = X, Y
         self._targets = Y.to_numpy()
+        self._positives = (self._targets == 1).sum(axis=1)
         self._fold = fold
         self._clock = clock
         self._rng = rng
@@ -126,7 +127,7 @@ class Schedule:
         if not trial.can_be_stopped:
             # Of large data one fold will do; of small data there is no use in fewer than all.
             folds = len(np.unique(self._fold))
-            fits = folds + 1 if len(self._fold) < ENOUGH_ROWS * folds else 1
+            fits = folds + 1 if self._positives.sum() < ENOUGH * folds else 1
             return fits * trial.seconds_expected(self._X, self._Y, seed) > seconds
         plain = [t.seconds_of_a_fit for t in self.running if t.member.is_plain_network]
         return trial.member.least_seconds(max(plain, default=0.0)) > seconds
@@ -138,7 +139,7 @@ class Schedule:
         for k, batch in enumerate(batches):
             rounds = len(batches) - k
             self._drop_slow_idlers(rounds)
-            if len(self.rows) < min(ENOUGH_ROWS, len(self._fold) // 2):
+            if self._positives[self.rows].sum() < min(ENOUGH, self._positives.sum() / 2):
                 self._drop_dearest()
             if self._cost(1) > self.time_left():
                 return
@@ -161,7 +162,7 @@ class Schedule:
                 self.running.remove(trial)
 
     def _drop_dearest(self) -> None:
-        """Few rows to choose weights on are worse than the loss of a slow member."""
+        """Few positives to choose weights by are worse than the loss of a slow member."""
         share = self.weights()
         rest = dict(zip(self.running, 1 - share / max(share.sum(), _TINY), strict=True))
         while len(self.running) > 1 and self._cost(1) > self.time_left():
