@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -215,6 +216,8 @@ def keep_saving(models, folder):
         try:
             for model in itertools.cycle(reversed(models)):
                 save(model, folder)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(1)
     return process

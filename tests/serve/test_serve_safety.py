@@ -180,6 +180,10 @@ def test_protecting_headers(fake):
     assert headers["x-frame-options"] == "DENY"
 
 
+def _access_lines(caplog):
+    return [r.getMessage() for r in caplog.records if r.name == "labelweave.access"]
+
+
 def test_the_access_log_holds_no_content(fake, caplog):
     with caplog.at_level(logging.INFO, logger="labelweave.access"):
         predict(fake, "tags", inputs=["my secret letter"])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from labelweave.data import Dataset
+from labelweave.data.images import store as stores
 from labelweave.data.images.collection import Images, as_images, is_images
 from labelweave.data.images.decoding import ImageError, decode
 from labelweave.exceptions import InputError
-from labelweave.images import store as stores
 
 Image = pytest.importorskip("PIL.Image")
 
