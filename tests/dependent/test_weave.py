@@ -229,9 +229,8 @@ def test_time_that_is_left_goes_to_more_models_of_a_network(data):
     once = Weave(members=[network], budget=None, n_folds=2, random_state=0).fit(*data)
     assert len(once.models_[0]) == 2
     judge = get_metric("map")
-    assert judge(data[1], Y_score=model.rows_to_choose_on(None)[1]) == pytest.approx(
-        model.members_["map"][0], abs=0.05
-    )
+    woven = judge(data[1], Y_score=model.rows_to_choose_on(None)[1])
+    assert woven > model.members_["map"][0] - 0.05  # the second layer may make it better
 
 
 def test_runs_of_a_trial_are_averaged(data):
