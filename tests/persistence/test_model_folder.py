@@ -257,6 +257,23 @@ def test_killed_at_any_moment(two_models, tmp_path, monkeypatch, how):
     assert hidden(tmp_path) == []
 
 
+def test_a_folder_that_another_save_is_about_to_delete_is_not_written_to(tmp_path, monkeypatch):
+    """It lies there unlocked for a moment, and looks like a leftover."""
+    lock, made = folder_module._lock, []
+
+    def taken_at_first(folder):
+        made.append(folder)
+        if len(made) == 1:
+            raise BlockingIOError
+        return lock(folder)
+
+    monkeypatch.setattr(folder_module, "_lock", taken_at_first)
+    found, handle = folder_module._locked_sibling(tmp_path / "model")
+    os.close(handle)
+    assert len(made) == 2
+    assert found == made[1] != made[0]
+
+
 def test_two_processes_saving_to_one_folder(two_models, tmp_path):
     folder = tmp_path / "model"
     save(two_models[0], folder)

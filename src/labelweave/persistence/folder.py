@@ -171,9 +171,13 @@ def _mend(target: Path) -> None:
             aside.rename(target)
     for entry in target.parent.iterdir():
         ours = entry.name.startswith(f".{target.name}.") and entry.name.endswith(_SUFFIX)
-        if ours and not entry.is_symlink() and (lock := _lock(entry)) is not None:
-            shutil.rmtree(entry, ignore_errors=True)
-            os.close(lock)
+        if not ours or entry.is_symlink():
+            continue
+        with suppress(BlockingIOError):  # of a save that is at work
+            lock = _lock(entry)
+            if lock is not None:
+                shutil.rmtree(entry, ignore_errors=True)
+                os.close(lock)
 
 
 def _locked_sibling(target: Path) -> tuple[Path, int | None]:
@@ -181,15 +185,24 @@ def _locked_sibling(target: Path) -> tuple[Path, int | None]:
     while True:
         made = tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_SUFFIX, dir=target.parent)
         temporary = Path(made)
-        lock = _lock(temporary)
-        if temporary.exists():  # another save may have cleaned it up before the lock
+        try:
+            lock = _lock(temporary)
+        except BlockingIOError:  # another save takes it for a leftover and is about to delete it
+            continue
+        if temporary.exists():  # or has done so before the lock
             return temporary, lock
         if lock is not None:
             os.close(lock)
 
 
 def _lock(folder: Path) -> int | None:
-    """An open lock on a folder, or None if another process holds it (or locks are unknown)."""
+    """An open lock on a folder, or None where there is no folder or locks are unknown.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it.
+    """
     try:
         import fcntl
     except ImportError:
@@ -200,6 +213,9 @@ def _lock(folder: Path) -> int | None:
         return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise
     except OSError:
         os.close(handle)
         return None
