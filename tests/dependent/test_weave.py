@@ -16,7 +16,7 @@ from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
 from labelweave.dependent.weave import Weave, _seconds
 from labelweave.dependent.weave_members import Member, plan_members
-from labelweave.dependent.weave_schedule import MOST_RUNS
+from labelweave.dependent.weave_schedule import MOST_RUNS, Schedule
 from labelweave.dependent.weave_trials import Trial
 from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
@@ -84,18 +84,42 @@ def test_a_member_whose_probe_is_too_slow_is_not_fitted(own_time):
     assert slow["seconds"] == 0
 
 
-def test_a_dear_member_goes_where_few_rows_would_be_left_to_choose_on(data, own_time):
+class SlowAndGood(BinaryRelevance):
+    def _fit(self, X, Y, validation):
+        NOW[0] += 60
+        super()._fit(X, Y, validation)
 
-    class SlowAndGood(BinaryRelevance):
-        def _fit(self, X, Y, validation):
-            NOW[0] += 60
-            super()._fit(X, Y, validation)
 
-    members = [MLkNN(), SlowAndGood()]
-    model = Weave(members=members, budget=100, n_folds=5, random_state=0)
+@pytest.mark.parametrize(("share", "stays"), [(0.3, False), (0.7, True)])
+def test_a_dear_member_goes_where_few_positives_are_there_to_choose_on(
+    data, own_time, monkeypatch, share, stays
+):
+    """But not the one that helps most: rather fewer rows to choose on."""
+    monkeypatch.setattr(
+        Schedule, "weights", lambda self: np.array([1 - share, share][: len(self.running)])
+    )
+    model = Weave(members=[MLkNN(), SlowAndGood()], budget=100, n_folds=5, random_state=0)
     model.fit(*data)
-    assert model.members_["note"].tolist() == ["", "too slow for more folds"]
-    assert len(model.rows_to_choose_on(None)[0]) == len(data[0])
+    assert model.members_["note"].tolist() == ["", "" if stays else "too slow for more folds"]
+    rows = len(data[0]) // 5 if stays else len(data[0])
+    assert len(model.rows_to_choose_on(None)[0]) == rows
+
+
+def test_a_network_leaves_time_for_a_second_fold_where_positives_are_few(
+    data, own_time, monkeypatch
+):
+    given = []
+
+    def run(self, *args, seconds, **kwargs):
+        given.append((self.member.name, seconds))
+        plain_run(self, *args, seconds=seconds, **kwargs)
+
+    plain_run = Trial.run
+    monkeypatch.setattr(Trial, "run", run)
+    members = [Rote(delay=10), lw.MLP(hidden=(4,), epochs=1)]
+    Weave(members=members, budget=100, n_folds=5, random_state=0).fit(*data)
+    # 80 s are left but for the stack's: two more fits of the first member, then two folds
+    assert given[1] == ("mlp", pytest.approx((80 - 2 * 10) / 2))
 
 
 def test_where_time_is_short_the_rows_of_the_first_folds_must_do(data, own_time):
@@ -255,12 +279,18 @@ def test_counts_of_words_are_not_scaled():
 
 @pytest.mark.parametrize("budget", ["soon", "0min", "5 days"])
 def test_a_budget_that_is_none(data, budget):
-    with pytest.raises(InputError, match="budget must be seconds"):
+    with pytest.raises(InputError, match="budget must be 'auto', seconds"):
         Weave(budget=budget).fit(*data)
 
 
 def test_units_of_a_budget():
-    assert [_seconds(b) for b in ("30s", "1.5 min", "2h", 7, None)] == [30, 90, 7200, 7, None]
+    given = ("30s", "1.5 min", "2h", 7, None)
+    assert [_seconds(b, n_entries=1000) for b in given] == [30, 90, 7200, 7, None]
+
+
+def test_the_automatic_budget_grows_with_the_label_matrix_within_bounds():
+    sizes = (10, 1_000_000, 2_500_000, 10**9)
+    assert [_seconds("auto", n) for n in sizes] == [60, 60, 150, 600]
 
 
 @pytest.mark.parametrize("members", ["mlp", []])

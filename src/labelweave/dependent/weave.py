@@ -32,6 +32,8 @@ __all__ = ["Weave"]
 
 LEAST_ROWS = 10  # fewer are not cut into folds
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
+ENTRIES_A_MINUTE = 1_000_000  # of the label matrix, for the automatic budget
+AUTO_MINUTES = (1, 10)  # at least, at most
 
 
 @register("weave", summary="the default: trees, networks and neighbours, stacked in a time budget")
@@ -51,10 +53,10 @@ class Weave(MultiLabelClassifier):
     members : "auto" or list of method ids and estimators, default="auto"
         What to try, in this order. "auto" goes by the shape of the data: extra trees, networks,
         neighbours, boosted trees, and a linear model first where features are many or sparse.
-    budget : str, float or None, default="1min"
-        Time to spend, such as "30s", "10min", "1h", or seconds. A member that is too slow for it
-        is left out (the first never is), folds may be, and a network may be stopped early. None:
-        no limit.
+    budget : str, float or None, default="auto"
+        Time to spend, such as "30s", "10min", "1h", or seconds. "auto": a minute for each million
+        entries of `Y`, at least one minute, at most ten. A member that is too slow for it is left
+        out (the first never is), folds may be, and a network may be stopped early. None: no limit.
         Results are the same again only where the time sufficed for all members.
     n_folds : int, default=5
     n_jobs : int, optional
@@ -121,7 +123,7 @@ class Weave(MultiLabelClassifier):
         self,
         members: Any = "auto",
         *,
-        budget: str | float | None = "1min",
+        budget: str | float | None = "auto",
         n_folds: int = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -146,7 +148,7 @@ class Weave(MultiLabelClassifier):
             X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
         self.scaler_ = None if is_mostly_zero(X) else StandardScaler(with_mean=False).fit(X)
         X = self._scaled(X)
-        clock = Clock(_seconds(self.budget))
+        clock = Clock(_seconds(self.budget, len(Y) * Y.n_labels))
         rng = self._generator()
         plan = plan_members(self.members, X, Y.n_labels)
         if len(Y) < LEAST_ROWS:
@@ -205,15 +207,19 @@ def _mean_probability(models: list[Any], X: Any) -> np.ndarray:
     return total / len(models)
 
 
-def _seconds(budget: str | float | None) -> float | None:
+def _seconds(budget: str | float | None, n_entries: int) -> float | None:
     """Seconds of a budget such as "10min".
 
-    >>> _seconds("10min"), _seconds(90)
-    (600.0, 90.0)
+    >>> _seconds("10min", 1000), _seconds(90, 1000), _seconds("auto", 3_000_000)
+    (600.0, 90.0, 180.0)
     """
     if budget is None or not isinstance(budget, str):
         return None if budget is None else float(budget)
+    if budget == "auto":
+        return 60 * float(np.clip(n_entries / ENTRIES_A_MINUTE, *AUTO_MINUTES))
     found = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", budget.lower())
     if found is None or found[2] not in _UNITS or not float(found[1]) > 0:
-        raise InputError(f"budget must be seconds, or a text like '30s', '10min', '1h': {budget!r}")
+        raise InputError(
+            f"budget must be 'auto', seconds, or a text like '30s', '10min', '1h': {budget!r}"
+        )
     return float(found[1]) * _UNITS[found[2]]

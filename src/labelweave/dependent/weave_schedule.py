@@ -20,7 +20,7 @@ SHARE = 0.5  # of the time left, for a network while other members wait
 
 ENOUGH = 1000  # positives, to choose weights on; of small data, half of them
 SLOW = 0.1  # of the time of a fold, for all members
-_TINY = 1e-3
+HELPFUL = 0.5  # of the weight, that stays when members are dropped for their time
 
 
 def draw_seed(rng: np.random.RandomState) -> int:
@@ -32,9 +32,9 @@ class Schedule:
 
     All members are tried on the first fold. Where the time will not do for the other folds,
     slow members go that do not help on the folds so far, and where these have few positives,
-    those that help least for their time. Where it will still not do for one more fold, the rows
-    of the folds that are done must do for the choice of weights. Time that is left goes to more
-    models of the networks that help.
+    those that help least for their time, as long as most of the weight stays. Where it will still
+    not do for one more fold, the rows of the folds that are done must do for the choice of weights.
+    Time that is left goes to more models of the networks that help.
 
     Parameters
     ----------
@@ -112,6 +112,9 @@ class Schedule:
     def _try_first_fold(self, trial: Trial, *, is_last: bool) -> None:
         seed, left = draw_seed(self._rng), self.time_left()
         share = left if is_last or not trial.can_be_stopped else left * SHARE
+        if trial.can_be_stopped and self._has_few_positives():
+            # a second fold will be needed, of this member and of those that are there
+            share = min(share, max(left - self._cost(1), 0.0) / 2)
         must = not self.running  # the first: something has to predict
         if left <= 0 and not must:
             trial.leave_out("no time left")
@@ -139,7 +142,7 @@ class Schedule:
         for k, batch in enumerate(batches):
             rounds = len(batches) - k
             self._drop_slow_idlers(rounds)
-            if self._positives[self.rows].sum() < min(ENOUGH, self._positives.sum() / 2):
+            if self._has_few_positives():
                 self._drop_dearest()
             if self._cost(1) > self.time_left():
                 return
@@ -148,8 +151,13 @@ class Schedule:
                 bar.advance(len(batch), trial.member.name)
             self.done += batch.tolist()
 
-    def _cost(self, rounds: int) -> float:
-        return sum(t.seconds_of_a_fit * rounds + t.seconds_to_finish for t in self.running)
+    def _has_few_positives(self) -> bool:
+        """On the folds so far, to choose weights by."""
+        return self._positives[self.rows].sum() < min(ENOUGH, self._positives.sum() / 2)
+
+    def _cost(self, rounds: int, trials: list[Trial] | None = None) -> float:
+        trials = self.running if trials is None else trials
+        return sum(t.seconds_of_a_fit * rounds + t.seconds_to_finish for t in trials)
 
     def _drop_slow_idlers(self, rounds: int) -> None:
         """Where the time will not do for all: members without weight so far that cost much."""
@@ -162,13 +170,18 @@ class Schedule:
                 self.running.remove(trial)
 
     def _drop_dearest(self) -> None:
-        """Few positives to choose weights by are worse than the loss of a slow member."""
-        share = self.weights()
-        rest = dict(zip(self.running, 1 - share / max(share.sum(), _TINY), strict=True))
-        while len(self.running) > 1 and self._cost(1) > self.time_left():
-            dearest = max(self.running, key=lambda t: t.seconds_of_a_fit * rest[t])
-            dearest.leave_out("too slow for more folds")
-            self.running.remove(dearest)
+        """Few positives to choose weights by are worse than the loss of a slow member, but not
+        than the loss of what helps most.
+        """
+        weights = dict(zip(self.running, self.weights(), strict=True))
+        kept, total = list(self.running), sum(weights.values())
+        while len(kept) > 1 and self._cost(1, kept) > self.time_left():
+            kept.remove(max(kept, key=lambda t: t.seconds_of_a_fit * (total - weights[t])))
+        if sum(weights[trial] for trial in kept) < HELPFUL * total:
+            return
+        for trial in set(self.running) - set(kept):
+            trial.leave_out("too slow for more folds")
+        self.running = kept
 
     def _add_models(self, bar: ProgressBar) -> None:
         for trial, weight in zip(self.running, self.weights(), strict=True):
