@@ -16,7 +16,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from labelweave.registry import ROOMS, Method, list_methods  # noqa: E402  after the path is set
+from labelweave.bench.suite import load_suite  # noqa: E402  after the path is set
+from labelweave.registry import ROOMS, Method, list_methods  # noqa: E402
 
 HIDDEN = re.compile(r"<!--.*?-->\n?", re.S)
 WORDS = {
@@ -97,21 +98,37 @@ def page_of(id: str) -> str:
 
 
 def ending(stem: str) -> str:
-    """Results of the methods of a page in the suite `vectors`, and their parameters."""
+    """Results of the methods of a page, and their parameters."""
     described = [method for method in list_methods() if page_of(method.id) == f"{stem}.md"]
     text = ""
     for method in described:
-        rows = results_of(method)
-        if rows:
-            text += "\n\n## Measured here\n\nExample F1, honest protocol, from [all results]"
-            text += (
-                "(../results.md) (`labelweave bench run vectors`; * the best of the column):\n\n"
-            )
-            text += "| data | " + " | ".join(rows) + " |\n|---|" + "---|" * len(rows) + "\n"
-            text += f"| {method.id} | " + " | ".join(rows.values()) + " |\n"
+        text += f"\n\n## Measured here\n\n{measured(method)}"
         text += f"\n\n## Parameters and attributes\n\n::: {method.module}.{method.class_name}\n"
         text += "    options:\n      heading_level: 3\n      show_root_heading: false\n"
         text += "      show_root_toc_entry: false\n      members: false\n"
+    return text
+
+
+def measured(method: Method) -> str:
+    """The figures of a method that the results page has: its table, or links to its tables."""
+    text = ""
+    rows = results_of(method)
+    if rows:
+        text += (
+            "Example F1, honest protocol, from [all results](../results.md) "
+            "(`labelweave bench run vectors`; * the best of the column):\n\n"
+        )
+        text += "| data | " + " | ".join(rows) + " |\n|---|" + "---|" * len(rows) + "\n"
+        text += f"| {method.id} | " + " | ".join(rows.values()) + " |\n\n"
+    tables = tables_with(method.id)
+    if tables:
+        links = ", ".join(f"[{name}](../results.md#{anchor})" for name, anchor in tables.items())
+        text += f"Its figures, with seeds, spread and the published ones: {links}."
+    elif not rows:
+        text += "The bench's [results](../results.md) have no figures of it yet"
+        suites = [name for name in waiting() if method.id in suite_ids(name)]
+        command = f"labelweave bench run {suites[0]}" if suites else ""
+        text += f"; `{command}` measures it." if command else "."
     return text
 
 
@@ -119,6 +136,40 @@ def results_of(method: Method) -> dict[str, str]:
     """Data set to example F1, as the results page has it."""
     name = {id: shown for shown, id in suite_methods().items()}.get(method.id)
     return example_f1().get(name, {}) if name else {}
+
+
+def tables_with(id: str) -> dict[str, str]:
+    """Suites in which the results page has figures of a method, and the anchors of these."""
+    found = {}
+    for heading, body in re.findall(r"^## (\S+: .*?)\n(.*?)(?=^## |\Z)", results(), re.S | re.M):
+        suite = heading.partition(":")[0]
+        names = [entry.name for entry in load_suite(suite).methods if entry.id == id]
+        if any(
+            re.search(rf"^\|.*\| {re.escape(n)} \|.*\d|^\| {re.escape(n)} \|.*\d", body, re.M)
+            for n in names
+        ):
+            slug = re.sub(r"[^\w\s-]", "", heading).strip().lower()
+            found[suite] = re.sub(r"[-\s]+", "-", slug)
+    return found
+
+
+def waiting() -> list[str]:
+    """Suites that could be run here and were not, by the end of the results page."""
+    end = results().partition("## Not measured yet")[2]
+    lines = [
+        line for line in end.splitlines() if line.startswith("- ") and "not available" not in line
+    ]
+    names = [line[2:].partition(":")[0] for line in lines]
+    return sorted(names, key=lambda name: "images" in name)  # images take longest
+
+
+def suite_ids(name: str) -> set[str]:
+    return {entry.id for entry in load_suite(name).methods}
+
+
+@cache
+def results() -> str:
+    return (ROOT / "docs/results.md").read_text(encoding="utf-8")
 
 
 @cache
@@ -132,8 +183,7 @@ def suite_methods() -> dict[str, str]:
 @cache
 def example_f1() -> dict[str, dict[str, str]]:
     """Method to data set to figure, of the suite `vectors` on the results page."""
-    text = (ROOT / "docs/results.md").read_text(encoding="utf-8")
-    section = re.search(r"^## vectors:.*?(?=^## |\Z)", text, re.S | re.M)
+    section = re.search(r"^## vectors:.*?(?=^## |\Z)", results(), re.S | re.M)
     found: dict[str, dict[str, str]] = {}
     if section is None:
         return found

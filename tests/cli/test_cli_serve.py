@@ -44,6 +44,9 @@ def test_it_tells_where_it_serves_and_makes_a_key_for_the_session(run, model, mo
         8123,
         False,
     )
+    told = json.loads(run("serve", model, "--port", 0, "--json").stdout)
+    assert options["port"] > 0
+    assert told["address"].startswith(f"http://127.0.0.1:{options['port']}/")
     monkeypatch.setenv("LABELWEAVE_API_KEY", "x" * 30)
     assert "#key" not in run("serve", model).output
     monkeypatch.setenv("LABELWEAVE_API_KEY", "short")

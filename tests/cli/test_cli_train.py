@@ -61,6 +61,13 @@ def test_the_test_rows_are_predicted_only_after_the_fit(run, csv_file, monkeypat
     assert order == ["fit", "score"]
 
 
+def test_an_unknown_label_is_not_shown_as_absent(run):
+    rows = [f"{i % 7},{i % 5},{i % 2},{'' if i % 3 else i % 2}" for i in range(90)]
+    Path("half.csv").write_text("a,b,red,round\n" + "\n".join(rows) + "\n")
+    result = run("train", "half.csv", "--labels", 2, "-m", "mlknn", "--examples", 20)
+    assert "(+ 1 unknown)" in result.stdout
+
+
 def test_quiet_prints_the_scores_only(run, csv_file):
     shown = run("train", csv_file, *KNN, "-q").stdout
     assert shown.startswith("scores on the 36 test rows\n")

@@ -1,5 +1,6 @@
 """What the site is made of fits the code: methods' pages, the drawing, the gallery, the layers."""
 
+import re
 import runpy
 import sys
 
@@ -13,6 +14,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import architecture
 import docs_site
 import gallery
+import method_figures
 
 METHODS = [method.id for method in list_methods() if method.room != "plug-in"]
 
@@ -21,6 +23,44 @@ METHODS = [method.id for method in list_methods() if method.room != "plug-in"]
 def test_every_method_has_a_page(id):
     page = ROOT / "docs" / "methods" / docs_site.page_of(id)
     assert page.exists(), f"write docs/methods/{page.name}: idea, equations, when, cost, reference"
+
+
+PARTS = {
+    "idea": r"(\*\*|## )(The )?idea",
+    "equations": r"(\*\*|## )equations?",
+    "when to use it": r"(\*\*|## )when",
+    "cost": r"(\*\*|## (what it )?)(cost|costs)\b",
+    "references": r"(\*\*|## )references?",
+    "a formula": r"\$.+\$",
+}
+
+
+@pytest.mark.parametrize("id", METHODS)
+def test_a_method_page_has_all_its_parts(id):
+    page = ROOT / "docs" / "methods" / docs_site.page_of(id)
+    text = page.read_text(encoding="utf-8")
+    missing = [part for part, words in PARTS.items() if not re.search(words, text, re.I | re.S)]
+    assert not missing
+    shown = re.findall(r"!\[[^\]]+\]\(\.\./assets/methods/(.*?)\.svg\)", text)
+    assert any(id in method_figures.FIGURES[name][1] for name in shown), "it shows no figure"
+    assert "Measured here" in docs_site.ending(page.stem)
+
+
+@pytest.mark.parametrize("name", method_figures.FIGURES)
+def test_figures_of_methods_are_drawn_by_the_code(name):
+    pytest.importorskip("matplotlib")
+    if name == "similarities":
+        pytest.importorskip("sentence_transformers", reason="needs labelweave[text]")
+    drawn = method_figures.FOLDER / f"{name}.svg"
+    assert drawn.exists(), "run `python tools/method_figures.py`"
+    assert drawn.stat().st_size < 200_000
+    texts = [
+        re.findall(r"<text[^>]*>(.*?)</text>", svg)
+        for svg in (drawn.read_text(encoding="utf-8"), method_figures.svg(name))
+    ]
+    assert [word for word in texts[0] if not re.search(r"\d", word)] == [
+        word for word in texts[1] if not re.search(r"\d", word)
+    ]
 
 
 def test_the_table_of_methods_lists_all_of_them():

@@ -1,13 +1,17 @@
 """One story through all four conditions of labels, on texts that it makes.
 
 Two teachers learn partial labels with CLS, each of other labels; ANT makes one student of them;
-XML0 adds labels without examples; the audit finds what was blanked; the model is saved and
-answers in a fresh process.
+XML0 adds labels without examples; the audit finds what was blanked; the model is saved, answers
+in a fresh process, and is served and called over HTTP.
 """
 
 import json
+import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
@@ -98,3 +102,56 @@ def test_a_fresh_process_gives_the_same_answers(story, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     expected = story["tagger"].predict_proba(texts)
     np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def address(story, tmp_path_factory):
+    """Of `labelweave serve`, a process of its own, with the saved folder and nothing else."""
+    pytest.importorskip("fastapi", reason="needs labelweave[serve]")
+    pytest.importorskip("sqlalchemy", reason="needs labelweave[serve]")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = tmp_path_factory.mktemp("service")
+    command = [sys.executable, "-m", "labelweave", "serve", story["folder"], "--port", str(port)]
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
+    try:
+        until, at = time.monotonic() + 300, f"http://127.0.0.1:{port}"
+        while not answers(f"{at}/v1/health/live"):
+            assert process.poll() is None, (home / "log").read_text()
+            assert time.monotonic() < until, "the service does not answer"
+            time.sleep(0.2)
+        yield at
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def answers(address):
+    try:
+        return urllib.request.urlopen(address, timeout=10).status == 200
+    except urllib.error.URLError:
+        return False
+
+
+def post(address, **body):
+    request = urllib.request.Request(
+        address, json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    return json.load(urllib.request.urlopen(request, timeout=300))
+
+
+def test_the_service_gives_old_and_new_labels_over_http(story, address):
+    rng = np.random.default_rng(4)
+    texts = [documents(1, rng, [name, name])[0][0] for name in ("music", *NEW)]
+    told = post(f"{address}/v1/models/tagger/predict", inputs=texts, top_k=2, scores=True)
+    assert told["predictions"][0]["labels"][0]["label"] == "music"
+    for name, answer in zip(NEW, told["predictions"][1:], strict=True):
+        given = {one["label"]: one["score"] for one in answer["scores"]}
+        assert max(NEW, key=given.get) == name, given
+    expected = story["tagger"].predict_proba(texts)
+    names = list(story["tagger"].label_names_)
+    for row, answer in zip(expected, told["predictions"], strict=True):
+        given = {one["label"]: one["score"] for one in answer["scores"]}
+        np.testing.assert_allclose([given[name] for name in names], row, atol=1e-5)

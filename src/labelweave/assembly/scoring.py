@@ -92,7 +92,7 @@ def label_rows(scores: Scores) -> list[dict[str, Any]]:
 
 
 def example_rows(model: Any, test: Dataset, n_rows: int) -> list[dict[str, Any]]:
-    """The true and the predicted labels of a few test rows, spread over the part."""
+    """The true, unknown and predicted labels of a few test rows, spread over the part."""
     n_rows = min(n_rows, len(test))
     if n_rows == 0:
         return []
@@ -100,7 +100,10 @@ def example_rows(model: Any, test: Dataset, n_rows: int) -> list[dict[str, Any]]
     few = test[chosen]
     predicted = model.predict_labels(few.X)
     ids: Sequence[Any] = chosen.tolist() if few.row_ids is None else list(few.row_ids)
+    names = np.asarray(few.Y.names, dtype=object)
+    unknown = [names[np.isnan(row)].tolist() for row in few.Y.to_numpy()]
+    columns = zip(ids, few.Y.to_lists(), unknown, predicted, strict=True)
     return [
-        {"row": id, "true": true, "predicted": guess}
-        for id, true, guess in zip(ids, few.Y.to_lists(), predicted, strict=True)
+        {"row": id, "true": true, "unknown": open_, "predicted": guess}
+        for id, true, open_, guess in columns
     ]

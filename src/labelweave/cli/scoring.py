@@ -37,7 +37,12 @@ def show_examples(output: Output, rows: Sequence[dict[str, Any]]) -> None:
     if not rows or output.quiet:
         return
     cells = [
-        (str(row["row"]), _label_list(row["true"]), _label_list(row["predicted"])) for row in rows
+        (
+            str(row["row"]),
+            _label_list(row["true"]) + _unknown(len(row["unknown"])),
+            _label_list(row["predicted"]),
+        )
+        for row in rows
     ]
     output.say()
     output.table(("test row", "true labels", "predicted labels"), cells)
@@ -46,3 +51,8 @@ def show_examples(output: Output, rows: Sequence[dict[str, Any]]) -> None:
 
 def _label_list(names: Sequence[str]) -> str:
     return ", ".join(names) or "(none)"
+
+
+def _unknown(count: int) -> str:
+    """What stands behind the true labels of a row that was not annotated in full."""
+    return f" (+ {count} unknown)" if count else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import Any
 
 import click
@@ -31,10 +32,23 @@ def _change_keys(database: str, add: str | None, revoke: str | None, output: Out
     output.result({"added": add, "key": key, "revoked": revoke})
 
 
+def _free_port(host: str) -> int:
+    """One that nobody listens on."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server:
+        return int(server.getsockname()[1])
+
+
 @click.command("serve")
 @click.argument("models", nargs=-1, metavar="[NAME=]MODEL...")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="0: any that is free.",
+)
 @click.option(
     "--database",
     default="sqlite:///labelweave-serve.sqlite",
@@ -127,6 +141,7 @@ def command(
 
     if rate is None:
         rate = 0.0 if is_loopback(options["host"]) else 100.0
+    options["port"] = options["port"] or _free_port(options["host"])
     settings = Settings(
         allowed_hosts=allow_host,
         allowed_origins=allow_origin,

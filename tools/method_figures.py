@@ -1,0 +1,576 @@
+"""Draw the figures of the methods' pages: `python tools/method_figures.py [NAME ...]`.
+
+One figure a family of methods, computed by the library's own functions on data made here, so
+that a page shows what the code does. ``FIGURES`` says which pages show which.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "assets" / "methods"
+sys.path.insert(0, str(ROOT / "src"))
+
+from labelweave.report.plots.style import HEAT, draw, line, log_scale  # noqa: E402  after the path is set
+
+Paint = Callable[[Any], None]
+
+
+def planes() -> tuple[float, float, Paint]:
+    """Probability of one label over two features, by eight methods."""
+    import labelweave as lw
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    Y = np.column_stack([X[:, 0] ** 2 + X[:, 1] ** 2 < 0.4, X[:, 0] > 0.2]).astype(int)
+    models = {
+        "br": lw.BinaryRelevance(),
+        "mlknn": lw.MLkNN(),
+        "sleec": lw.SLEEC(random_state=0),
+        "haram": lw.HARAM(random_state=0),
+        "extra-trees": lw.ExtraTrees(n_estimators=100, random_state=0),
+        "boosted-trees": lw.BoostedTrees(random_state=0),
+        "ls-svm": lw.LSSVM(random_state=0),
+        "mlp": lw.MLP(hidden=[64, 64], epochs=60, random_state=0),
+    }
+    side = np.linspace(-1, 1, 31)
+    places = np.column_stack([values.ravel() for values in np.meshgrid(side, side)])
+    surfaces = {
+        name: model.fit(X, Y).predict_proba(places)[:, 0].reshape(31, 31)
+        for name, model in models.items()
+    }
+
+    def paint(figure: Any) -> None:
+        axes = figure.subplots(2, 4, sharex=True, sharey=True)
+        shade = None
+        for axis, (name, surface) in zip(axes.flat, surfaces.items(), strict=True):
+            shade = axis.contourf(side, side, surface, np.linspace(0, 1, 6), cmap=HEAT)
+            axis.contour(side, side, surface, [0.5], colors="white", linewidths=1)
+            turn = np.linspace(0, 2 * np.pi, 60)
+            axis.plot(0.4**0.5 * np.cos(turn), 0.4**0.5 * np.sin(turn), "k:", linewidth=1)
+            axis.set(title=name, xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
+            axis.grid(visible=False)
+        figure.colorbar(shade, ax=axes, shrink=0.7, label="probability")
+
+    return 8.0, 4.2, paint
+
+
+def known_labels() -> tuple[float, float, Paint]:
+    """What methods make of a label that is known at prediction time."""
+    import labelweave as lw
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    sea = X[:, 0] + rng.normal(size=600) > 0
+    beach = sea & (X[:, 1] + 0.7 * rng.normal(size=600) > -0.3)
+    city = ~sea & (X[:, 2] + rng.normal(size=600) > 0)
+    Y = np.column_stack([sea, beach, city]).astype(int)
+    short: dict[str, Any] = {"epochs": 30, "random_state": 0}
+    models = {
+        "chain": lw.ClassifierChain(random_state=0),
+        "chain-ensemble": lw.EnsembleOfChains(random_state=0),
+        "label-powerset": lw.LabelPowerset(random_state=0),
+        "rakel": lw.RAkEL(random_state=0),
+        "ofcc": lw.OFCC(**short),
+        "rbcc": lw.RBCC(hidden_size=32, **short),
+        "c-tran": lw.CTran(size=32, hidden=[32], **short),
+        "lamp": lw.LaMP(size=32, hidden=[32], **short),
+    }
+    asked = np.zeros((1, 4))
+    told = {"told nothing": np.nan, "told: sea": 1.0, "told: no sea": 0.0}
+    chances = {}
+    for name, model in models.items():
+        model.fit(X, Y)
+        known = [np.array([[value, np.nan, np.nan]]) for value in told.values()]
+        chances[name] = [float(model.predict_proba(asked, known=one)[0, 1]) for one in known]
+
+    def paint(figure: Any) -> None:
+        axis = figure.subplots()
+        for k, (words, hatch) in enumerate(zip(told, ("", "//", ".."), strict=True)):
+            heights = [values[k] for values in chances.values()]
+            where = np.arange(len(chances)) + 0.27 * (k - 1)
+            axis.bar(where, heights, 0.25, label=words, color=line(k).color, hatch=hatch)
+        axis.set_xticks(range(len(chances)), list(chances), rotation=20)
+        axis.set_ylabel("P(beach)")
+        axis.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.18))
+
+    return 7.0, 3.0, paint
+
+
+def label_graph() -> tuple[float, float, Paint]:
+    """Frequencies of labels beside each other, and what ML-GCN makes of them."""
+    import labelweave as lw
+    from labelweave.dependent.mlgcn import reweighted_graph
+    from labelweave.nn.label_graph import conditional_frequencies
+
+    sets = [["sea", "beach"]] * 6 + [["sea", "boat"]] * 3 + [["sea"], ["city", "car"]]
+    sets += [["city", "car", "night"]] * 3 + [["city"], ["night"], ["beach"]]
+    Y = lw.as_labels(sets, names=["sea", "beach", "boat", "city", "car", "night"])
+    panels = {
+        "P(column | row)": conditional_frequencies(Y).toarray(),
+        "the graph, tau = 0.4, p = 0.2": reweighted_graph(Y, tau=0.4, p=0.2).toarray(),
+    }
+    return 6.4, 3.2, heat_maps(panels, list(Y.names), list(Y.names))
+
+
+def heat_maps(
+    panels: dict[str, np.ndarray], rows: list[str], columns: list[str], *, shared: bool = True
+) -> Paint:
+    """Matrices side by side, their values written in."""
+
+    def paint(figure: Any) -> None:
+        axes = np.atleast_1d(figure.subplots(1, len(panels)))
+        top = max(values.max() for values in panels.values())
+        for axis, (title, values) in zip(axes, panels.items(), strict=True):
+            most = top if shared else values.max()
+            axis.pcolormesh(values[::-1], cmap=HEAT, vmin=0, vmax=most, edgecolors="white")
+            for (i, j), value in np.ndenumerate(values):
+                colour = "black" if value > 0.6 * most else "white"
+                place = (j + 0.5, len(values) - i - 0.5)
+                axis.annotate(
+                    f"{value:.2f}", place, color=colour, ha="center", va="center", fontsize=7
+                )
+            axis.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=45, ha="right")
+            axis.set_yticks(np.arange(len(rows)) + 0.5, rows[::-1])
+            axis.set_title(title)
+            axis.grid(visible=False)
+
+    return paint
+
+
+def mixture() -> tuple[float, float, Paint]:
+    """C-GMVAE's prior for three label sets."""
+    import torch
+
+    from labelweave.nn.mixture import log_mixture
+
+    means = torch.tensor([[-1.5, 0.0], [1.5, 0.6], [0.2, -1.6]])
+    log_variances = torch.log(torch.tensor([[0.5, 0.3], [0.3, 0.6], [0.7, 0.25]]))
+    side = np.linspace(-3.2, 3.2, 41)
+    places = torch.tensor(
+        np.column_stack([values.ravel() for values in np.meshgrid(side, side)]), dtype=torch.float32
+    )
+    sets = {"{sea}": [1, 0, 0], "{sea, sun}": [1, 1, 0], "{sea, sun, boat}": [1, 1, 1]}
+    densities = {}
+    for title, active in sets.items():
+        rows = torch.tensor([active], dtype=torch.bool).expand(len(places), 3)
+        found = log_mixture(places, means, log_variances, rows).exp()
+        densities[title] = found.numpy().reshape(41, 41)
+
+    def paint(figure: Any) -> None:
+        for axis, (title, density) in zip(
+            figure.subplots(1, 3, sharey=True), densities.items(), strict=True
+        ):
+            axis.contourf(side, side, density, 7, cmap=HEAT)
+            for name, mean in zip(("sea", "sun", "boat"), means.tolist(), strict=True):
+                axis.annotate(name, mean, color="white", ha="center", va="center", fontsize=8)
+            axis.set(title=title, aspect="equal")
+            axis.grid(visible=False)
+
+    return 7.0, 2.6, paint
+
+
+def latent() -> tuple[float, float, Paint]:
+    """C2AE's ranking loss of a pair, and MPVAE's probability of a label."""
+    import torch
+    from scipy.stats import norm
+
+    from labelweave.nn.ranking import exponential_ranking
+
+    gap = torch.linspace(-1, 1, 81)
+    scores = torch.stack([0.5 - gap / 2, 0.5 + gap / 2], dim=1)
+    targets = torch.tensor([[1.0, 0.0]]).expand(81, 2)
+    slopes = (1.0, 5.0)
+    losses = [exponential_ranking(scores, targets, slope=slope) for slope in slopes]
+    mean = np.linspace(-4, 4, 81)
+
+    def paint(figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        for k, (slope, loss) in enumerate(zip(slopes, losses, strict=True)):
+            left.plot(gap, loss, label=f"slope {slope:g}", **look(k))
+        left.set(
+            title="ranking loss of a pair (C2AE)",
+            xlabel="negative's score - positive's",
+        )
+        log_scale(left, "y")
+        for k, size in enumerate((0.0, 1.0, 3.0)):
+            label = f"|B| = {size:g}"
+            right.plot(mean, norm.cdf(mean / np.sqrt(1 + size**2)), label=label, **look(k))
+        right.set(title="multivariate probit (MPVAE)", xlabel="mean", ylabel="P(label)")
+        left.legend()
+        right.legend()
+
+    return 6.6, 2.7, paint
+
+
+def look(k: int) -> dict[str, Any]:
+    """Colour and dashes of the k-th curve."""
+    return {"color": line(k).color, "linestyle": line(k).linestyle}
+
+
+def pulls(losses: dict[str, Callable[[Any, Any], Any]], p: np.ndarray) -> dict[str, np.ndarray]:
+    """Gradient with respect to the logit of an entry whose target is 0, by its probability."""
+    import torch
+
+    found = {}
+    for name, loss in losses.items():
+        logits = torch.logit(torch.tensor(p)).requires_grad_()
+        loss(logits[:, None], torch.zeros(len(p), 1, dtype=logits.dtype)).sum().backward()
+        found[name] = logits.grad.numpy()
+    return found
+
+
+def curves(values: dict[str, np.ndarray], p: np.ndarray, **labels: str) -> Paint:
+    """One plot of several curves over the probability."""
+
+    def paint(figure: Any) -> None:
+        axis = figure.subplots()
+        for k, (name, curve) in enumerate(values.items()):
+            axis.plot(p, curve, label=name, **look(k))
+        axis.axhline(0, color="black", linewidth=0.8)
+        axis.set(**labels)
+        axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+    return paint
+
+
+PULL = {
+    "xlabel": "probability of the entry",
+    "ylabel": "pull towards a no\n(gradient of the logit)",
+}
+
+
+def asymmetric() -> tuple[float, float, Paint]:
+    """How hard a negative is pushed down: cross-entropy, focal loss, ASL."""
+    from labelweave.nn import losses
+
+    p = np.linspace(0.005, 0.995, 199)
+    kinds = {
+        "cross-entropy": losses.bce,
+        "focal": losses.focal,
+        "ASL": losses.asl,
+        "ASL, clip=0": lambda z, y: losses.asl(z, y, clip=0.0),
+    }
+    return 5.6, 2.8, curves(pulls(kinds, p), p, **PULL)
+
+
+def partial_losses() -> tuple[float, float, Paint]:
+    """How hard losses for partial labels push an unannotated entry down, or up."""
+    from labelweave.nn import losses
+
+    p = np.linspace(0.005, 0.995, 199)
+    kinds = {
+        "an": losses.bce,
+        "wan, 5 labels": lambda z, y: losses.weighted_bce(z, y, neg_weight=1 / 4),
+        "an-ls": losses.smoothed_bce,
+        "hill": losses.hill,
+        "splc": losses.splc,
+        "gr, at the end": losses.generalized_robust,
+        "em-apl, at first": losses.entropy_maximisation,
+    }
+    return 6.2, 3.2, curves(pulls(kinds, p), p, **PULL)
+
+
+def expected() -> tuple[float, float, Paint]:
+    """EPR's penalty, by the number of positives that a network expects in a row."""
+    import torch
+
+    from labelweave.nn.losses import expected_positives
+
+    counts = np.linspace(0, 8, 81)
+    values = {
+        f"expected = {k:g}": np.array(
+            [float(expected_positives(torch.full((1, 14), c / 14), k)) for c in counts]
+        )
+        for k in (1.5, 4.2)
+    }
+    labels = {
+        "xlabel": "sum of a row's probabilities, mean over the batch",
+        "ylabel": "penalty, 14 labels",
+    }
+    return 5.6, 2.6, curves(values, counts, **labels)
+
+
+def selection() -> tuple[float, float, Paint]:
+    """What is left out of a mini-batch, and how the share grows."""
+    from labelweave.nn.selection import drop_share, extreme, rows_to_drop
+
+    rng = np.random.default_rng(1)
+    losses = rng.gamma(1.0, 0.4, (12, 10))
+    positive = rng.random((12, 10)) < 0.12
+    outside = np.flatnonzero(positive)
+    high = extreme(losses, outside, 12)
+    low = extreme(losses, np.union1d(outside, np.flatnonzero(high)), 30, largest=False)
+    labels = np.where(positive, 3, np.where(high, 0, np.where(low, 1, 2)))
+    gone = rows_to_drop(losses.mean(axis=1), 0.25)
+    rows = np.where(gone[:, None], 0, np.where(positive, 3, 2))
+    epochs = np.arange(21)
+
+    def paint(figure: Any) -> None:
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        shades = ["#D55E00", "#E8C9A0", "#DCE6F2", "#0072B2"]
+        words = ["left out: high loss", "left out: low loss", "learnt as no", "annotated yes"]
+        axes = figure.subplots(1, 3)
+        axes[0].plot(epochs, [drop_share(e, 0.1, 10) for e in epochs], label="tau_h", **look(0))
+        axes[0].plot(epochs, [drop_share(e, 0.25, 10) for e in epochs], label="tau_l", **look(1))
+        axes[0].set(title="share left out", xlabel="epoch (ramp = 10)")
+        axes[0].legend()
+        titles = ("by label: cls, ll-r", "by row: co-teaching")
+        for axis, chosen, title in zip(axes[1:], (labels, rows), titles, strict=True):
+            axis.pcolormesh(
+                chosen, cmap=ListedColormap(shades), vmin=-0.5, vmax=3.5, edgecolors="white"
+            )
+            axis.set(title=title, xlabel="labels", ylabel="rows", xticks=[], yticks=[])
+        handles = [Patch(color=c, label=w) for c, w in zip(shades, words, strict=True)]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
+
+    return 7.4, 3.0, paint
+
+
+def chances() -> tuple[float, float, Paint]:
+    """cross-em: how likely an unannotated entry is positive."""
+    from labelweave.nn.posterior import positive_chance
+
+    p = np.linspace(0, 1, 101)
+    values = {f"c = {rate:g}": positive_chance(p, rate) for rate in (0.1, 0.25, 0.5, 0.9)}
+    labels = {"xlabel": "P(annotated | x)", "ylabel": "P(positive | x, not annotated)"}
+    return 5.2, 2.8, curves(values, p, **labels)
+
+
+def contrast() -> tuple[float, float, Paint]:
+    """MulSupCon: how much each row of a batch is drawn to each other one."""
+    import torch
+
+    from labelweave.nn.contrastive import positive_weights
+
+    sets = {"sea": [1, 0, 0], "sea, sun": [1, 1, 0], "sun, boat": [0, 1, 1], "boat": [0, 0, 1]}
+    Y = torch.tensor(list(sets.values()), dtype=torch.float32)
+    panels = {
+        kind: positive_weights(Y, Y, positives=kind).numpy()
+        for kind in ("each-label", "all", "any")
+    }
+    return 7.4, 2.9, heat_maps(panels, list(sets), list(sets))
+
+
+def rules() -> tuple[float, float, Paint]:
+    """What becomes of the opinions of two teachers."""
+    from scipy.special import logit
+
+    from labelweave.scattered.integration import integrate
+
+    side = np.linspace(0.04, 0.96, 12)
+    first, second = np.meshgrid(logit(side), logit(side))
+    opinions = np.stack([first.ravel(), second.ravel()])[:, :, None]
+    kinds = {
+        "positive": "positive (ANT, Eq. 5)",
+        "mean-logit": "mean-logit (TC)",
+        "vote": "vote (BL)",
+    }
+    found = {title: integrate(opinions, kind).reshape(12, 12) for kind, title in kinds.items()}
+
+    def paint(figure: Any) -> None:
+        axes = figure.subplots(1, 3, sharey=True)
+        shade = None
+        for axis, (title, values) in zip(axes, found.items(), strict=True):
+            shade = axis.pcolormesh(side, side, values, cmap=HEAT, vmin=0, vmax=1)
+            axis.set(title=title, xlabel="teacher 1", aspect="equal")
+            axis.grid(visible=False)
+        axes[0].set_ylabel("teacher 2")
+        figure.colorbar(shade, ax=axes, shrink=0.8, label="target of the student")
+
+    return 7.4, 2.7, paint
+
+
+def layers() -> tuple[float, float, Paint]:
+    """Terms of the loss while students learn from the layers of two teachers."""
+    import labelweave as lw
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    Y = (X @ rng.normal(size=(6, 4)) + 0.5 * rng.normal(size=(400, 4)) > 0).astype(int)
+    names = ["a", "b", "c", "d"]
+    known = ([0, 1, 2], [1, 2, 3])
+    short: dict[str, Any] = {"hidden": [16], "epochs": 20, "random_state": 0}
+    teachers = [
+        lw.Teacher(
+            lw.MLP(**short).fit(
+                X[k::3], lw.as_labels(Y[k::3][:, own], names=[names[j] for j in own])
+            )
+        )
+        for k, own in enumerate(known)
+    ]
+    histories = {}
+    for method in (lw.CFL, lw.AKA, lw.FKA):
+        student = method(teachers, student=lw.MLP(**short), random_state=0).fit(X[2::3])
+        histories[method.__name__.lower()] = student.student_.history_
+
+    def paint(figure: Any) -> None:
+        for axis, (name, history) in zip(figure.subplots(1, 3), histories.items(), strict=True):
+            left_out = {"epoch", "seconds", "lr", "time", "best"}
+            terms = [
+                column
+                for column in history.columns
+                if column not in left_out and "val" not in column
+            ]
+            for k, term in enumerate(terms):
+                axis.plot(history[term], label=term, **look(k))
+            axis.set(title=name, xlabel="epoch")
+            axis.legend(fontsize=7)
+
+    return 7.4, 2.7, paint
+
+
+def fusion() -> tuple[float, float, Paint]:
+    """Label fusion in a plane: combinations of predicted labels, and the nearest to new ones."""
+    from labelweave.unseen.fusion import fuse_plainly, members
+
+    seen = {
+        "convolution": (np.deg2rad(8), 0.9),
+        "network": (np.deg2rad(72), 0.8),
+        "audio": (2.4, 0.35),
+    }
+    new = {"deep learning": np.deg2rad(38), "speech": np.deg2rad(110)}
+    embeddings = np.array([[np.cos(angle), np.sin(angle)] for angle, _ in seen.values()])
+    chance = np.array([p for _, p in seen.values()])
+    unseen = np.array([[np.cos(angle), np.sin(angle)] for angle in new.values()])
+    found = fuse_plainly(chance, embeddings, unseen)
+    vectors = chance[:, None] * embeddings
+    sums = np.array([vectors[members(mask)].sum(axis=0) for mask in range(1, 8)])
+
+    def paint(figure: Any) -> None:
+        axis = figure.subplots()
+        for name, vector in zip(seen, vectors, strict=True):
+            axis.annotate("", vector, (0, 0), arrowprops={"arrowstyle": "->", "color": "#0072B2"})
+            axis.annotate(f"p e, {name}", vector * 1.02, color="#0072B2", fontsize=8)
+        axis.plot(*sums.T, "s", color="#888888", label="all combinations")
+        axis.plot(*sums[-1:].T, "D", color="#009E73", label="ConSE: all of them")
+        for label, score, mask in zip(found.labels, found.scores, found.masks, strict=True):
+            name, u = list(new)[label], unseen[label]
+            best = vectors[members(mask)].sum(axis=0)
+            axis.plot([0, 1.7 * u[0]], [0, 1.7 * u[1]], "--", color="#D55E00", linewidth=1)
+            words = f"{name}: f = {score:.3f} by {' + '.join(list(seen)[i] for i in members(mask))}"
+            axis.annotate(words, 1.72 * u, color="#D55E00", fontsize=8)
+            axis.plot(*best, "o", color="#D55E00", markerfacecolor="none", markersize=10)
+        axis.set(aspect="equal", xlim=(-0.6, 3.4), ylim=(-0.1, 1.9))
+        axis.legend(loc="lower right", fontsize=8)
+
+    return 6.6, 3.6, paint
+
+
+TEXTS = {
+    "fresh fish from the harbour market": ["sea", "food"],
+    "the boat sailed along the coast": ["sea"],
+    "bread and butter from the oven": ["food"],
+    "sand dunes under a hot sun": ["desert"],
+}
+NEW = {
+    "seafood": "fish, eaten fresh",
+    "sailing": "a boat on the coast",
+    "baking": "bread from an oven",
+}
+
+
+def similarities() -> tuple[float, float, Paint]:
+    """Scores of labels without an example, by methods that compare texts."""
+    import labelweave as lw
+
+    texts, labels = list(TEXTS) * 10, list(TEXTS.values()) * 10
+    panels = {}
+    models = {
+        "tf-idf": lw.TFIDF(random_state=0),
+        "zestxml": lw.ZestXML(random_state=0),
+        "sbert": lw.SBERT(random_state=0),
+    }
+    for name, model in models.items():
+        model.fit(texts, labels).add_labels(list(NEW), NEW)
+        panels[name] = model.predict_proba(list(TEXTS))[:, -len(NEW) :]
+    return (
+        9.0,
+        2.8,
+        heat_maps(panels, [" ".join(t.split()[:4]) for t in TEXTS], list(NEW), shared=False),
+    )
+
+
+def attention() -> tuple[float, float, Paint]:
+    """AttentionXML: which words each label looks at."""
+    import torch
+
+    import labelweave as lw
+
+    rng = np.random.default_rng(0)
+    words = {"sea": ["fish", "boat", "coast", "wave"], "food": ["bread", "oven", "butter", "soup"]}
+    filler = ["the", "old", "man", "saw", "some", "of", "it", "today"]
+    texts, labels = [], []
+    for _ in range(300):
+        chosen = [name for name in words if rng.random() < 0.6]
+        parts = [rng.choice(words[name], 2) for name in chosen] + [rng.choice(filler, 5)]
+        text = np.concatenate(parts)
+        texts.append(" ".join(rng.permutation(text)))
+        labels.append(chosen)
+    model = lw.AttentionXML(
+        embedding=32, hidden=32, head=32, max_tokens=12, epochs=20, lr=0.01, random_state=0
+    )
+    model.fit(texts, lw.as_labels(labels, names=list(words)))
+    asked = "the old man saw bread of the coast today"
+    network = model.network_.eval()
+    with torch.no_grad():
+        tokens = torch.as_tensor(model._checked_features([asked], reset=False))
+        vectors, _ = network.encoder(tokens)
+        weights = (network.labels.attention @ vectors.transpose(1, 2)).softmax(dim=-1)[0].numpy()
+    return 7.0, 1.9, heat_maps({"attention": weights}, list(words), asked.split())
+
+
+FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ...]]] = {
+    "planes": (
+        planes,
+        ("br", "mlknn", "sleec", "haram", "extra-trees", "boosted-trees", "ls-svm", "mlp", "weave"),
+    ),
+    "known-labels": (
+        known_labels,
+        ("chain", "chain-ensemble", "label-powerset", "rakel", "ofcc", "rbcc", "c-tran", "lamp"),
+    ),
+    "label-graph": (label_graph, ("ml-gcn",)),
+    "mixture": (mixture, ("c-gmvae",)),
+    "latent": (latent, ("c2ae", "mpvae")),
+    "contrast": (contrast, ("mulsupcon",)),
+    "asymmetric": (asymmetric, ("asl",)),
+    "partial-losses": (partial_losses, ("an", "wan", "an-ls", "hill", "splc", "gr", "em-apl")),
+    "expected": (expected, ("epr", "role")),
+    "selection": (
+        selection,
+        ("cls", "ll-r", "ll-ct", "ll-cp", "co-teaching", "co-teaching+", "decoupling", "jocor"),
+    ),
+    "chances": (chances, ("cross-em",)),
+    "rules": (rules, ("ant", "bl", "tc", "union")),
+    "layers": (layers, ("cfl", "aka", "fka")),
+    "fusion": (fusion, ("xml0", "xml0-lf", "conse")),
+    "similarities": (similarities, ("tf-idf", "zestxml", "sbert")),
+    "attention": (attention, ("attentionxml",)),
+}
+
+
+def svg(name: str) -> str:
+    """The figure of this name."""
+    width, height, paint = FIGURES[name][0]()
+    return draw(name, width, height, paint)
+
+
+def main(names: list[str]) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name in names or FIGURES:
+        start = time.process_time()
+        (FOLDER / f"{name}.svg").write_text(svg(name) + "\n", encoding="utf-8")
+        print(f"{name}: {time.process_time() - start:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
