@@ -140,8 +140,14 @@ def schema(service: Service, cases: int) -> None:
         command = [str(Path(sys.executable).parent / "schemathesis"), "run"]
         command += [f"{service.url}/v1/openapi.json", "-H", f"Authorization: Bearer {KEY}"]
         command += ["--checks", "not_a_server_error", "--phases", "examples,coverage,fuzzing"]
-        command += ["--max-examples", str(cases // 60), "--seed", str(seed), "--no-color"]
-        command += ["--suppress-health-check", "all", "--continue-on-failure"]
+        command += ["--max-examples", str(cases // 40), "--seed", str(seed), "--no-color"]
+        command += [
+            "--suppress-health-check",
+            "all",
+            "--continue-on-failure",
+            "--request-timeout",
+            "60",
+        ]
         result = subprocess.run(command, cwd=service.folder, capture_output=True, text=True)
         tail = result.stdout[result.stdout.rfind("SUMMARY") :]
         found = re.search(r"([\d,]+) generated", tail)

@@ -1,7 +1,10 @@
 """Whatever the OpenAPI document allows, and much that it does not, is answered without a fault."""
 
+import json
+import re
 from contextlib import suppress
 
+import httpx
 import hypothesis
 import pytest
 from serving import KEY, running
@@ -29,6 +32,13 @@ def served(tmp_path_factory, vectors_folder, texts_folder):
     database = f"sqlite:///{folder / 'state.sqlite'}"
     with running(folders, queues=queues, database=database) as service:
         yield service
+
+
+def test_every_reference_of_the_document_leads_somewhere(served):
+    document = httpx.get(f"{served.url}/v1/openapi.json", timeout=60).json()
+    places = set(re.findall(r'"\$ref": "#/components/schemas/([^"]+)"', json.dumps(document)))
+    assert places
+    assert places <= set(document["components"]["schemas"])
 
 
 @pytest.mark.filterwarnings("ignore")

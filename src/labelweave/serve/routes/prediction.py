@@ -44,9 +44,20 @@ def json_response(content: Any) -> Response:
 
 def takes(shape: type[BaseModel]) -> dict[str, Any]:
     """For the OpenAPI document: the body that `parsed` reads."""
-    schema = shape.model_json_schema(ref_template="#/components/schemas/{model}")
-    schema.pop("$defs", None)
+    schema = shape.model_json_schema()
+    schema = _inlined(schema, schema.pop("$defs", {}))
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
+    """A schema with its parts in place: only FastAPI may add to the document's components."""
+    if isinstance(part, list):
+        return [_inlined(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _inlined(definitions[part["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inlined(value, definitions) for key, value in part.items()}
 
 
 @router.post(
