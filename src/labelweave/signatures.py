@@ -27,7 +27,7 @@ def name_all_parameters(cls: type) -> None:
     own = inspect.signature(init).parameters
     kept = [p for p in own.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     if len(kept) < len(own):
-        above = cls.__mro__[1].__init__  # type: ignore[misc]
-        parent = list(inspect.signature(above).parameters.items())[1:]
-        kept += [p for name, p in parent if name not in own]
+        above = super(cls, cls).__init__  # type: ignore[arg-type]  # that of a mixin's parent too
+        parent = inspect.signature(above).parameters
+        kept += [p for name, p in parent.items() if name not in own]
         init.__signature__ = inspect.Signature(kept)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from entries import tiny_entry
 
 from labelweave.data import catalog, sources
 from labelweave.data.catalog import CatalogEntry, get_entry, list_datasets, load_dataset
@@ -86,21 +87,7 @@ def test_names_are_listed_in_order():
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
     """A catalog of one entry, an empty data folder and an empty cache."""
-    entry = CatalogEntry(
-        name="tiny",
-        title="made up",
-        kind="features",
-        rows=4,
-        features=2,
-        labels=2,
-        cardinality=1.0,
-        parts={"train": 3, "test": 1},
-        recipe="table",
-        files={"train": "tiny-train.arff", "test": "tiny-test.arff"},
-        options={"labels": 2},
-        source="here",
-        licence="none",
-    )
+    entry = tiny_entry()
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("LABELWEAVE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("LABELWEAVE_CACHE", str(tmp_path / "cache"))

@@ -13,9 +13,10 @@ from email.message import Message
 
 import numpy as np
 import pytest
+from entries import tiny_entry
 
 from labelweave.data import catalog
-from labelweave.data.catalog import CatalogEntry, load_dataset
+from labelweave.data.catalog import load_dataset
 from labelweave.data.openml import fetch_dataset
 from labelweave.exceptions import DatasetUnavailableError
 
@@ -117,22 +118,7 @@ def test_nominal_columns_become_numbers(openml, tmp_path):
 
 
 def test_the_catalog_falls_back_on_openml(openml, tmp_path, monkeypatch):
-    entry = CatalogEntry(
-        name="tiny",
-        title="made up",
-        kind="features",
-        rows=4,
-        features=2,
-        labels=2,
-        cardinality=1.0,
-        parts={"train": 3, "test": 1},
-        recipe="table",
-        files={"train": "tiny-train.arff", "test": "tiny-test.arff"},
-        options={"id_column": "id"},
-        source="here",
-        licence="none",
-        openml={"id": 7, "name": "tiny"},
-    )
+    entry = tiny_entry(options={"id_column": "id"}, openml={"id": 7, "name": "tiny"})
     monkeypatch.setattr(catalog, "_catalog", lambda: {"tiny": entry})
     monkeypatch.delenv("LABELWEAVE_DATA", raising=False)
     monkeypatch.setenv("LABELWEAVE_CACHE", str(tmp_path))

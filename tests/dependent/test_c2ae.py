@@ -2,9 +2,9 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
+from batches import make_batch
 from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent.c2ae import C2AE, C2AETask, correlation_loss
@@ -23,15 +23,6 @@ def make_task(n_features=4, n_labels=5, **changes):
     task = model._build_task(model._build_network(n_features, n_labels), None)
     assert isinstance(task, C2AETask)
     return task
-
-
-def make_batch(n_rows=7, n_features=4, n_labels=5, unknown=0.0):
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(n_rows, n_features, generator=generator)
-    y = (torch.rand(n_rows, n_labels, generator=generator) < 0.4).float()
-    y[0] = 0
-    hide = torch.rand(n_rows, n_labels, generator=generator) < unknown
-    return Batch(x, y.masked_fill(hide, torch.nan), torch.arange(n_rows))
 
 
 def slow_ranking(scores, targets):
@@ -146,14 +137,6 @@ def test_every_setting_learns(changes):
     score = get_metric("map")(Y[200:], Y_score=model.predict_proba(X[200:]))
     assert score > Y[200:].mean() + 0.2
     assert ("feature_ranking" in model.history_) == (model.feature_branch > 0)
-
-
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    Y[:2] = 0
-    model = C2AE(epochs=200, dropout=0, patience=None, random_state=0).fit(X, Y)
-    assert (model.predict(X) == Y).all()
 
 
 @pytest.mark.data

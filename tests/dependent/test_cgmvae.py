@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from batches import check_shares_add_up, make_batch
 from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent.cgmvae import CGMVAE, PUBLIC_CODE
@@ -15,7 +16,6 @@ from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
 from labelweave.nn.mixture import sample_gaussian
-from labelweave.nn.shares import held_share, share_of
 from labelweave.nn.task import StepInfo
 
 SMALL = {
@@ -46,15 +46,6 @@ def make_task(n_features=4, n_labels=5, **changes):
     network = model._build_network(n_features, n_labels)
     chosen = {field.name: getattr(model, field.name) for field in fields(Objective)}
     return CGMVAETask(network, Objective(**chosen), {})
-
-
-def make_batch(n_rows=7, n_features=4, n_labels=5, unknown=0.0):
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(n_rows, n_features, generator=generator)
-    y = (torch.rand(n_rows, n_labels, generator=generator) < 0.4).float()
-    y[0] = 0
-    hide = torch.rand(n_rows, n_labels, generator=generator) < unknown
-    return Batch(x, y.masked_fill(hide, torch.nan), torch.arange(n_rows))
 
 
 def terms_of(task, batch, seed=3, info=START):
@@ -137,19 +128,8 @@ def test_rows_of_which_nothing_is_known_add_nothing():
 
 @pytest.mark.parametrize("prior", ["mixture", "uni-gaussian"])
 def test_shares_of_a_batch_add_up_to_it(prior):
-    """Two processes with half the rows each see the noise and the dropout of one with all."""
     changes = {"dropout": 0.3, "n_samples": 2, "label_branch": 0.5, "reconstruction": 0.1}
-    task, batch = make_task(prior=prior, **changes), make_batch(8, unknown=0.2)
-    whole = terms_of(task, batch)
-    halves = []
-    for rank in range(2):
-        share = share_of(8, rank, 2)
-        rows = slice(share.start, share.stop)
-        with held_share(share):
-            part = Batch(batch.x[rows], batch.y[rows], batch.rows[rows], share)
-            halves.append(terms_of(task, part))
-    for name, value in whole.items():
-        assert torch.isclose((halves[0][name] + halves[1][name]) / 2, value, rtol=1e-4), name
+    check_shares_add_up(make_task(prior=prior, **changes), terms_of)
 
 
 def test_reconstruction_samples_and_label_branch():
@@ -246,14 +226,6 @@ def test_every_setting_learns(data, changes, tmp_path):
     model.save(tmp_path / "model")
     loaded = lw.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    Y[:2] = 0
-    model = quick(epochs=150, dropout=0, patience=None).fit(X, Y)
-    assert (model.predict(X) == Y).all()
 
 
 def test_a_thousand_sparse_labels_some_never_positive():

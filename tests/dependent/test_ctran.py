@@ -123,13 +123,6 @@ def test_a_model_that_was_never_told_labels_refuses_them(data):
         model.predict_proba(data[0], known=data[1])
 
 
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    model = quick(epochs=150, dropout=0, encoder_dropout=0, patience=None).fit(X, Y)
-    assert (model.predict(X) == Y).all()
-
-
 def test_the_more_is_known_the_better():
     """Labels in a chain, each mostly like the one before; features know the first alone."""
     rng = np.random.default_rng(0)

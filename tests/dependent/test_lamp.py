@@ -103,13 +103,6 @@ def test_a_model_that_cannot_use_known_labels_refuses_them(data, changes, reason
         model.predict_proba(data[0], known=data[1])
 
 
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    model = quick(epochs=150, dropout=0, encoder_dropout=0, patience=None).fit(X, Y)
-    assert (model.predict(X) == Y).all()
-
-
 def test_a_thousand_sparse_labels():
     rng = np.random.default_rng(0)
     X = sp.random_array((40, 50), density=0.1, format="csr", rng=rng)

@@ -85,13 +85,6 @@ def test_every_setting_learns_and_is_saved(data, changes, tmp_path):
     np.testing.assert_array_equal(lw.load(tmp_path / "model").predict_proba(X[200:]), found)
 
 
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    model = quick(epochs=100, dropout=0, patience=None).fit(X, Y)
-    assert (model.predict(X) == Y).all()
-
-
 def test_given_vectors_stay_as_they_are_and_are_saved(data, tmp_path):
     X, Y = data
     vectors = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)

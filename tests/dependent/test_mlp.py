@@ -71,13 +71,6 @@ def test_sparse_equals_dense(share):
     )
 
 
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    model = MLP(epochs=100, dropout=0, patience=None, random_state=0).fit(X, Y)
-    assert (model.predict(X) == Y).all()
-
-
 def test_no_hidden_layer_is_logistic_regression(data):
     model = quick(hidden=()).fit(*data)
     assert [tuple(p.shape) for p in model.network_.parameters()] == [(5, 20), (5,)]

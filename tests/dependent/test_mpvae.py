@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from batches import check_shares_add_up, make_batch
 from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent.mpvae import MPVAE, MPVAETask, probit_logits
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
-from labelweave.nn.shares import held_share, share_of
 from labelweave.nn.task import StepInfo
 
 SMALL = {"encoder": (16,), "label_encoder": (8,), "decoder": (8, 8), "latent_size": 4}
@@ -24,15 +24,6 @@ def make_task(n_features=4, n_labels=5, **changes):
     task = model._build_task(model._build_network(n_features, n_labels), None)
     assert isinstance(task, MPVAETask)
     return task
-
-
-def make_batch(n_rows=7, n_features=4, n_labels=5, unknown=0.0):
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(n_rows, n_features, generator=generator)
-    y = (torch.rand(n_rows, n_labels, generator=generator) < 0.4).float()
-    y[0] = 0
-    hide = torch.rand(n_rows, n_labels, generator=generator) < unknown
-    return Batch(x, y.masked_fill(hide, torch.nan), torch.arange(n_rows))
 
 
 def terms_of(task, batch, seed=3):
@@ -143,18 +134,7 @@ def test_rows_of_which_nothing_is_known_add_nothing():
 
 
 def test_shares_of_a_batch_add_up_to_it():
-    """Two processes with half the rows each see the noise and the dropout of one with all."""
-    task, batch = make_task(dropout=0.3), make_batch(8, unknown=0.2)
-    whole = terms_of(task, batch)
-    halves = []
-    for rank in range(2):
-        share = share_of(8, rank, 2)
-        rows = slice(share.start, share.stop)
-        with held_share(share):
-            part = Batch(batch.x[rows], batch.y[rows], batch.rows[rows], share)
-            halves.append(terms_of(task, part))
-    for name, value in whole.items():
-        assert torch.isclose((halves[0][name] + halves[1][name]) / 2, value, rtol=1e-4), name
+    check_shares_add_up(make_task(dropout=0.3), terms_of)
 
 
 def test_validation_looks_at_the_predictions_alone():
@@ -191,13 +171,6 @@ def test_every_setting_learns(changes):
     model = MPVAE(epochs=20, batch_size=32, **(given | changes)).fit(X[:200], Y[:200])
     score = get_metric("map")(Y[200:], Y_score=model.predict_proba(X[200:]))
     assert score > Y[200:].mean() + 0.25
-
-
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    model = MPVAE(epochs=150, dropout=0, patience=None, random_state=0).fit(X, Y)
-    assert (model.predict(X) == Y).all()
 
 
 def test_a_short_decoder_is_refused():

@@ -204,14 +204,6 @@ def test_every_setting_learns(data, changes):
     assert score > Y[200:].mean() + 0.25
 
 
-@pytest.mark.parametrize("loss", ["every-step", "final"])
-def test_a_tiny_set_is_learnt_by_heart(loss):
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    model = OFCC(loss=loss, epochs=300, lr=1e-2, patience=None, random_state=0).fit(X, Y)
-    assert (model.predict(X) == Y).all()
-
-
 @pytest.mark.data
 def test_scene_is_learnt(data_home):
     import labelweave as lw

@@ -150,13 +150,6 @@ def test_every_structure_learns(structure):
     assert score > Y[200:].mean() + 0.25
 
 
-def test_a_tiny_set_is_learnt_by_heart():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
-    model = RBCC(epochs=150, dropout=0, patience=None, random_state=0).fit(X, Y)
-    assert (model.predict(X) == Y).all()
-
-
 @pytest.mark.data
 def test_scene_is_near_the_published_figure(data_home):
     train, test = lw.load_dataset("scene").split()

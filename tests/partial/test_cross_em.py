@@ -6,7 +6,6 @@ import torch
 from scipy.special import expit
 
 import labelweave as lw
-from labelweave.data.scenarios import hide_positives
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.peers import peers_of
@@ -15,14 +14,6 @@ from labelweave.partial import cross_em
 from labelweave.partial.cross_em import ChancesTask, CrossFitEM
 
 QUICK = {"hidden": (16,), "epochs": 10, "lr": 2e-2}
-
-
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(240, 8))
-    Y = (X[:, :4] + 0.3 * rng.normal(size=(240, 4)) > 0.3).astype(float)
-    return X, Y, hide_positives(Y, 0.5, random_state=0).Y.to_numpy()
 
 
 def quick(**changes):

@@ -4,19 +4,10 @@ import numpy as np
 import pytest
 
 import labelweave as lw
-from labelweave.data.scenarios import hide_positives
 from labelweave.registry import list_methods
 
 METHODS = [method.id for method in list_methods("partial")]
 QUICK = {"hidden": (16,), "epochs": 12, "lr": 2e-2}
-
-
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(240, 8))
-    Y = (X[:, :4] + 0.3 * rng.normal(size=(240, 4)) > 0.3).astype(float)
-    return X, Y, hide_positives(Y, 0.5, random_state=0).Y.to_numpy()
 
 
 def make(id, **changes):

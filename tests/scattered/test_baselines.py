@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from scattered_data import fake_chains, small_student
 from scipy.special import expit
+from sklearn.base import clone
 
 from labelweave.exceptions import InputError
 from labelweave.metrics import hamming_loss
@@ -47,6 +48,16 @@ def test_a_union_keeps_the_reliabilities_of_its_fit():
     alone = model.predict_proba(X[:1])  # one row tells nothing about teachers
     assert np.allclose(alone, model.predict_proba(X)[:1], atol=1e-6)
     assert model.notes_["reliability"] == weights
+
+
+def test_a_union_takes_no_settings_of_a_student():
+    assert not {"student", "augment"} & set(TeacherUnion().get_params())
+    with pytest.raises(TypeError, match="student"):
+        TeacherUnion(fake_chains(), student="mlp")
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    again = clone(TeacherUnion(fake_chains(), match="exact", batch_rows=7, threshold=0.3))
+    assert (again.match, again.batch_rows) == ("exact", 7)
+    np.testing.assert_array_equal(again.fit(X).predict(X), again.predict_proba(X) >= 0.3)
 
 
 def test_a_union_cannot_be_saved(tmp_path):

@@ -132,13 +132,9 @@ def command(
     loopback, where reading is free; changes always need an API key, and so does everything when
     it listens elsewhere. Make one by --add-key NAME; a key in LABELWEAVE_API_KEY counts too.
     """
-    from labelweave.exceptions import require
-
-    output = Output(as_json, quiet)
-    for module in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "prometheus_client"):
-        require(module, "serve")
     from labelweave.serve.settings import Settings, is_loopback
 
+    output = Output(as_json, quiet)
     if rate is None:
         rate = 0.0 if is_loopback(options["host"]) else 100.0
     options["port"] = options["port"] or _free_port(options["host"])

@@ -18,7 +18,7 @@ from labelweave.base import Pair
 from labelweave.exceptions import InputError
 from labelweave.input_checks import first_not_finite
 from labelweave.labels import LabelMatrix
-from labelweave.nn.encoders import NORMS, MLPEncoder, build_encoder
+from labelweave.nn.encoders import NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.label_graph import conditional_frequencies
 from labelweave.nn.losses import LOSSES
@@ -301,10 +301,9 @@ class MLGCN(NeuralClassifier):
         return vectors
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        if self.encoder is not None:
-            encoder = build_encoder(self.encoder, n_features)
-        else:
-            encoder = MLPEncoder(n_features, self.hidden, dropout=self.dropout, norm=self.norm)
+        encoder = encoder_or_mlp(
+            self.encoder, n_features, self.hidden, dropout=self.dropout, norm=self.norm
+        )
         is_learnt = self.label_vectors_ is None
         if self.label_vectors_ is None:
             vectors = torch.randn(n_labels, self.vector_size)

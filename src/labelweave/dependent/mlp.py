@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.nn.averaging import AveragedTask
-from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder, build_encoder
+from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import LOSSES
 from labelweave.nn.task import Task
@@ -95,17 +95,15 @@ class Perceptron(NeuralClassifier):
         self.ema_decay = ema_decay
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        if self.encoder is not None:
-            encoder = build_encoder(self.encoder, n_features)
-        else:
-            encoder = MLPEncoder(
-                n_features,
-                self.hidden,
-                dropout=self.dropout,
-                input_dropout=self.input_dropout,
-                activation=self.activation,
-                norm=self.norm,
-            )
+        encoder = encoder_or_mlp(
+            self.encoder,
+            n_features,
+            self.hidden,
+            dropout=self.dropout,
+            input_dropout=self.input_dropout,
+            activation=self.activation,
+            norm=self.norm,
+        )
         return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))  # type: ignore[arg-type]
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:

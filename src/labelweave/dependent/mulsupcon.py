@@ -19,7 +19,7 @@ from torch import nn
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.contrastive import POSITIVES
-from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder, build_encoder
+from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.finetuning import FineTuningTask, encoder_and_head
 from labelweave.nn.momentum import ContrastiveTask
@@ -250,16 +250,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     # -- learning ----------------------------------------------------------------------
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        if self.encoder is not None:
-            encoder = build_encoder(self.encoder, n_features)
-        else:
-            encoder = MLPEncoder(
-                n_features,
-                self.hidden,
-                dropout=self.dropout,
-                activation=self.activation,
-                norm=self.norm,
-            )
+        shape = {"dropout": self.dropout, "activation": self.activation, "norm": self.norm}
+        encoder = encoder_or_mlp(self.encoder, n_features, self.hidden, **shape)
         head = nn.Linear(encoder.n_out, n_labels)  # type: ignore[arg-type]
         return nn.Sequential(OrderedDict(encoder=encoder, head=head))
 

@@ -13,7 +13,15 @@ from torch import Tensor, nn
 from labelweave.exceptions import InputError
 from labelweave.nn.shares import bernoulli_, current_share, draw_rows, sum_over_processes
 
-__all__ = ["ACTIVATIONS", "NORMS", "BatchNorm", "Dropout", "MLPEncoder", "build_encoder"]
+__all__ = [
+    "ACTIVATIONS",
+    "NORMS",
+    "BatchNorm",
+    "Dropout",
+    "MLPEncoder",
+    "build_encoder",
+    "encoder_or_mlp",
+]
 
 
 class Dropout(nn.Module):
@@ -171,3 +179,14 @@ def build_encoder(given: Any, n_features: int) -> nn.Module:
     if not isinstance(getattr(encoder, "n_out", None), int):
         raise InputError("the encoder needs an attribute n_out, the width of its output")
     return encoder
+
+
+def encoder_or_mlp(given: Any, n_features: int, hidden: Sequence[int], **options: Any) -> nn.Module:
+    """The encoder that was given; where none was, an MLPEncoder with these hidden layers.
+
+    >>> encoder_or_mlp(None, 5, (8, 4), dropout=0.1).n_out
+    4
+    """
+    if given is None:
+        return MLPEncoder(n_features, hidden, **options)
+    return build_encoder(given, n_features)

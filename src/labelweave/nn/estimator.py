@@ -7,7 +7,6 @@ several stages overrides `_learn` and calls `session.train` once for each.
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
@@ -30,6 +29,7 @@ from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
 from labelweave.nn.scoring import predict_scores, scoring_rows
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SCHEDULE_PARAMETERS, SCHEDULES, SupervisedTask, Task
+from labelweave.signatures import name_all_parameters
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
@@ -162,20 +162,8 @@ class NeuralClassifier(MultiLabelClassifier):
         self.random_state = random_state
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let `__init__(self, own, ..., **training)` count as if it named all parameters.
-
-        scikit-learn reads parameters from the signature; so do help() and editors.
-        """
         super().__init_subclass__(**options)
-        init = cls.__dict__.get("__init__")
-        if init is None:
-            return
-        own = inspect.signature(init).parameters
-        kept = [p for p in own.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        if len(kept) < len(own):
-            parent = inspect.signature(super(cls, cls).__init__).parameters
-            kept += [p for name, p in parent.items() if name not in own]
-            init.__signature__ = inspect.Signature(kept)
+        name_all_parameters(cls)
 
     # -- what a method writes ----------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,13 +35,17 @@ class TeacherUnion(Amalgamator):
         As in :class:`labelweave.scattered.ant.ANT`.
     revise : bool, default=False
         Whether teachers that are chains tell one another what they find, as in ANT.
-    **options
-        The other parameters of :class:`labelweave.scattered.amalgamator.Amalgamator`; `student`
-        and `augment` have no effect.
+    aliases, match, calibration, batch_rows, verbose
+        As in :class:`labelweave.scattered.amalgamator.Amalgamator`.
+    threshold, validation_fraction, random_state
+        As there. A union has neither `student` nor `augment`: nothing is trained.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Amalgamator._parameter_constraints,
+        name: kinds
+        for name, kinds in Amalgamator._parameter_constraints.items()
+        if name not in ("student", "augment")
+    } | {
         "integrate": [StrOptions(set(RULES))],
         "revise": ["boolean"],
     }
@@ -53,9 +57,26 @@ class TeacherUnion(Amalgamator):
         *,
         integrate: str = "mean-logit",
         revise: bool = False,
-        **options: Any,
+        aliases: Mapping[str, str] | None = None,
+        match: str = "ignore-case",
+        calibration: str | None = None,
+        batch_rows: int = 4096,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(teachers, **options)
+        super().__init__(
+            teachers,
+            aliases=aliases,
+            match=match,
+            calibration=calibration,
+            batch_rows=batch_rows,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.integrate = integrate
         self.revise = revise
 

@@ -19,6 +19,7 @@ from labelweave.testing import (
     randomness,
     selection,
     texts,
+    whole,
 )
 
 __all__ = ["briefly_trained", "check_estimator", "estimator_checks", "test_instance"]
@@ -54,9 +55,9 @@ def estimator_checks(estimator: Any) -> list[tuple[str, Callable[[], None]]]:
     # A module of checks for some methods only says for which.
     modules = [m for m in _MODULES if not hasattr(m, "applies_to") or m.applies_to(estimator)]
     if texts.takes_texts(estimator):
-        modules = [texts]
+        modules = [whole, texts]
     elif images.takes_images(estimator):
-        modules = [images]
+        modules = [whole, images]
     for module in modules:
         for name, check in vars(module).items():
             if name.startswith("check_"):

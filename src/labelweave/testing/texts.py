@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from sklearn.utils import get_tags
 
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
-from labelweave.testing.common import fresh, mean_ap, refused, same
+from labelweave.testing.common import fresh, refused, same
 from labelweave.testing.data import NAMES
 
 _WORDS = (("sea", "water", "fish"), ("sun", "light", "heat"), ("rain", "cloud", "storm"))
@@ -38,34 +36,6 @@ def documents(n_rows: int = 60, seed: int = 0) -> tuple[list[str], np.ndarray]:
         words = [word for j in np.flatnonzero(row) for word in random.permutation(_WORDS[j])[:2]]
         texts.append(" ".join(random.permutation([*words, "day", "place", "thing"]).tolist()))
     return texts, Y
-
-
-def check_probabilities_of_texts(estimator: Any) -> None:
-    """predict_proba: floats strictly between 0 and 1; predict: 0/1 by the threshold."""
-    texts, Y = documents()
-    model = fresh(estimator, threshold=0.4)
-    assert model.fit(texts, as_labels(Y, names=NAMES)) is model, "fit must return self"
-    probabilities = model.predict_proba(texts[:7])
-    assert probabilities.shape == (7, 3)
-    assert ((probabilities > 0) & (probabilities < 1)).all()
-    same(model.predict(texts[:7]), probabilities >= 0.4, "predict by the threshold", exact=True)
-    assert list(model.label_names_) == list(NAMES)
-
-
-def check_learns_words(estimator: Any) -> None:
-    """It ranks new texts much better than chance."""
-    texts, Y = documents(160)
-    model = fresh(estimator).fit(texts[:100], as_labels(Y[:100], names=NAMES))
-    reached, chance = mean_ap(Y[100:], model.predict_proba(texts[100:])), Y[100:].mean()
-    assert reached > chance + 0.15, f"mean average precision {reached:.3f}, chance {chance:.3f}"
-
-
-def check_each_text_is_predicted_by_itself(estimator: Any) -> None:
-    texts, Y = documents()
-    model = fresh(estimator).fit(texts, as_labels(Y, names=NAMES))
-    together = model.predict_proba(texts[:5])
-    alone = np.vstack([model.predict_proba([text]) for text in texts[:5]])
-    same(alone, together, "text by text against all at once")
 
 
 def check_forms_of_texts(estimator: Any) -> None:
@@ -98,30 +68,6 @@ def check_what_is_no_text_is_refused(estimator: Any) -> None:
         model.fit([texts[0], 5.0], Y[:2])
     with refused("an unfitted model", error=NotFittedError):
         fresh(estimator).predict_proba(texts)
-
-
-def check_same_seed_same_model_of_texts(estimator: Any) -> None:
-    texts, Y = documents()
-    labels = as_labels(Y, names=NAMES)
-    found = [fresh(estimator).fit(texts, labels).predict_proba(texts[:9]) for _ in range(2)]
-    same(found[0], found[1], "two fits with one seed", exact=True)
-
-
-def check_texts_saved_and_loaded(estimator: Any) -> None:
-    from labelweave.persistence import load
-
-    texts, Y = documents()
-    model = fresh(estimator).fit(texts, as_labels(Y, names=NAMES))
-    if hasattr(model, "add_labels"):
-        model.add_labels(["storm", "light"], {"storm": "rain and wind"})
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / "model")
-        loaded = load(Path(folder) / "model")
-        same(loaded.predict_proba(texts), model.predict_proba(texts), "loaded", exact=True)
-        assert list(loaded.label_names_) == list(model.label_names_)
-        if hasattr(model, "add_labels"):
-            again = [m.add_labels("cloud").predict_proba(texts[:3]) for m in (loaded, model)]
-            same(again[0], again[1], "a label added after loading", exact=True)
 
 
 def check_labels_come_and_go(estimator: Any) -> None:

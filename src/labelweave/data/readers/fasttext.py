@@ -59,7 +59,7 @@ def read_fasttext(
         lines.append(number)
     if not texts:
         raise DataFileError("the file has no rows", path=path)
-    found = vocabulary(labels, rows, path)
+    found = vocabulary(labels, rows)
     if not found:
         if require_labels:
             raise DataFileError(

@@ -106,7 +106,7 @@ def read_jsonl(
     descriptions: dict[str, str] = {}
     if beside is not None and fields.labels:
         descriptions = read_label_file(beside, field_name=fields.labels[0]).descriptions
-    names = [] if not fields.labels else vocabulary(labels, rows, path)
+    names = [] if not fields.labels else vocabulary(labels, rows)
     if not names and require_labels:
         raise DataFileError(f"no row has a label in {', '.join(fields.labels)}", path=path)
     known = set(names)

@@ -88,7 +88,7 @@ def _distinct(names: list[str], path: FilePath) -> list[str]:
     return names
 
 
-def vocabulary(labels: Any, rows: Sequence[Sequence[str] | None], path: FilePath) -> list[str]:
+def vocabulary(labels: Any, rows: Sequence[Sequence[str] | None]) -> list[str]:
     """The label names: those given, else the sorted ones that occur."""
     if labels is not None:
         if isinstance(labels, str | int) or not all(isinstance(name, str) for name in labels):

@@ -163,7 +163,7 @@ def _names_and_rows(
         from_ids = named_ids(rows, listed)
         if from_ids is not None and not {name for row in rows for name in row} <= set(listed):
             return list(listed), from_ids, {} if file is None else file.descriptions
-    names = vocabulary(labels, rows, path)
+    names = vocabulary(labels, rows)
     known = set(names)
     texts = {} if file is None else file.descriptions
     return names, rows, {name: text for name, text in texts.items() if name in known}
