@@ -1,7 +1,9 @@
 """What the site is made of fits the code: methods' pages, the drawing, the gallery, the layers."""
 
+import os
 import re
 import runpy
+import subprocess
 import sys
 
 import pytest
@@ -113,6 +115,17 @@ def test_examples_run_and_are_on_the_site(path):
     assert gallery.parts(path)[2] in page, "run `python tools/gallery.py`"
     assert (gallery.GALLERY / f"{path.stem}.svg").exists()
     assert gallery.run(path, None).strip()
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs", reason="the tools of the site are not installed")
+    pytest.importorskip("mkdocstrings", reason="the tools of the site are not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    page = (tmp_path / "site" / "methods" / "c-gmvae.html").read_text(encoding="utf-8")
+    assert "<math" in page
 
 
 def test_docstrings_become_markdown():
