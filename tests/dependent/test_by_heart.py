@@ -7,7 +7,7 @@ import labelweave as lw
 
 ATTENTION = {"size": 16, "heads": 2, "n_tokens": 2, "hidden": (32,), "encoder_dropout": 0}
 SMALL = {"encoder": (32,), "label_encoder": (16,)}
-BRIEF = {"pretrain_epochs": 5, "pretrain_steps": 5, "min_steps": 1}
+BRIEF = {"pretrain_epochs": 5, "pretrain_steps": 5}
 SETTINGS = {
     "asl": {"epochs": 100},
     "c2ae": {"epochs": 200},
@@ -27,7 +27,7 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_tiny_set_is_learnt_by_heart(name):
     method = name.partition(",")[0]
-    free = {"epochs": 150, "dropout": 0, "patience": None, "random_state": 0}
+    free = {"epochs": 150, "min_steps": 1, "dropout": 0, "patience": None, "random_state": 0}
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(20, 8)), rng.integers(0, 2, (20, 3))
     Y[:2] = 0  # rows without a label are learnt as well

@@ -224,21 +224,3 @@ def test_pretraining_helps_on_scene(data_home):
             model = MulSupCon((256,), random_state=seed, **steps).fit(rest.X, rest.Y)
             found.append(get_metric("map")(held.Y, Y_score=model.predict_proba(held.X)))
         assert found[1] > found[0] + 0.005
-
-
-class CountSteps(Callback):
-    def __init__(self):
-        self.steps = {}
-
-    def on_step(self, run, loss):
-        self.steps[run.stage] = self.steps.get(run.stage, 0) + 1
-
-
-@pytest.mark.parametrize(("min_steps", "expected"), [(9, 9), (3, 4)], ids=["few-rows", "enough"])
-def test_an_epoch_of_few_rows_has_so_many_steps(min_steps, expected):
-    X, Y = make_multilabel_classification(n_samples=100, random_state=0)
-    counter = CountSteps()
-    settings = {"hidden": (8,), "pretrain_epochs": 0, "patience": None, "random_state": 0}
-    model = MulSupCon(epochs=2, min_steps=min_steps, callbacks=[counter], **settings)
-    model.fit(X, Y)
-    assert counter.steps["finetune"] == 2 * expected

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from labelweave.nn.callbacks import Callback
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.task import Task, make_plan
@@ -151,3 +152,20 @@ def test_a_row_is_scored_alike_in_any_company(data):
     model = Linear(epochs=2, random_state=0).fit(X, Y)
     one_by_one = np.vstack([model.predict_proba(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_array_equal(one_by_one, model.predict_proba(X))
+
+
+class CountSteps(Callback):
+    def __init__(self):
+        self.steps = 0
+
+    def on_step(self, run, loss):
+        self.steps += 1
+
+
+@pytest.mark.parametrize(("min_steps", "expected"), [(9, 9), (3, 4)], ids=["few-rows", "enough"])
+def test_an_epoch_has_so_many_steps_at_the_least(min_steps, expected):
+    X, Y = np.random.default_rng(0).normal(size=(100, 3)), np.eye(2, dtype=int)[[0, 1] * 50]
+    counter = CountSteps()
+    settings = {"epochs": 2, "batch_size": 32, "patience": None, "random_state": 0}
+    Linear(min_steps=min_steps, callbacks=[counter], **settings).fit(X, Y)
+    assert counter.steps == 2 * expected

@@ -217,6 +217,7 @@ class MPVAE(NeuralClassifier):
     kl_weight : float, default=1.1
         Weight of the KL divergence between the branches, `beta` in the paper.
     batch_size : int, default=128
+    min_steps : int, default=30
     weight_decay : float, default=1e-5
     epochs : int, default=200
     **training
@@ -240,7 +241,7 @@ class MPVAE(NeuralClassifier):
     the program has a hundred. The ranking loss is computed without listing pairs. The program
     weighs likelihood and ranking by 0.1 and 20 to 40 and trains for hundreds of epochs: there
     probabilities saturate at once and recover slowly, and a run that stops early stops too
-    early.
+    early. `min_steps` lengthens epochs where rows are few (``benchmarks/few_rows.py``).
 
     References
     ----------
@@ -297,12 +298,17 @@ class MPVAE(NeuralClassifier):
         ranking_weight: float = 1.0,
         kl_weight: float = 1.1,
         batch_size: int = 128,
+        min_steps: int = 30,
         weight_decay: float = 1e-5,
         epochs: int = 200,
         **training: Any,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, weight_decay=weight_decay, epochs=epochs, **training
+            batch_size=batch_size,
+            min_steps=min_steps,
+            weight_decay=weight_decay,
+            epochs=epochs,
+            **training,
         )
         self.latent_size = latent_size
         self.encoder = encoder

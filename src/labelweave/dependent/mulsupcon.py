@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -154,7 +153,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         "mask": [Interval(Real, 0, 1, closed="left")],
         "pretrain_epochs": [Interval(Integral, 0, None, closed="left")],
         "pretrain_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "min_steps": [Interval(Integral, 1, None, closed="left")],
         "pretrain_batch_size": [Interval(Integral, 1, None, closed="left")],
         "pretrain_lr": [Interval(Real, 0, None, closed="neither")],
         "pretrained": [NeuralClassifier, str, PathLike, None],
@@ -194,8 +192,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         pretrained: Any = None,
         mode: str = "finetune",
         epochs: int = 30,
-        min_steps: int = 30,
         batch_size: int = 32,
+        min_steps: int = 30,
         lr: float | None = None,
         backbone_lr: float = 4e-5,
         weight_decay: float = 1e-5,
@@ -207,6 +205,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         super().__init__(
             epochs=epochs,
             batch_size=batch_size,
+            min_steps=min_steps,
             lr=lr,  # type: ignore[arg-type]
             weight_decay=weight_decay,
             schedule=schedule,
@@ -232,7 +231,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         self.pretrain_lr = pretrain_lr
         self.pretrained = pretrained
         self.mode = mode
-        self.min_steps = min_steps
         self.backbone_lr = backbone_lr
 
     # -- the representation ------------------------------------------------------------
@@ -265,6 +263,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
                 epochs=self.pretrain_epochs,
                 batch_size=self.pretrain_batch_size,
                 steps_per_epoch=self.pretrain_steps,
+                min_steps=1,
                 monitor=None,
                 patience=None,
             )
@@ -273,11 +272,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         self._prepare(network, session)
         if self.mode == "linear-probe":
             network, session = self._frozen(network, session)
-        steps = math.ceil(len(session.Y) / self.batch_size)
         session.train(
             self._build_task(network, session),
             stage=self.mode,
-            steps_per_epoch=self.min_steps if steps < self.min_steps else None,
             monitor=None if self.patience is None else self.monitor,
         )
 
@@ -368,6 +365,5 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             "queue_size": 32,
             "pretrain_epochs": 2,
             "pretrain_steps": None,
-            "min_steps": 1,
             "backbone_lr": 1e-2,
         }

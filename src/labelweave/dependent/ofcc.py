@@ -219,6 +219,7 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
         paper has none; one of 512 is better on yeast.
     dropout : float, default=0.5
     norm : {"batch", "layer"} or None, default="batch"
+    min_steps : int, default=30
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
@@ -228,7 +229,8 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
     best labels before it is; after that a row's chain changes nothing, and prediction stops
     once this holds for all rows. Prediction samples nothing.
 
-    Departure from the paper: `reveal`, which it does not have (0). A chain that only ever saw
+    Departures from the paper: `min_steps`, which lengthens epochs where rows are few
+    (``benchmarks/few_rows.py``); `reveal`, which it does not have (0). A chain that only ever saw
     labels that it predicted itself is led astray by labels that are known: on rows held out of
     the training part of yeast, telling half of the labels took its mean average precision on
     the others from .457 to .408; trained with ``reveal=0.5``, from .470 to .581.
@@ -282,9 +284,10 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
         encoder: Sequence[int] = (),
         dropout: float = 0.5,
         norm: str | None = "batch",
+        min_steps: int = 30,
         **training: Any,
     ) -> None:
-        super().__init__(**training)
+        super().__init__(min_steps=min_steps, **training)
         self.hidden_size = hidden_size
         self.loss = loss
         self.max_steps = max_steps

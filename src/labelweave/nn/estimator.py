@@ -42,6 +42,9 @@ class NeuralClassifier(MultiLabelClassifier):
     epochs : int, default=100
         The most passes over the training rows.
     batch_size : int, default=64
+    min_steps : int, default=1
+        Steps that count as an epoch at the least: where one pass over the rows takes fewer,
+        patience would be over, and rates would fall, before anything is learnt.
     lr : float, default=1e-3
         Learning rate of AdamW.
     weight_decay : float, default=1e-4
@@ -92,6 +95,7 @@ class NeuralClassifier(MultiLabelClassifier):
         **MultiLabelClassifier._parameter_constraints,
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "min_steps": [Interval(Integral, 1, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [StrOptions(set(SCHEDULES))],
@@ -123,6 +127,7 @@ class NeuralClassifier(MultiLabelClassifier):
         *,
         epochs: int = 100,
         batch_size: int = 64,
+        min_steps: int = 1,
         lr: float = 1e-3,
         weight_decay: float = 1e-4,
         schedule: str = "constant",
@@ -143,6 +148,7 @@ class NeuralClassifier(MultiLabelClassifier):
     ) -> None:
         self.epochs = epochs
         self.batch_size = batch_size
+        self.min_steps = min_steps
         self.lr = lr
         self.weight_decay = weight_decay
         self.schedule = schedule
@@ -316,4 +322,4 @@ class NeuralClassifier(MultiLabelClassifier):
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         """Parameters with which tests over many tiny data sets stay quick."""
-        return {"epochs": 30, "batch_size": 16, "lr": 1e-2}
+        return {"epochs": 30, "batch_size": 16, "min_steps": 1, "lr": 1e-2}

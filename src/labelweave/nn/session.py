@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from labelweave.thresholds import make_threshold
 
 __all__ = ["TrainingSession"]
 
-_OPTIONS = ("epochs", "batch_size", "monitor", "patience", "clip_norm", "steps_per_epoch")
+_OPTIONS = ("epochs", "batch_size", "min_steps", "monitor", "patience", "clip_norm")
 
 
 @dataclass
@@ -47,11 +48,13 @@ class TrainingSession:
         stage : str, default="training"
             Name of this run in history, logs and checkpoints.
         **changes
-            Where this stage differs from the estimator: `epochs`, `batch_size`, `monitor`
-            (None keeps the last weights), `patience`, `clip_norm`, `steps_per_epoch`.
+            Where this stage differs from the estimator: `epochs`, `batch_size`, `min_steps`,
+            `monitor` (None keeps the last weights), `patience`, `clip_norm`. And
+            `steps_per_epoch`, the steps of each epoch whatever the number of rows.
         """
         model = self.estimator
         stage = self.prefix + stage
+        fixed = changes.pop("steps_per_epoch", None)
         options = {name: changes.pop(name, getattr(model, name, None)) for name in _OPTIONS}
         if changes:
             raise TypeError(f"a stage has no setting {', '.join(changes)}")
@@ -70,7 +73,7 @@ class TrainingSession:
             self.X,
             self.Y,
             batch_size=options["batch_size"],
-            steps_per_epoch=options["steps_per_epoch"],
+            steps_per_epoch=fixed or self._lengthened(options["batch_size"], options["min_steps"]),
         )
         result = train(
             task,
@@ -80,7 +83,7 @@ class TrainingSession:
             validation=self._validation(column, metric),
             callbacks=[*(model.callbacks or ()), *([ProgressCallback()] if model.verbose else ())],
             stage=stage,
-            identity=None if folder is None else self._identity(options),
+            identity=None if folder is None else self._identity(options | {"steps": fixed}),
         )
         self.results.append((stage, result))
         return result
@@ -95,6 +98,10 @@ class TrainingSession:
                 frame.insert(0, "stage", stage)
         history = pd.concat(frames, ignore_index=True)
         return history.astype({"epoch": int})
+
+    def _lengthened(self, batch_size: int, min_steps: int) -> int | None:
+        """Steps of an epoch, where a pass over the rows has too few of them."""
+        return min_steps if math.ceil(len(self.Y) / batch_size) < min_steps else None
 
     def scoring_batches(self, X: Any, Y: LabelMatrix) -> Batches:
         """These rows in batches for prediction."""

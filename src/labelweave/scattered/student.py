@@ -14,10 +14,10 @@ from labelweave.scattered.teacher import take_rows
 
 __all__ = ["fit_student", "made_student", "takes_probabilities"]
 
-# Rows without labels are often few: with the chain's own defaults, of larger batches and smaller
-# steps, it would still be learning when its epochs are over.
-_FEWEST_STEPS = 30  # in what counts as an epoch, or patience is over before anything is learnt
-_STUDENT = {"reveal": 0.0, "lr": 1e-2, "batch_size": 32}
+# Rows without labels are often few. With its own defaults the chain, of larger batches and smaller
+# steps, would still be learning when its epochs are over; patience, when nothing is learnt yet.
+_CHAIN = {"lr": 1e-2, "batch_size": 32}
+_FEWEST_STEPS = 30  # in what counts as an epoch
 
 
 def made_student(student: Any, *, is_text: bool) -> Any:
@@ -25,17 +25,22 @@ def made_student(student: Any, *, is_text: bool) -> Any:
 
     A chain is never shown labels in training: which of them are true nobody knows here.
     """
-    if student is None:
-        chosen = make("ofcc", **_STUDENT)
+    if student is None or isinstance(student, str):
+        chosen = make("ofcc", **_CHAIN) if student is None else make(student)
+        _set_if_there(chosen, min_steps=_FEWEST_STEPS)
     else:
-        chosen = make(student) if isinstance(student, str) else clone(student)
-    if "reveal" in chosen.get_params(deep=False):
-        chosen.set_params(reveal=0.0)
+        chosen = clone(student)
+    _set_if_there(chosen, reveal=0.0)
     if is_text and student is None:
         from labelweave.text import TextClassifier
 
         return TextClassifier(chosen)
     return chosen
+
+
+def _set_if_there(estimator: Any, **parameters: Any) -> None:
+    known = estimator.get_params(deep=False)
+    estimator.set_params(**{name: value for name, value in parameters.items() if name in known})
 
 
 def takes_probabilities(student: Any) -> bool:
@@ -74,15 +79,10 @@ def fit_student(
     more: dict[str, Any] = {}
     if len(held):
         more["validation"] = (take_rows(X, held), targets[held])
-    own: dict[str, Any] = {}
     if build_task is not None:
         # The objective belongs to the amalgamation, not to the class of the student.
-        own["_build_task"] = build_task
-    if 0 < n_train < _FEWEST_STEPS * getattr(student, "batch_size", 0):
-        own["steps_per_epoch"] = _FEWEST_STEPS
-    vars(student).update(own)
+        vars(student)["_build_task"] = build_task
     try:
         return student.fit(take_rows(X, train), targets[train], **more)
     finally:
-        for name in own:
-            vars(student).pop(name, None)
+        vars(student).pop("_build_task", None)
