@@ -1,4 +1,4 @@
-"""Decision trees kept small: their nodes, and which training rows stand in which leaf.
+"""Forests kept small: the nodes of their trees, and which training rows stand in which leaf.
 
 scikit-learn's trees hold a number for every class of every label in every node, gigabytes for
 some hundred labels. What a forest predicts is a weighted mean of training labels, though: a row x
@@ -9,20 +9,31 @@ and of each tree its splits and the leaf of every training row.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from labelweave.blocks import row_blocks
+from labelweave.per_label import with_short_indices
+
 __all__ = [
+    "GRID",
+    "Forest",
     "Splits",
     "as_single",
     "dense_rows",
+    "grow_forest",
     "join_trees",
     "members_of",
     "row_weights",
 ]
+
+GRID = 1024  # targets are multiples of 1/1024, so that sums are exact and pure nodes are seen
+_FEW_LABELS = 64  # above, "auto" projects the labels
 
 
 @dataclass
@@ -69,6 +80,111 @@ class Splits:
         inner = np.flatnonzero(~self.is_leaf)
         above[self.children[inner].ravel()] = np.repeat(inner, 2)
         return above
+
+
+@dataclass
+class Forest:
+    """The splits of all trees, and how often each training row stands in each leaf."""
+
+    splits: Splits
+    members: sp.csr_array
+
+    def weights(self, X: Any, n_labels: int) -> Iterator[tuple[slice, sp.csr_array]]:
+        """What each training row weighs for each row of X, some rows at a time."""
+        sizes = np.asarray(self.members.sum(axis=1)).ravel()
+        width = max(X.shape[1], self.members.shape[1], n_labels, len(self.splits.roots))
+        for rows in row_blocks(X.shape[0], width):
+            leaves = self.splits.leaves_of(dense_rows(X, rows))
+            yield rows, row_weights(leaves, self.members, sizes)
+
+
+def grow_forest(
+    X: Any,
+    targets: sp.csr_array,
+    constant: np.ndarray | None = None,
+    *,
+    n_trees: int,
+    random: np.random.RandomState,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    **options: Any,
+) -> Forest:
+    """Grow scikit-learn's trees on all targets together.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_features)
+    targets : csr_array of shape (n_rows, n_targets)
+    constant : ndarray of shape (n_targets,), optional
+        To be added to each row of the targets.
+    n_trees : int
+    random : RandomState
+    n_jobs, verbose
+        As in joblib.
+    **options
+        `trees`, `n_projections`, `max_features`, `max_depth`, `min_samples_leaf` as in
+        :class:`labelweave.dependent.extra_trees.ExtraTrees`.
+    """
+    from joblib import Parallel, delayed
+
+    features = _tree_input(X)
+    added = np.zeros(targets.shape[1]) if constant is None else constant
+    seeds = random.randint(np.iinfo(np.int32).max, size=n_trees)
+    grown = Parallel(n_jobs=n_jobs, verbose=verbose, prefer="threads")(
+        delayed(_grow)(features, targets, added, seed, **options) for seed in seeds.tolist()
+    )
+    splits = join_trees([tree for tree, _, _ in grown])
+    leaves = np.column_stack([leaf for _, leaf, _ in grown]) + splits.roots
+    draws = [drawn for _, _, drawn in grown if drawn is not None]
+    counts = np.column_stack(draws) if draws else None
+    return Forest(splits, members_of(leaves, counts, len(splits.children)))
+
+
+def _grow(
+    X: Any,
+    varying: sp.csr_array,
+    constant: np.ndarray,
+    seed: int,
+    *,
+    trees: str = "extra",
+    n_projections: int | str | None = "auto",
+    **tree_options: Any,
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """One tree: its splits, the leaf of each row and how often the row was drawn."""
+    from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+
+    random = np.random.RandomState(seed)
+    n_rows, n_labels = varying.shape
+    if n_projections == "auto":
+        n_projections = _FEW_LABELS if n_labels > _FEW_LABELS else None
+    if n_projections is None:
+        seen = varying.toarray() + constant
+    else:
+        projection = random.normal(size=(n_labels, n_projections)) / np.sqrt(n_projections)
+        seen = varying @ projection + constant @ projection
+    seen = np.rint(seen.astype(np.float64) * GRID) / GRID
+    extra = trees == "extra"
+    tree = (ExtraTreeRegressor if extra else DecisionTreeRegressor)(
+        **tree_options, random_state=random.randint(np.iinfo(np.int32).max)
+    )
+    drawn = None
+    if not extra:
+        drawn = np.bincount(random.randint(n_rows, size=n_rows), minlength=n_rows)
+    tree.fit(X, seen, sample_weight=drawn, check_input=False)
+    names = ("node_count", "children_left", "children_right", "feature", "threshold")
+    # The tree itself goes, and with it the large table of its values.
+    kept = SimpleNamespace(**{name: getattr(tree.tree_, name) for name in names})
+    return kept, tree.tree_.apply(X.tocsr() if sp.issparse(X) else X), drawn
+
+
+def _tree_input(X: Any) -> Any:
+    """Features as scikit-learn's trees take them without checking again."""
+    if not sp.issparse(X):
+        return np.ascontiguousarray(as_single(X))
+    columns = with_short_indices(sp.csc_array(X))
+    columns = sp.csc_array((as_single(columns.data), columns.indices, columns.indptr), X.shape)
+    columns.sort_indices()
+    return columns
 
 
 def join_trees(trees: list[Any], dtype: Any = np.float32) -> Splits:

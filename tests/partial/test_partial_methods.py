@@ -17,7 +17,7 @@ def make(id, **changes):
 def test_the_room_is_complete():
     assert set(METHODS) >= {
         "an", "wan", "an-ls", "epr", "role", "ll-r", "ll-ct", "ll-cp", "em-apl", "hill", "splc",
-        "gr", "cls", "cross-em", "co-teaching", "co-teaching+", "decoupling", "jocor",
+        "gr", "cls", "cross-em", "em-forest", "co-teaching", "co-teaching+", "decoupling", "jocor",
     }  # fmt: skip
 
 

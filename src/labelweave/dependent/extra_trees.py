@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
-from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.blocks import row_blocks
-from labelweave.forest import (
-    Splits,
-    as_single,
-    dense_rows,
-    join_trees,
-    members_of,
-    row_weights,
-)
+from labelweave.forest import GRID, Forest, Splits, grow_forest
 from labelweave.importance import HasFeatureImportance
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import with_short_indices
 from labelweave.registry import register
 
 __all__ = ["ExtraTrees"]
-
-_FEW_LABELS = 64  # above, "auto" projects the labels
-_GRID = 1024  # targets are multiples of 1/1024, so that sums are exact and pure nodes are seen
 
 
 @register("extra-trees", summary="extra trees or a random forest over all labels together")
@@ -172,74 +157,42 @@ class ExtraTrees(HasFeatureImportance, MultiLabelClassifier):
         self.train_known_: Any = marked if is_open else None
         self.train_unknown_: Any = None if is_open else marked
 
-        features, targets = _tree_input(X), self._targets()
-        seeds = self._generator().randint(np.iinfo(np.int32).max, size=self.n_estimators)
-        grown = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer="threads")(
-            delayed(self._grow)(features, targets, seed) for seed in seeds.tolist()
+        forest = grow_forest(
+            X,
+            *self._targets(),
+            n_trees=self.n_estimators,
+            trees=self.trees,
+            n_projections=self.n_projections,
+            max_features=self.max_features,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            random=self._generator(),
         )
-        splits = join_trees([tree for tree, _, _ in grown])
+        splits = forest.splits
         self.node_children_, self.node_feature_ = splits.children, splits.feature
         self.node_threshold_, self.roots_ = splits.threshold, splits.roots
-        leaves = np.column_stack([leaf for _, leaf, _ in grown]) + splits.roots
-        draws = [drawn for _, _, drawn in grown if drawn is not None]
-        counts = np.column_stack(draws) if draws else None
-        self.members_ = members_of(leaves, counts, len(splits.children))
+        self.members_ = forest.members
 
     def _targets(self) -> tuple[sp.csr_array, np.ndarray]:
         """What the trees are grown on, as a sparse matrix and a row to add to each of its rows.
 
         An unknown entry is the label's frequency.
         """
-        rate = np.rint(self.frequency_ * _GRID) / _GRID
+        rate = np.rint(self.frequency_ * GRID) / GRID
         if self.train_known_ is not None:  # entries that are not stored are unknown
             return sp.csr_array(self.train_positive_ - self.train_known_ * rate), rate
         if self.train_unknown_ is not None:
             return sp.csr_array(self.train_positive_ + self.train_unknown_ * rate), 0 * rate
         return self.train_positive_, 0 * rate
 
-    def _grow(
-        self, X: Any, targets: tuple[sp.csr_array, np.ndarray], seed: int
-    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """One tree: its splits, the leaf of each row and how often the row was drawn."""
-        random = np.random.RandomState(seed)
-        varying, constant = targets
-        n_rows, n_labels = varying.shape
-        wanted = self.n_projections
-        if wanted == "auto":
-            wanted = _FEW_LABELS if n_labels > _FEW_LABELS else None
-        if wanted is None:
-            seen = varying.toarray() + constant
-        else:
-            projection = random.normal(size=(n_labels, wanted)) / np.sqrt(wanted)
-            seen = varying @ projection + constant @ projection
-        seen = np.rint(seen.astype(np.float64) * _GRID) / _GRID
-        extra = self.trees == "extra"
-        tree = (ExtraTreeRegressor if extra else DecisionTreeRegressor)(
-            max_features=self.max_features,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            random_state=random.randint(np.iinfo(np.int32).max),
-        )
-        drawn = None
-        if not extra:
-            drawn = np.bincount(random.randint(n_rows, size=n_rows), minlength=n_rows)
-        tree.fit(X, seen, sample_weight=drawn, check_input=False)
-        names = ("node_count", "children_left", "children_right", "feature", "threshold")
-        # The tree itself goes, and with it the large table of its values.
-        kept = SimpleNamespace(**{name: getattr(tree.tree_, name) for name in names})
-        return kept, tree.tree_.apply(X.tocsr() if sp.issparse(X) else X), drawn
-
     def _splits(self) -> Splits:
         return Splits(self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)
 
     def _predict_proba(self, X: Any) -> np.ndarray:
-        splits = self._splits()
-        sizes = np.asarray(self.members_.sum(axis=1)).ravel()
         result = np.empty((X.shape[0], self.n_labels_), dtype=np.float32)
-        width = max(X.shape[1], self.members_.shape[1], self.n_labels_, len(self.roots_))
-        for rows in row_blocks(X.shape[0], width):
-            leaves = splits.leaves_of(dense_rows(X, rows))
-            weights = row_weights(leaves, self.members_, sizes)
+        for rows, weights in Forest(self._splits(), self.members_).weights(X, self.n_labels_):
             positive, seen = (weights @ self.train_positive_).toarray(), self._seen(weights)
             some = seen > 1e-6
             result[rows] = np.where(some, positive / np.where(some, seen, 1), self.frequency_)
@@ -282,16 +235,6 @@ class ExtraTrees(HasFeatureImportance, MultiLabelClassifier):
             if self.train_unknown_ is not None:
                 known = known - (passed @ self.train_unknown_).toarray()
         return positive - positive**2 / np.maximum(known, 1)
-
-
-def _tree_input(X: Any) -> Any:
-    """Features as scikit-learn's trees take them without checking again."""
-    if not sp.issparse(X):
-        return np.ascontiguousarray(as_single(X))
-    columns = with_short_indices(sp.csc_array(X))
-    columns = sp.csc_array((as_single(columns.data), columns.indices, columns.indptr), X.shape)
-    columns.sort_indices()
-    return columns
 
 
 def _passing_rows(leaf_rows: sp.csr_array, parent: np.ndarray) -> sp.csr_array:

@@ -153,7 +153,7 @@ class CrossFitEM(PartialClassifier):
             raise InputError(
                 f"n_folds is {self.n_folds}, but there are fewer rows: n_samples = {len(codes)}"
             )
-        fold = stratified_folds(assume_negative(session.Y), self.n_folds, random_state=session.seed)
+        fold = self._folds(session)
         self.annotation_rate_: float | None = None
         chances = None
         for number in range(self.rounds):
@@ -167,6 +167,10 @@ class CrossFitEM(PartialClassifier):
             chances = torch.from_numpy(chance.astype(np.float32))
         scores = self._round(network, session, fold, chances, f"round-{self.rounds + 1}-")
         self._out_of_fold = assume_negative(session.Y), scores
+
+    def _folds(self, session: TrainingSession) -> np.ndarray:
+        """Of each row; the same each time for a session."""
+        return stratified_folds(assume_negative(session.Y), self.n_folds, random_state=session.seed)
 
     def _round(
         self,
