@@ -549,7 +549,7 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
         selection,
         ("cls", "ll-r", "ll-ct", "ll-cp", "co-teaching", "co-teaching+", "decoupling", "jocor"),
     ),
-    "chances": (chances, ("cross-em",)),
+    "chances": (chances, ("cross-em", "em-forest")),
     "rules": (rules, ("ant", "bl", "tc", "union")),
     "layers": (layers, ("cfl", "aka", "fka")),
     "fusion": (fusion, ("xml0", "xml0-lf", "conse")),

@@ -147,7 +147,7 @@ def _grow(
     seed: int,
     *,
     trees: str = "extra",
-    n_projections: int | str | None = "auto",
+    n_projections: Any = "auto",
     **tree_options: Any,
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """One tree: its splits, the leaf of each row and how often the row was drawn."""
@@ -155,12 +155,13 @@ def _grow(
 
     random = np.random.RandomState(seed)
     n_rows, n_labels = varying.shape
-    if n_projections == "auto":
-        n_projections = _FEW_LABELS if n_labels > _FEW_LABELS else None
-    if n_projections is None:
+    wanted = n_projections
+    if wanted == "auto":
+        wanted = _FEW_LABELS if n_labels > _FEW_LABELS else None
+    if wanted is None:
         seen = varying.toarray() + constant
     else:
-        projection = random.normal(size=(n_labels, n_projections)) / np.sqrt(n_projections)
+        projection = random.normal(size=(n_labels, wanted)) / np.sqrt(wanted)
         seen = varying @ projection + constant @ projection
     seen = np.rint(seen.astype(np.float64) * GRID) / GRID
     extra = trees == "extra"
