@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -56,11 +58,25 @@ def _largest_in_rows(matrix: sp.csr_array, size: int) -> sp.csr_array:
 
 def bilinear_scores(X: sp.csr_array, W: sp.csr_array, F: sp.csr_array) -> np.ndarray:
     """x W y of all documents and labels, as a dense array."""
-    mapped = sp.csr_array(W @ F.T)  # once for all documents
     found = np.empty((X.shape[0], F.shape[0]), dtype=np.float32)
-    for part in row_blocks(X.shape[0], F.shape[0]):
-        found[part] = (X[part] @ mapped).toarray()
+    for part, scores in _scores_of_blocks(X, W, F):
+        found[part] = scores
     return found
+
+
+def _scores_of_blocks(
+    X: sp.csr_array, W: sp.csr_array, F: sp.csr_array
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """The scores of all labels, some documents at a time.
+
+    Documents come first: W y of all labels would be nearly dense where words are common. Each entry
+    of F then adds one contiguous row, that of its feature in the block's documents.
+    """
+    used = np.unique(F.indices)
+    F, W = sp.csr_array(F[:, used]), sp.csr_array(W[:, used])
+    for part in row_blocks(X.shape[0], max(len(used), F.shape[0])):
+        mapped = (X[part] @ W).T.toarray(order="C")
+        yield part, (F @ mapped).T
 
 
 def shortlist(
@@ -68,10 +84,8 @@ def shortlist(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of each document with its best labels by x W y, and with its positive ones."""
     size = min(size, F.shape[0])
-    mapped = sp.csr_array(W @ F.T)
     rows, columns = [], []
-    for part in row_blocks(X.shape[0], F.shape[0]):
-        scores = (X[part] @ mapped).toarray()
+    for part, scores in _scores_of_blocks(X, W, F):
         best = np.argpartition(-scores, size - 1, axis=1)[:, :size]
         rows.append(np.repeat(np.arange(part.start, part.stop), size))
         columns.append(best.ravel())
