@@ -14,10 +14,9 @@ from labelweave.scattered.teacher import take_rows
 
 __all__ = ["fit_student", "made_student", "takes_probabilities"]
 
-# Rows without labels are often few. With its own defaults the chain, of larger batches and smaller
-# steps, would still be learning when its epochs are over; patience, when nothing is learnt yet.
+# With its own defaults the chain, of larger batches and smaller steps, would still be learning when
+# its epochs are over: rows without labels are often few.
 _CHAIN = {"lr": 1e-2, "batch_size": 32}
-_FEWEST_STEPS = 30  # in what counts as an epoch
 
 
 def made_student(student: Any, *, is_text: bool) -> Any:
@@ -25,22 +24,17 @@ def made_student(student: Any, *, is_text: bool) -> Any:
 
     A chain is never shown labels in training: which of them are true nobody knows here.
     """
-    if student is None or isinstance(student, str):
-        chosen = make("ofcc", **_CHAIN) if student is None else make(student)
-        _set_if_there(chosen, min_steps=_FEWEST_STEPS)
+    if student is None:
+        chosen = make("ofcc", **_CHAIN)
     else:
-        chosen = clone(student)
-    _set_if_there(chosen, reveal=0.0)
+        chosen = make(student) if isinstance(student, str) else clone(student)
+    if "reveal" in chosen.get_params(deep=False):
+        chosen.set_params(reveal=0.0)
     if is_text and student is None:
         from labelweave.text import TextClassifier
 
         return TextClassifier(chosen)
     return chosen
-
-
-def _set_if_there(estimator: Any, **parameters: Any) -> None:
-    known = estimator.get_params(deep=False)
-    estimator.set_params(**{name: value for name, value in parameters.items() if name in known})
 
 
 def takes_probabilities(student: Any) -> bool:
