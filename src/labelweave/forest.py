@@ -172,9 +172,10 @@ def _grow(
     if not extra:
         drawn = np.bincount(random.randint(n_rows, size=n_rows), minlength=n_rows)
     tree.fit(X, seen, sample_weight=drawn, check_input=False)
-    names = ("node_count", "children_left", "children_right", "feature", "threshold")
-    # The tree itself goes, and with it the large table of its values.
-    kept = SimpleNamespace(**{name: getattr(tree.tree_, name) for name in names})
+    names = ("children_left", "children_right", "feature", "threshold")
+    # Copies, so that the tree itself goes, and with it the large table of its values.
+    kept = SimpleNamespace(**{name: getattr(tree.tree_, name).copy() for name in names})
+    kept.node_count = tree.tree_.node_count
     return kept, tree.tree_.apply(X.tocsr() if sp.issparse(X) else X), drawn
 
 

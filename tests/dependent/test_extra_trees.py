@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
+from labelweave import forest
 from labelweave.dependent.extra_trees import ExtraTrees
 from labelweave.forest import join_trees
 from labelweave.labels import as_labels
@@ -137,3 +138,17 @@ def test_numbers_beyond_single_precision():
     X = np.array([[1e300], [-1e300], [0.0]] * 4)
     Y = np.array([[1], [0], [0]] * 4)
     assert (ExtraTrees(5, random_state=0).fit(X, Y).predict(X) == Y).all()
+
+
+def test_the_tables_of_scikit_learns_trees_are_let_go(data, monkeypatch):
+    """A view of a tree's nodes would keep its table of values, gigabytes for many labels."""
+    joined = forest.join_trees
+    seen = []
+    monkeypatch.setattr(forest, "join_trees", lambda trees: seen.extend(trees) or joined(trees))
+    X, Y = data[:2]
+    ExtraTrees(3, random_state=0).fit(X, Y)
+    assert len(seen) == 3
+    for tree in seen:
+        arrays = [value for value in vars(tree).values() if isinstance(value, np.ndarray)]
+        assert len(arrays) == 4
+        assert all(array.base is None for array in arrays)
