@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from torch import nn
 
 from labelweave.exceptions import InputError
 from labelweave.forest import Forest, Splits, grow_forest
-from labelweave.labels import LabelMatrix
-from labelweave.metrics import get_metric
 from labelweave.nn.session import TrainingSession
 from labelweave.partial.cross_em import CrossFitEM
 from labelweave.registry import register
@@ -22,7 +20,6 @@ from labelweave.registry import register
 __all__ = ["EMForest"]
 
 _NOTHING = 1e-3  # chances below are not stored
-_WEIGHTS = (0.5, 0.25, 0.75, 0.0, 1.0)  # of trees; of equal ones the first
 
 
 @register("em-forest", summary="cross-em, and trees that learn the chances it found; both predict")
@@ -42,9 +39,8 @@ class EMForest(CrossFitEM):
         The network, one that reads features, not images.
     n_trees : int, default=300
         Over all folds together: those of a fold are grown on the rows of all others.
-    forest_weight : float or "auto", default="auto"
-        Of the trees in the mean. ``"auto"``: that of 0, .25, .5, .75 and 1 whose mean ranks
-        annotated positives best above unannotated entries, in rows that neither has learnt.
+    forest_weight : float, default=0.5
+        Of the trees in the mean.
     **em
         As in :class:`~labelweave.partial.cross_em.CrossFitEM`.
 
@@ -56,13 +52,9 @@ class EMForest(CrossFitEM):
         One a fold.
     fold_ : ndarray of shape (n_rows,)
         Of each training row.
-    forest_weight_ : float
 
     Notes
     -----
-    The weight goes by the mean over labels of the area under the ROC curve, which needs no clean
-    labels: see :class:`~labelweave.partial.common.PartialClassifier`.
-
     Trees of scikit-learn (P. Geurts, D. Ernst and L. Wehenkel. Extremely randomized trees. Machine
     Learning 63(1), 2006) with its defaults for classification, over all labels together.
 
@@ -84,7 +76,7 @@ class EMForest(CrossFitEM):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CrossFitEM._parameter_constraints,
         "n_trees": [Interval(Integral, 1, None, closed="left")],
-        "forest_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "forest_weight": [Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
@@ -92,7 +84,7 @@ class EMForest(CrossFitEM):
         base: Any = "mlp",
         *,
         n_trees: int = 300,
-        forest_weight: float | str = "auto",
+        forest_weight: float = 0.5,
         **em: Any,
     ) -> None:
         super().__init__(base, **em)
@@ -126,16 +118,7 @@ class EMForest(CrossFitEM):
         for k in range(self.n_folds):
             held = self.fold_ == k
             trees[held] = self._asked(k, session.X[held])
-        self.forest_weight_ = self._chosen_weight(labels, scores, trees)
         self._out_of_fold = labels, self._mean(scores, trees)
-
-    def _chosen_weight(self, labels: LabelMatrix, networks: np.ndarray, trees: np.ndarray) -> float:
-        if self.forest_weight != "auto":
-            return float(self.forest_weight)
-        area = get_metric("auc_macro")
-        means = [(1 - weight) * networks + weight * trees for weight in _WEIGHTS]
-        areas = np.nan_to_num([area(labels, Y_score=mean) for mean in means])
-        return _WEIGHTS[int(np.argmax(areas))]
 
     def _asked(self, k: int, X: Any) -> np.ndarray:
         """What the trees of a fold say of these rows."""
@@ -146,7 +129,7 @@ class EMForest(CrossFitEM):
         return np.clip(found, 0, 1)
 
     def _mean(self, networks: np.ndarray, trees: np.ndarray) -> np.ndarray:
-        return (1 - self.forest_weight_) * networks + self.forest_weight_ * trees
+        return (1 - self.forest_weight) * networks + self.forest_weight * trees
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         trees = sum(self._asked(k, X) for k in range(len(self.forests_))) / len(self.forests_)
@@ -158,18 +141,12 @@ class EMForest(CrossFitEM):
 
     def _state(self) -> dict[str, Any]:
         forests = [{**vars(forest.splits), "members": forest.members} for forest in self.forests_]
-        own = {
-            "targets": self.targets_,
-            "fold": self.fold_,
-            "forests": forests,
-            "forest_weight": self.forest_weight_,
-        }
+        own = {"targets": self.targets_, "fold": self.fold_, "forests": forests}
         return {**super()._state(), **own}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.targets_, self.fold_ = state["targets"], state["fold"]
-        self.forest_weight_ = state["forest_weight"]
         self.forests_ = []
         for kept in state["forests"]:
             splits = {name: value for name, value in kept.items() if name != "members"}
