@@ -225,6 +225,7 @@ def test_a_new_name_is_a_new_text():
         (["moon", "moon"], None, "'moon' is given twice"),
         (["sea life"], None, "'sea life' is already seen"),
         (["fish"], None, "'fish' is already unseen"),
+        ([*(f"moon {i}" for i in range(9)), "fish"], None, "'fish' is already unseen"),
         (["moon"], ["a", "b"], "2 descriptions were given for 1 labels"),
         (["moon"], {"mars": "red"}, "a description of 'mars'"),
         ([3], None, "a label name is a text"),
@@ -235,6 +236,14 @@ def test_bad_labels_are_refused(fitted, names, descriptions, message):
     with pytest.raises(InputError, match=message):
         fitted.add_labels(names, descriptions)
     assert len(fitted.label_names_) == n_labels == len(fitted.table_.rows)
+
+
+def test_many_labels_go_at_once():
+    many = [f"moon {i}" for i in range(9)]
+    model = lw.TFIDF().fit(TEXTS, Y, labels=[*many, "fish"])
+    with pytest.raises(InputError, match="there is no label 'mars'"):
+        model.remove_labels([*many, "mars"])
+    assert list(model.remove_labels(many).unseen_labels_) == ["fish"]
 
 
 def test_bad_settings_are_refused():

@@ -25,6 +25,8 @@ from labelweave.unseen.label_table import LabelTable, checked_new_labels, label_
 
 __all__ = ["GROUPS", "ZeroShotClassifier"]
 
+_FEW_NAMES = 4  # up to so many are looked for one after the other
+
 GROUPS = ("all", "seen", "unseen")
 FINETUNE = ("map", "full")
 
@@ -233,16 +235,27 @@ class ZeroShotClassifier(MultiLabelClassifier):
 
     def _places(self, names: Iterable[str]) -> np.ndarray:
         wanted = list(names)
-        found = np.flatnonzero(np.isin(self.label_names_, np.array(wanted, dtype=object)))
+        found = self._places_of(wanted)
         if len(found) < len(wanted):
             missing = sorted(set(wanted) - set(self.label_names_[found]))
             raise InputError(f"there is no label {missing[0]!r} in the model")
         return found
 
+    def _places_of(self, wanted: Sequence[str]) -> np.ndarray:
+        """Places of those of the names that are there, in order."""
+        names = self.label_names_
+        if len(wanted) <= _FEW_NAMES:
+            there = np.zeros(len(names), dtype=bool)
+            for name in wanted:
+                there |= names == name
+        else:  # NumPy's isin would compare each name with each
+            known = set(wanted)
+            there = np.fromiter((name in known for name in names), bool, len(names))
+        return np.flatnonzero(there)
+
     def _states_of(self, names: Iterable[str] | str) -> dict[str, str]:
         """ "seen" or "unseen" for those of the names that are labels already."""
-        asked = np.array([names] if isinstance(names, str) else list(names), dtype=object)
-        found = np.flatnonzero(np.isin(self.label_names_, asked))
+        found = self._places_of([names] if isinstance(names, str) else list(names))
         columns = self.table_.columns[self.table_.rows[found]]
         return {
             self.label_names_[i]: "seen" if column >= 0 else "unseen"
