@@ -18,7 +18,11 @@ def test_growing_rows_are_one_matrix(make):
     dense = (lambda m: m.toarray()) if make is sp.csr_array else np.asarray
     few = np.array([39, 2, 31, 30])
     np.testing.assert_array_equal(dense(rows.take(few)), whole[few])
-    assert len(rows._waiting) == 5  # a few rows do not join the parts
+    for at in (33, 4):
+        rows.replace(at, make(np.full((1, 3), 2.0)))
+        whole[at] = 2
+    np.testing.assert_array_equal(dense(rows.take(np.array([33, 32, 4]))), whole[[33, 32, 4]])
+    assert len(rows._waiting) == 5  # a few rows do not join the parts, nor does a change
     np.testing.assert_array_equal(dense(rows.take(np.arange(40))), whole)
     rows.replace(35, make(np.ones((1, 3))))
     whole[35] = 1

@@ -67,10 +67,19 @@ class GrowingRows:
 
     def replace(self, row: int, vector: Any) -> None:
         """Another vector (of shape (1, d)) in the place of this row."""
-        matrix = self.joined()
-        if sp.issparse(matrix):
-            self._base = sp.csr_array(sp.vstack([matrix[:row], vector, matrix[row + 1 :]]))
+        number = int(np.searchsorted(self._starts, row, side="right"))  # 0 is the base
+        if number == 0:
+            self._base = _with_row(self._base, row, vector)
         else:
-            if not matrix.flags.writeable:
-                self._base = matrix = matrix.copy()
-            matrix[row] = vector[0]
+            place = row - self._starts[number - 1]
+            self._waiting[number - 1] = _with_row(self._waiting[number - 1], place, vector)
+
+
+def _with_row(matrix: Any, row: int, vector: Any) -> Any:
+    """The matrix with another row in this place; a dense one is changed itself if it may be."""
+    if sp.issparse(matrix):
+        return sp.csr_array(sp.vstack([matrix[:row], vector, matrix[row + 1 :]]))
+    if not matrix.flags.writeable:
+        matrix = matrix.copy()
+    matrix[row] = vector[0]
+    return matrix
