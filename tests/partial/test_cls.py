@@ -9,8 +9,7 @@ import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
 from labelweave.nn.peers import PeerNetwork, peers_of
-from labelweave.partial.cls import CLS
-from labelweave.partial.common import row_weight
+from labelweave.partial.cls import CLS, entry_weight
 
 QUICK = {"hidden": (16,), "epochs": 6, "lr": 2e-2}
 
@@ -118,8 +117,10 @@ def test_weight_of_unannotated_entries(data):
     X, _, partial = data
     light, plain = (quick(negative_weight=w).fit(X, partial) for w in (0.1, 1))
     assert light.predict_proba(X).mean() > plain.predict_proba(X).mean() + 0.05
-    assert [row_weight("auto", n) for n in (1, 4)] == [1, 1]
-    assert row_weight("auto", 31) == pytest.approx(0.1)
+    few = np.zeros((2, 26))
+    few[:, 0] = 1
+    assert entry_weight(as_labels(few)) == pytest.approx(2.5 * 2 / 50)
+    assert [entry_weight(as_labels(np.full((2, 3), value))) for value in (0.0, 1.0)] == [1, 1]
 
 
 def test_the_average_of_the_weights_predicts(data):

@@ -45,7 +45,7 @@ class Perceptron(NeuralClassifier):
         steps; see :class:`labelweave.nn.averaging.AveragedTask`.
     lr : float, default=5e-4
     weight_decay : float, default=0.1
-    epochs : int, default=200
+    epochs : int or "auto", default=200
     **training
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
     """
@@ -82,7 +82,7 @@ class Perceptron(NeuralClassifier):
         ema_decay: float = 0.0,
         lr: float = 5e-4,
         weight_decay: float = 0.1,
-        epochs: int = 200,
+        epochs: int | str = 200,
         **training: Any,
     ) -> None:
         super().__init__(lr=lr, weight_decay=weight_decay, epochs=epochs, **training)

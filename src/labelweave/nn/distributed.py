@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -47,7 +47,11 @@ class Engine:
 
     def scores(self, x: Tensor) -> Tensor:
         """The task's scores of these rows."""
-        return self.task.scores(x)
+        return self.apply(self.task.scores, x)
+
+    def apply(self, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """A function of the rows that the task's networks compute, in this run's precision."""
+        return function(x)
 
     def backward(self, total: Tensor, batch: Batch) -> None:
         """Gradients of the mean over the rows of the whole batch."""
@@ -116,10 +120,10 @@ class FabricEngine(Engine):
         with held_share(batch.share):
             return self.wrapped(batch, info)
 
-    def scores(self, x: Tensor) -> Tensor:
+    def apply(self, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         precision = self.fabric.strategy.precision
         with precision.forward_context():
-            return self.task.scores(precision.convert_input(x))
+            return function(precision.convert_input(x))
 
     def backward(self, total: Tensor, batch: Batch) -> None:
         if batch.share is not None:

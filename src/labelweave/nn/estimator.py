@@ -39,8 +39,9 @@ class NeuralClassifier(MultiLabelClassifier):
 
     Parameters
     ----------
-    epochs : int, default=100
-        The most passes over the training rows.
+    epochs : int or "auto", default=100
+        The most passes over the training rows. ``"auto"``: as many as suit a run without patience
+        whose rate falls to zero, :func:`labelweave.nn.session.run_length`.
     batch_size : int, default=64
     min_steps : int, default=1
         Steps that count as an epoch at the least: where one pass over the rows takes fewer,
@@ -93,7 +94,7 @@ class NeuralClassifier(MultiLabelClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
-        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "min_steps": [Interval(Integral, 1, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],
@@ -125,7 +126,7 @@ class NeuralClassifier(MultiLabelClassifier):
     def __init__(
         self,
         *,
-        epochs: int = 100,
+        epochs: int | str = 100,
         batch_size: int = 64,
         min_steps: int = 1,
         lr: float = 1e-3,

@@ -118,6 +118,8 @@ class PeerTask(Task):
         ramp.
     missing : boolean csr_array of shape (n_rows, n_labels), optional
         The unannotated entries that are really positive, where that is known. Only counted.
+    aside : ndarray of shape (n_rows,), optional
+        The number of the network that does not learn a row; -1 where all do.
     n_rows, n_labels : int
         Of the training rows, where corrections are for good.
     """
@@ -140,6 +142,7 @@ class PeerTask(Task):
         negative_weight: float = 1.0,
         estimate: Callable[[], float] | None = None,
         missing: sp.csr_array | None = None,
+        aside: np.ndarray | None = None,
         n_rows: int = 0,
         n_labels: int = 0,
     ) -> None:
@@ -151,6 +154,7 @@ class PeerTask(Task):
         self.negative_weight = negative_weight
         self.estimate = estimate if tau_h is None else None
         self.missing = missing
+        self.aside = aside
         # Everything that a checkpoint has to hold.
         self.register_buffer("tau", torch.tensor(tau_h or 0.0, dtype=torch.float64))
         self.register_buffer("counts", torch.zeros(3, dtype=torch.float64))
@@ -177,7 +181,8 @@ class PeerTask(Task):
             found = task.losses(own, info) if out is None else task.terms(out, own, info)
             terms.append({name: weight * term for name, term in found.items()})
         if self.strategy.agreement > 0:
-            apart = torch.where(torch.isnan(views[0]), 0.0, divergence(logits[0], logits[1]))
+            left_out = torch.isnan(views[0]) | torch.isnan(views[1])
+            apart = torch.where(left_out, 0.0, divergence(logits[0], logits[1]))
             terms.append({"agreement": self.strategy.agreement * apart.mean()})
         return _summed(terms)
 
@@ -198,6 +203,9 @@ class PeerTask(Task):
         scores = [one.float().cpu().numpy() for one in logits]
         choose = self._choose_labels if self.strategy.unit == "labels" else self._choose_rows
         found = choose(scores, targets, is_open, rows, info.epoch)
+        if self.aside is not None:
+            for k, view in enumerate(found):
+                view[self.aside[rows] == k] = np.nan
         views = [torch.from_numpy(view).to(batch.y.device) for view in found]
         held = current_share()
         return views if held is None else [view[held.start : held.stop] for view in views]
@@ -211,12 +219,14 @@ class PeerTask(Task):
         epoch: int,
     ) -> list[np.ndarray]:
         # The loss of a negative rises with its logit, so logits rank as losses do.
-        closed = np.flatnonzero(~is_open)
-        n_open = is_open.size - len(closed)
-        n_high = round(drop_share(epoch, float(self.tau), self.ramp) * n_open)
-        n_low = round(drop_share(epoch, self.tau_l, self.ramp) * (n_open - n_high))
+        share_high = drop_share(epoch, float(self.tau), self.ramp)
+        share_low = drop_share(epoch, self.tau_l, self.ramp)
         views = []
         for k, own in enumerate(logits):
+            closed = np.flatnonzero(~self._learnt(is_open, rows, k))
+            n_open = is_open.size - len(closed)
+            n_high = round(share_high * n_open)
+            n_low = round(share_low * (n_open - n_high))
             # Eq. 1 and 2: the peer says what looks like a missing positive.
             high = extreme(self._judge(logits, k), closed, n_high)
             # Eq. 3 and 4: the network itself says what it has nothing to learn from.
@@ -229,8 +239,12 @@ class PeerTask(Task):
             if self.strategy.correct == "for good":
                 self.corrected[rows] |= torch.from_numpy(high).to(self.corrected.device)
             self._count(high, n_high, rows)
-        self.counts[2] += n_low
+            self.counts[2] += n_low / len(self.tasks)
         return views
+
+    def _learnt(self, is_open: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+        """The open entries of the rows that network k learns."""
+        return is_open if self.aside is None else is_open & (self.aside[rows] != k)[:, None]
 
     def _choose_rows(
         self,
@@ -260,7 +274,7 @@ class PeerTask(Task):
             dropped = rows_to_drop(self._judge(losses, k), share, among)
             if among is not None:
                 dropped |= ~among
-            removed = dropped[:, None] & is_open
+            removed = dropped[:, None] & self._learnt(is_open, rows, k)
             self._count(removed, int(np.count_nonzero(removed)), rows)
             view = targets.copy()
             view[dropped] = np.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,24 @@ from labelweave.nn.task import Task
 from labelweave.nn.training import LoopSettings, TrainingResult, Validation, train
 from labelweave.thresholds import make_threshold
 
-__all__ = ["TrainingSession"]
+__all__ = ["TrainingSession", "run_length"]
 
 _OPTIONS = ("epochs", "batch_size", "min_steps", "monitor", "patience", "clip_norm")
+
+_FEWEST_PASSES, _MOST_PASSES = 10, 40
+_ENOUGH_POSITIVES = 100  # of the average label
+
+
+def run_length(Y: LabelMatrix) -> int:
+    """Passes over the rows, 10 to 40: the more, the fewer positives the average label has.
+
+    >>> from labelweave.labels import as_labels
+    >>> [run_length(as_labels(np.ones((n, 2)))) for n in (3, 25, 1000)]
+    [40, 20, 10]
+    """
+    positives = float(Y.positive().sum()) / Y.n_labels
+    passes = _FEWEST_PASSES * math.sqrt(_ENOUGH_POSITIVES / max(positives, 1.0))
+    return round(min(max(passes, _FEWEST_PASSES), _MOST_PASSES))
 
 
 @dataclass
@@ -38,6 +53,16 @@ class TrainingSession:
     prefix: str = ""  # of the names of its stages, where several networks are trained
     around: Any = None  # an estimator that has this one's network trained its own way
     scaled: bool = True  # whether the features are still to be scaled
+
+    @property
+    def n_epochs(self) -> int:
+        """The most passes over the training rows, as the estimator says."""
+        given = self.estimator.epochs
+        return run_length(self.Y) if given == "auto" else int(given)
+
+    def rows(self, chosen: np.ndarray) -> TrainingSession:
+        """The same session with these training rows only."""
+        return replace(self, X=self.X[chosen], Y=self.Y[chosen])
 
     def train(self, task: Task, *, stage: str = "training", **changes: Any) -> TrainingResult:
         """Run the loop on a task.
@@ -56,6 +81,8 @@ class TrainingSession:
         stage = self.prefix + stage
         fixed = changes.pop("steps_per_epoch", None)
         options = {name: changes.pop(name, getattr(model, name, None)) for name in _OPTIONS}
+        if options["epochs"] == "auto":
+            options["epochs"] = self.n_epochs
         if changes:
             raise TypeError(f"a stage has no setting {', '.join(changes)}")
         column, greater, metric = self._judge(options["monitor"])

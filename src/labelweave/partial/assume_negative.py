@@ -21,7 +21,8 @@ __all__ = ["AssumeNegative", "SmoothedAssumeNegative", "WeakAssumeNegative"]
 class AssumeNegative(PartialClassifier):
     """Assume negative (AN): binary cross-entropy with every unannotated entry as a negative.
 
-    What most people do without saying so, and the bottom line of every comparison.
+    What most people do without saying so, and the bottom line of every comparison: so ``"mlp"``
+    is trained here as everywhere else, stopped early on rows held out.
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ class AssumeNegative(PartialClassifier):
     >>> model.predict_proba(X[:3]).shape
     (3, 5)
     """
+
+    _run: ClassVar[dict[str, Any]] = {}
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         return self._loss_task(network, session, lambda z, y, _: bce(z, y), "an")

@@ -9,16 +9,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.peers import STRATEGIES
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier, row_weight
+from labelweave.partial.common import PartialClassifier
 from labelweave.registry import register
 
 __all__ = ["CLS"]
 
 _ACTIONS = {"remove": "cls", "correct": "clc"}
+_NEGATIVES = 2.5  # weight of all unannotated entries together, in that of the annotated positives
 
 
 @register("cls", summary="co-label selection: two networks leave out each other's false negatives")
@@ -46,10 +48,11 @@ class CLS(PartialClassifier):
         Share of the unannotated entries of lowest loss to leave out in the end.
     negative_weight : float or "auto", default="auto"
         Weight of an unannotated entry in the loss of entries; 1 is the paper's. ``"auto"``:
-        ``3 / (L - 1)`` and 1 at most, so that all of a row weigh about as much as three
-        annotated positives. See Notes.
-    ramp : float, default=10
-        Epochs over which both shares rise from zero, the paper's E_k.
+        all of them together weigh 2.5 times as much as the annotated positives, or less. See
+        Notes.
+    ramp : float or "auto", default="auto"
+        Epochs over which both shares rise from zero, the paper's E_k (10). ``"auto"``: half of the
+        run, 10 at the most.
     ema_decay : float, default=0.0
         Above 0 a moving average of each network's weights predicts, is judged and tells the rate,
         over about ``1 / (1 - ema_decay)`` steps; 0, the paper's, takes the weights as they are.
@@ -110,7 +113,7 @@ class CLS(PartialClassifier):
         "tau_h": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "tau_l": [Interval(Real, 0, 1, closed="left")],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "ramp": [Interval(Real, 0, None, closed="left")],
+        "ramp": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "ema_decay": [Interval(Real, 0, 1, closed="left")],
         "action": [StrOptions(set(_ACTIONS))],
     }
@@ -127,7 +130,7 @@ class CLS(PartialClassifier):
         tau_h: float | str = "auto",
         tau_l: float = 0.02,
         negative_weight: float | str = "auto",
-        ramp: float = 10,
+        ramp: float | str = "auto",
         ema_decay: float = 0.0,
         action: str = "remove",
         **partial: Any,
@@ -147,14 +150,31 @@ class CLS(PartialClassifier):
             STRATEGIES[_ACTIONS[self.action]],
             tau_h=None if self.tau_h == "auto" else float(self.tau_h),
             tau_l=self.tau_l,
-            ramp=self.ramp,
+            ramp=self._ramp(self.ramp, session),
         )
         return AveragedTask(task, self.ema_decay) if self.ema_decay else task
 
-    def _negative_weight(self, task: Task, n_labels: int) -> float:
+    def _negative_weight(self, task: Task, observed: LabelMatrix) -> float:
         if not task.weighs_entries and self.negative_weight not in ("auto", 1):
             raise InputError(
                 f"negative_weight is {self.negative_weight}, but the objective of "
                 f"{type(self._network_model()).__name__} weighs no entries: leave it at 1"
             )
-        return row_weight(self.negative_weight, n_labels) if task.weighs_entries else 1.0
+        if not task.weighs_entries:
+            return 1.0
+        given = self.negative_weight
+        return entry_weight(observed) if given == "auto" else float(given)
+
+
+def entry_weight(observed: LabelMatrix) -> float:
+    """Weight of an unannotated entry at which all of them weigh 2.5 times the annotated positives.
+
+    It is 1 at most. `observed` as in :mod:`labelweave.nn.observed`.
+
+    >>> from labelweave.labels import as_labels
+    >>> entry_weight(as_labels([[1.0, *[0.0] * 25], [1.0, *[0.0] * 25]]))
+    0.1
+    """
+    codes = observed.to_numpy()
+    positives, n_open = int((codes == 1).sum()), int((codes == 0).sum())
+    return min(_NEGATIVES * positives / n_open, 1.0) if positives and n_open else 1.0

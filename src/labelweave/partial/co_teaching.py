@@ -32,8 +32,8 @@ class CoTeaching(PartialClassifier):
         Share of the rows of a mini-batch to leave out in the end. ``"auto"``: the estimated
         share of missing positives among the unannotated entries, as in CLS. (The share of rows
         that miss a positive would leave next to nothing where most rows do.)
-    ramp : float, default=10
-        Epochs over which that share rises from zero.
+    ramp : float or "auto", default="auto"
+        Epochs over which that share rises from zero; half of the run, 10 at the most.
     **partial
         As in :class:`labelweave.partial.common.PartialClassifier`.
 
@@ -56,7 +56,7 @@ class CoTeaching(PartialClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialClassifier._parameter_constraints,
         "noise_rate": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
-        "ramp": [Interval(Real, 0, None, closed="left")],
+        "ramp": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
     def __init__(
@@ -64,7 +64,7 @@ class CoTeaching(PartialClassifier):
         base: Any = "mlp",
         *,
         noise_rate: float | str = "auto",
-        ramp: float = 10,
+        ramp: float | str = "auto",
         **partial: Any,
     ) -> None:
         super().__init__(base, **partial)
@@ -77,7 +77,11 @@ class CoTeaching(PartialClassifier):
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         rate = None if self.noise_rate == "auto" else float(self.noise_rate)
         return self._peer_task(
-            network, session, self._chosen_strategy(), tau_h=rate, ramp=self.ramp
+            network,
+            session,
+            self._chosen_strategy(),
+            tau_h=rate,
+            ramp=self._ramp(self.ramp, session),
         )
 
 

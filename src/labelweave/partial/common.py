@@ -14,6 +14,7 @@ from torch import nn
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
+from labelweave.joining import join_features, join_labels
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import bce
@@ -25,23 +26,24 @@ from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
+from labelweave.partial.aside import RowsAside
 from labelweave.registry import make
 
-__all__ = ["PartialClassifier", "row_weight"]
+__all__ = ["SHORT_RUN", "PartialClassifier"]
 
 _PROBE_EPOCHS = 8
-_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together
 
-
-def row_weight(given: float | str, n_labels: int) -> float:
-    """Weight of an unannotated entry; "auto": all of a row weigh as three positives, or less.
-
-    >>> row_weight(0.5, 31), row_weight("auto", 31), row_weight("auto", 3)
-    (0.5, 0.1, 1.0)
-    """
-    if given != "auto":
-        return float(given)
-    return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
+# How an MLP is trained here. Few annotated positives are too few to choose an epoch by: a run
+# of fixed length whose rate falls to zero needs no rows to choose on.
+SHORT_RUN: dict[str, Any] = {
+    "epochs": "auto",
+    "min_steps": 40,
+    "patience": None,
+    "lr": 1e-3,
+    "schedule": "cosine",
+    "schedule_params": {"warmup": 0.2},
+    "input_dropout": 0.2,
+}
 
 
 class PartialClassifier(NeuralClassifier):
@@ -52,7 +54,8 @@ class PartialClassifier(NeuralClassifier):
     base : str or neural estimator, default="mlp"
         The network to train, and how: any neural estimator of the library or its id. Epochs,
         learning rate, patience, device, checkpoint, callbacks are its parameters
-        (``base__epochs=50``). A method that is a loss puts it in the place of the network's own.
+        (``base__epochs=50``). ``"mlp"`` is trained as :data:`SHORT_RUN` says. A method that is a
+        loss puts it in the place of the network's own.
     unannotated : {"auto", "zeros", "unknown"}, default="auto"
         Which entries of Y nobody annotated. ``"zeros"``: the zeros; NaN entries then take no
         part at all. ``"unknown"``: the NaN entries; zeros are then known negatives that are
@@ -62,10 +65,10 @@ class PartialClassifier(NeuralClassifier):
         ``"clean"``: annotated in full, and given to `fit`; this is how the literature chooses
         epochs, and only for comparison with it.
     monitor : str, default="auto"
-        What says which weights are best. ``"auto"``: on partial validation rows the mean over
-        labels of the area under the ROC curve of annotated positives against unannotated
-        entries; on clean ones mean average precision. Otherwise as in every neural estimator.
-        See Notes.
+        What says which weights are best, where `base` has patience. ``"auto"``: on partial
+        validation rows the mean over labels of the area under the ROC curve of annotated
+        positives against unannotated entries; on clean ones mean average precision. Otherwise
+        as in every neural estimator. See Notes.
     threshold : float, str or Threshold, default="cardinality"
         As in every estimator. The default predicts as many labels as the probabilities sum up
         to, and looks at no label.
@@ -96,6 +99,7 @@ class PartialClassifier(NeuralClassifier):
         "monitor": [str],
     }
     _n_peers: ClassVar[int] = 1
+    _run: ClassVar[dict[str, Any]] = SHORT_RUN
 
     def __init__(
         self,
@@ -120,7 +124,10 @@ class PartialClassifier(NeuralClassifier):
 
     def _default_base(self) -> Any:
         """The estimator that the id in `base` stands for."""
-        return make(self.base)
+        return self._made(self.base)
+
+    def _made(self, id: str) -> Any:
+        return make(id, **(self._run if id == "mlp" else {}))
 
     def _network_model(self) -> NeuralClassifier:
         """The estimator whose network is trained: unfitted, and nobody else's."""
@@ -139,7 +146,7 @@ class PartialClassifier(NeuralClassifier):
         """Set parameters; those of the network are called ``base__name``."""
         if any(name.startswith("base__") for name in parameters):
             base = parameters.get("base", self.base)
-            parameters["base"] = make(base) if isinstance(base, str) else base
+            parameters["base"] = self._made(base) if isinstance(base, str) else base
         return super().set_params(**parameters)
 
     def _image_encoder(self) -> Any:
@@ -174,7 +181,8 @@ class PartialClassifier(NeuralClassifier):
         try:
             return super().fit(X, y, validation=validation)
         finally:
-            del self._truth, self._training_rows, self._held
+            for name in ("_truth", "_training_rows", "_held", "_aside", "_n_given"):
+                self.__dict__.pop(name, None)
 
     def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
         if self.validation == "clean":
@@ -189,7 +197,18 @@ class PartialClassifier(NeuralClassifier):
     def _wants_validation(self) -> bool:
         return self._network_model().patience is not None and self.monitor != "loss"
 
+    @property
+    def _tunes_out_of_fold(self) -> bool:  # type: ignore[override]
+        """Whether no rows are held out for good: each of the networks sets some aside."""
+        alone = self._n_peers == 1 or self.validation == "clean"
+        return not alone and self._network_model().patience is None
+
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        self._n_given = Y.n_rows
+        if validation is not None and self._tunes_out_of_fold and self.validation == "partial":
+            # As good as the others: other networks learn what one of them sets aside.
+            X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
+            validation = None
         model = self._network_model()
         if self.random_state is not None:
             model.random_state = int(self._generator().randint(np.iinfo(np.int32).max))
@@ -202,6 +221,8 @@ class PartialClassifier(NeuralClassifier):
             validation = (validation[0], assume_negative(self._held[1]))
         session = replace(model._open_session(X, observed, validation), around=self)
         self.scaling_ = model.scaling_
+        self._aside: RowsAside | None = None
+        self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)
             self._learn(network, session)
@@ -220,11 +241,14 @@ class PartialClassifier(NeuralClassifier):
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         model = session.estimator
-        plain = assume_negative(session.Y)
         networks = peers_of(network)
+        if self._tunes_out_of_fold:
+            self._aside = RowsAside(session, len(networks))
+        plain = replace(session, Y=assume_negative(session.Y))
         for k, own in enumerate(networks):
+            part = plain if self._aside is None else plain.rows(self._aside.learnt_by(k))
             prefix = f"peer-{k + 1}-" if len(networks) > 1 else ""
-            model._prepare(own, replace(session, Y=plain, prefix=prefix))
+            model._prepare(own, replace(part, prefix=prefix))
         monitor = self.monitor
         if monitor == "auto":
             monitor = "auc_macro" if self.validation == "partial" else "map"
@@ -232,6 +256,8 @@ class PartialClassifier(NeuralClassifier):
             self._build_task(network, session),
             monitor=None if model.patience is None else monitor,
         )
+        if self._aside:  # some rows at least
+            self._out_of_fold = assume_negative(self._aside.observed), self._aside.scores()
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         """The objective, over targets coded as in :mod:`labelweave.nn.observed`."""
@@ -253,15 +279,20 @@ class PartialClassifier(NeuralClassifier):
             network,
             tasks,
             strategy,
-            negative_weight=self._negative_weight(tasks[0], session.Y.n_labels),
+            negative_weight=self._negative_weight(tasks[0], session.Y),
             missing=self._missing(session.Y),
+            aside=None if self._aside is None else self._aside.of_row,
             n_rows=session.Y.n_rows,
             n_labels=session.Y.n_labels,
             estimate=self._estimator(session) if rates["tau_h"] is None else None,
             **rates,
         )
 
-    def _negative_weight(self, task: Task, n_labels: int) -> float:
+    def _ramp(self, given: float | str, session: TrainingSession) -> float:
+        """Epochs over which rates rise; "auto": half of the run, ten at the most."""
+        return min(session.n_epochs / 2, 10.0) if given == "auto" else float(given)
+
+    def _negative_weight(self, task: Task, observed: LabelMatrix) -> float:
         """Weight of an unannotated entry in the objective of the networks."""
         return 1.0
 
@@ -270,15 +301,28 @@ class PartialClassifier(NeuralClassifier):
     def _estimator(self, session: TrainingSession) -> Callable[[], float]:
         """The missing share of the unannotated entries, by the task that is being trained.
 
-        Scores of validation rows, which were not trained on; without any, of training rows.
+        Scores of rows that a network has set aside, or of validation rows, which were not
+        trained on; without any, of training rows.
         """
-        X, observed = (session.X, session.Y) if self._held is None else self._held
-        batches = session.scoring_batches(X, observed)
+        if self._aside:
+            observed, score = self._aside.observed, self._aside.scores
+        else:
+            X, observed = (session.X, session.Y) if self._held is None else self._held
+            batches = session.scoring_batches(X, observed)
+
+            def score() -> np.ndarray:
+                task = session.engine.task
+                was_training = task.training
+                task.eval()
+                found = predict_scores(session.engine.scores, batches, session.engine)
+                task.train(was_training)
+                return found
+
         codes = observed.to_numpy()
         positive, unannotated = codes == 1, codes == 0
 
         def estimate() -> float:
-            scores = predict_scores(session.engine.scores, batches, session.engine)
+            scores = score()
             return missing_share(scores[positive], scores[unannotated])
 
         return estimate
@@ -290,7 +334,8 @@ class PartialClassifier(NeuralClassifier):
         model = session.estimator
         probe = model._build_network(session.X.shape[1], session.Y.n_labels)
         task = self._loss_task(probe, session, lambda z, y, _: bce(z, y), "an")
-        short = {"epochs": min(_PROBE_EPOCHS, model.epochs), "monitor": None, "patience": None}
+        epochs = min(_PROBE_EPOCHS, session.n_epochs)
+        short = {"epochs": epochs, "monitor": None, "patience": None}
         session.train(task, stage="probe", **short)
         share = self._estimator(session)()
         positives = float(session.Y.positive().sum())
@@ -302,10 +347,15 @@ class PartialClassifier(NeuralClassifier):
         if self._truth is None:
             return None
         truth = self._truth if self._training_rows is None else self._truth[self._training_rows]
-        if truth.shape != observed.shape:
-            raise InputError(f"truth has shape {truth.shape}, but Y has {observed.shape}")
+        if truth.shape != (self._n_given, observed.n_labels):
+            raise InputError(
+                f"truth has shape {truth.shape}, but Y has {(self._n_given, observed.n_labels)}"
+            )
         is_open = observed.to_numpy() == 0
-        return sp.csr_array(sp.csr_array(truth.positive()).multiply(is_open))
+        # Validation rows that are learnt too come after those of Y; nobody knows their truth.
+        known = sp.csr_array(truth.positive())
+        known.resize(observed.shape)
+        return sp.csr_array(known.multiply(is_open))
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -11,11 +11,8 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
-from labelweave.base import Pair
 from labelweave.data.splits import stratified_folds
 from labelweave.exceptions import InputError
-from labelweave.joining import join_features, join_labels
-from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.observed import assume_negative, unannotated_in
@@ -30,10 +27,12 @@ from labelweave.nn.posterior import (
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, SupervisedTask, Task
-from labelweave.partial.common import PartialClassifier, row_weight
+from labelweave.partial.common import PartialClassifier
 from labelweave.registry import register
 
 __all__ = ["CrossFitEM"]
+
+_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together, in positives
 
 
 @register("cross-em", summary="networks of several folds label each other's rows, then learn again")
@@ -57,8 +56,9 @@ class CrossFitEM(PartialClassifier):
         Folds, and networks a round. No row is held out besides.
     rounds : int, default=1
         E- and M-steps after the first networks; 0 keeps these.
-    ramp : float, default=10
-        Epochs over which the first networks come to leave out the estimated share.
+    ramp : float or "auto", default="auto"
+        Epochs over which the first networks come to leave out the estimated share; half of the
+        run, 10 at the most.
     negative_weight : float or "auto", default="auto"
         Weight of an unannotated entry for the first networks, as in
         :class:`labelweave.partial.cls.CLS`.
@@ -106,7 +106,7 @@ class CrossFitEM(PartialClassifier):
         **PartialClassifier._parameter_constraints,
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "rounds": [Interval(Integral, 0, None, closed="left")],
-        "ramp": [Interval(Real, 0, None, closed="left")],
+        "ramp": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "soft_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "label_evidence": ["boolean"],
@@ -118,7 +118,7 @@ class CrossFitEM(PartialClassifier):
         *,
         n_folds: int = 4,
         rounds: int = 1,
-        ramp: float = 10,
+        ramp: float | str = "auto",
         negative_weight: float | str = "auto",
         soft_weight: float | str = "auto",
         label_evidence: bool = True,
@@ -134,13 +134,6 @@ class CrossFitEM(PartialClassifier):
 
     def _wants_validation(self) -> bool:
         return self.validation == "clean"  # otherwise each fold is held out in its turn
-
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        if validation is not None and self.validation == "partial":
-            # As good as the others: each fold is held out in its turn.
-            X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
-            validation = None
-        super()._fit(X, Y, validation)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         model = self._network_model()
@@ -201,7 +194,7 @@ class CrossFitEM(PartialClassifier):
             if chances is None:
                 task = self._build_task(own, part)
             else:
-                weight = row_weight(self.soft_weight, part.Y.n_labels)
+                weight = _row_weight(self.soft_weight, part.Y.n_labels)
                 task = ChancesTask(own, model._plan_options(), chances[rest], weight=weight)
             part.train(task, monitor=None if model.patience is None else monitor)
             batches = part.scoring_batches(*self._held)
@@ -216,8 +209,8 @@ class CrossFitEM(PartialClassifier):
             [plain],
             STRATEGIES["ll-r"],
             tau_h=None,
-            ramp=self.ramp,
-            negative_weight=row_weight(self.negative_weight, session.Y.n_labels),
+            ramp=self._ramp(self.ramp, session),
+            negative_weight=_row_weight(self.negative_weight, session.Y.n_labels),
             estimate=self._estimator(session),
         )
 
@@ -231,6 +224,17 @@ class CrossFitEM(PartialClassifier):
     def _set_state(self, state: Any) -> None:
         super()._set_state(state)
         self.annotation_rate_ = state["annotation_rate"]
+
+
+def _row_weight(given: float | str, n_labels: int) -> float:
+    """Weight of an unannotated entry; "auto": all of a row weigh as three positives, or less.
+
+    >>> _row_weight(0.5, 31), _row_weight("auto", 31), _row_weight("auto", 3)
+    (0.5, 0.1, 1.0)
+    """
+    if given != "auto":
+        return float(given)
+    return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
 
 
 class ChancesTask(PartialLossTask):

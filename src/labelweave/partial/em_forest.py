@@ -99,6 +99,7 @@ class EMForest(CrossFitEM):
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         super()._learn(network, session)
+        assert self._out_of_fold is not None  # the networks of the folds have judged all rows
         labels, scores = self._out_of_fold
         codes = session.Y.to_numpy()
         chances = np.where(np.abs(codes) == 1, codes == 1, np.where(scores < _NOTHING, 0, scores))
