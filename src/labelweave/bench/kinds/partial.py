@@ -1,7 +1,8 @@
 """Positives that nobody annotated: hidden from the train and validation rows, not from the test.
 
 A method gets the entries that are not annotated as negatives or, with the option
-``unannotated = "unknown"``, as unknown ones, so that only positives are known.
+``unannotated = "unknown"``, as unknown ones, so that only positives are known. With
+``annotation = "full"`` nothing is hidden from it: the top line of a table.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from labelweave.bench.kinds import check_keys
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
+    from labelweave.assembly.protocol import Parts
     from labelweave.bench.cells import Cell
     from labelweave.bench.fitting import Outcome
     from labelweave.data import Dataset
@@ -22,27 +24,50 @@ __all__ = ["check_options", "check_scenario", "run"]
 
 
 def check_scenario(settings: Mapping[str, Any]) -> None:
-    check_keys(settings, ("hide", "single"), "setting of a partial scenario called")
-    if len(settings) > 1:
+    check_keys(settings, ("hide", "single", "most_rows"), "setting of a partial scenario called")
+    if {"hide", "single"} <= settings.keys():
         raise InputError("a partial scenario hides a share of the positives or all but one")
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    check_keys(options, ("unannotated",), "option of a partial method called")
+    check_keys(options, ("unannotated", "annotation"), "option of a partial method called")
     if options.get("unannotated", "negative") not in ("negative", "unknown"):
         raise InputError("unannotated is 'negative' or 'unknown'")
+    if options.get("annotation", "partial") not in ("partial", "full"):
+        raise InputError("annotation is 'partial' or 'full'")
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
-    """`hide` is the share of positives that are hidden; `single` keeps one a row."""
+    """`hide` is the share of positives that are hidden; `single` keeps one a row.
+
+    `most_rows` bounds the train and validation rows together; the test rows stay all.
+    """
     from labelweave.bench.fitting import fit_and_score, quick_rows
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
+    parts = _bounded(parts, cell.scenario.settings.get("most_rows"), cell.seed)
+    if cell.options.get("annotation") == "full":
+        return fit_and_score(cell, parts)
     hidden = {
         name: _hidden(getattr(parts, name), cell, seed=2 * cell.seed + number)
         for number, name in enumerate(("train", "validation"))
     }
     return fit_and_score(cell, parts._replace(**hidden))
+
+
+def _bounded(parts: Parts, most_rows: int | None, seed: int) -> Parts:
+    """So many train and validation rows at the most, in the same proportion, drawn by the seed."""
+    import numpy as np
+
+    n_rows = len(parts.train) + len(parts.validation)
+    if most_rows is None or n_rows <= most_rows:
+        return parts
+    rng = np.random.default_rng(seed)
+    drawn = {
+        name: part[np.sort(rng.permutation(len(part))[: len(part) * most_rows // n_rows])]
+        for name, part in (("train", parts.train), ("validation", parts.validation))
+    }
+    return parts._replace(**drawn)
 
 
 def _hidden(part: Dataset, cell: Cell, *, seed: int) -> Dataset:
