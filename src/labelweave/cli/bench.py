@@ -275,16 +275,21 @@ def _write(comparison: Any, path: str) -> None:
     show_default=True,
     help="Markdown file to write.",
 )
+@click.option(
+    "--update", is_flag=True, help="Keep what the file says of suites without results here."
+)
 @_results_option
 @output_options
-def document_command(out: str, results: str, as_json: bool, quiet: bool) -> None:
+def document_command(out: str, update: bool, results: str, as_json: bool, quiet: bool) -> None:
     """Write all results to one Markdown file: measured, published, protocol, seeds, hardware."""
     output = Output(as_json, quiet)
 
     from labelweave.bench.document import write_document
     from labelweave.files import atomic_write_text
 
-    atomic_write_text(out, write_document(results))
+    path = Path(out)
+    earlier = path.read_text(encoding="utf-8") if update and path.is_file() else ""
+    atomic_write_text(out, write_document(results, earlier))
     output.say(f"results of {results} written to {out}")
     output.result({"file": out})
 
