@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.observed import unannotated_in
-from labelweave.nn.selection import drop_share, extreme, rows_to_drop, without
+from labelweave.nn.selection import drop_share, extreme, rows_to_drop
 from labelweave.nn.shares import current_share, gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, TwoStepTask
 
@@ -175,9 +175,12 @@ class PeerTask(Task):
         ]
         views = self.choose([gather_rows(one.detach()) for one in logits], batch, info)
         weight = 1 - self.strategy.agreement
+        weights = None  # the same for all networks, unless entries are corrected
         terms = []
         for task, out, view in zip(self.tasks, outputs, views, strict=True):
-            own = batch._replace(y=view, weight=self._weights(batch.y, view))
+            if weights is None or self.strategy.correct != "no":
+                weights = self._weights(batch.y, view)
+            own = batch._replace(y=view, weight=weights)
             found = task.losses(own, info) if out is None else task.terms(out, own, info)
             terms.append({name: weight * term for name, term in found.items()})
         if self.strategy.agreement > 0:
@@ -223,22 +226,24 @@ class PeerTask(Task):
         share_low = drop_share(epoch, self.tau_l, self.ramp)
         views = []
         for k, own in enumerate(logits):
-            closed = np.flatnonzero(~self._learnt(is_open, rows, k))
-            n_open = is_open.size - len(closed)
+            learnt = self._learnt(is_open, rows, k)
+            n_open = np.count_nonzero(learnt)
             n_high = round(share_high * n_open)
             n_low = round(share_low * (n_open - n_high))
             # Eq. 1 and 2: the peer says what looks like a missing positive.
-            high = extreme(self._judge(logits, k), closed, n_high)
-            # Eq. 3 and 4: the network itself says what it has nothing to learn from.
-            settled = np.concatenate([closed, np.flatnonzero(high)])
-            low = extreme(own, settled, n_low, largest=False)
-            if self.strategy.correct == "no":
-                views.append(without(targets, high | low))
-            else:
-                views.append(without(targets, low) + high)
+            high = extreme(self._judge(logits, k), learnt, n_high)
+            view = targets.copy()
+            if n_low:
+                # Eq. 3 and 4: the network itself says what it has nothing to learn from.
+                rest = learnt.copy()
+                rest.flat[high] = False
+                view.flat[extreme(own, rest, n_low, largest=False)] = np.nan
+            view.flat[high] = np.nan if self.strategy.correct == "no" else 1.0
+            views.append(view)
             if self.strategy.correct == "for good":
-                self.corrected[rows] |= torch.from_numpy(high).to(self.corrected.device)
-            self._count(high, n_high, rows)
+                number, label = np.unravel_index(high, is_open.shape)
+                self.corrected[torch.from_numpy(rows[number]), torch.from_numpy(label)] = True
+            self._count(high, rows)
             self.counts[2] += n_low / len(self.tasks)
         return views
 
@@ -275,7 +280,7 @@ class PeerTask(Task):
             if among is not None:
                 dropped |= ~among
             removed = dropped[:, None] & self._learnt(is_open, rows, k)
-            self._count(removed, int(np.count_nonzero(removed)), rows)
+            self._count(np.flatnonzero(removed), rows)
             view = targets.copy()
             view[dropped] = np.nan
             views.append(view)
@@ -297,10 +302,10 @@ class PeerTask(Task):
 
     # -- the history -------------------------------------------------------------------
 
-    def _count(self, removed: np.ndarray, number: int, rows: np.ndarray) -> None:
-        self.counts[0] += number / len(self.tasks)
+    def _count(self, removed: np.ndarray, rows: np.ndarray) -> None:
+        self.counts[0] += len(removed) / len(self.tasks)
         if self.missing is not None:
-            hits = np.count_nonzero(removed & self.missing[rows].toarray())
+            hits = np.count_nonzero(self.missing[rows].toarray().ravel()[removed])
             self.counts[1] += hits / len(self.tasks)
 
     def epoch_metrics(self) -> dict[str, float]:

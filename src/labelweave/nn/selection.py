@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["drop_share", "extreme", "rows_to_drop", "without"]
+__all__ = ["drop_share", "extreme", "rows_to_drop"]
+
+_STEP = 17  # one entry of so many is in the sample; a prime, so that all labels come up
+_MARGIN = 1.2
 
 
 def drop_share(epoch: int, tau: float, ramp: float) -> float:
@@ -25,51 +28,61 @@ def drop_share(epoch: int, tau: float, ramp: float) -> float:
 
 
 def extreme(
-    values: np.ndarray, outside: np.ndarray, count: int, *, largest: bool = True
+    values: np.ndarray, among: np.ndarray, count: int, *, largest: bool = True
 ) -> np.ndarray:
-    """Mask of the `count` entries whose values are largest (or smallest).
+    """Numbers of the `count` entries whose values are largest (or smallest), in rising order.
 
-    Exactly that many are chosen: of equal ones at the end those that come first.
+    Exactly that many are chosen: of equal ones at the end those that come first. Entries are
+    counted row after row.
 
     Parameters
     ----------
     values : array of any shape, finite
-    outside : array of integers
-        Numbers of the entries that do not take part, counted row after row; few of many.
+    among : boolean array of the same shape
+        The entries that take part, `count` at the least.
     count : int
     largest : bool, default=True
 
     Examples
     --------
     >>> values = np.array([[0.1, 0.9], [0.5, 0.7]])
-    >>> extreme(values, np.array([1]), 1)
-    array([[False, False],
-           [False,  True]])
+    >>> extreme(values, np.array([[True, False], [True, True]]), 1)
+    array([3])
     """
     if count == 0:
-        return np.zeros(values.shape, dtype=bool)
-    ranked = values.flatten()
-    ranked[outside] = -np.inf if largest else np.inf
-    place = ranked.size - count if largest else count - 1
-    ranked.partition(place)
-    cut = ranked[place]
-    chosen = np.ravel(values >= cut if largest else values <= cut)
-    chosen[outside] = False
-    excess = np.count_nonzero(chosen) - count
-    if excess > 0:
-        equal = np.flatnonzero(chosen & (values.ravel() == cut))
-        chosen[equal[len(equal) - excess :]] = False
-    return chosen.reshape(values.shape)
+        return np.empty(0, dtype=np.intp)
+    flat = values.ravel()
+    places = _candidates(flat, among.ravel(), count, largest)
+    found = flat[places]
+    if largest:
+        cut = np.partition(found, -count)[-count]
+        chosen = found > cut
+    else:
+        cut = np.partition(found, count - 1)[count - 1]
+        chosen = found < cut
+    equal = np.flatnonzero(found == cut)
+    chosen[equal[: count - np.count_nonzero(chosen)]] = True
+    return places[chosen]
 
 
-def without(targets: np.ndarray, dropped: np.ndarray) -> np.ndarray:
-    """Targets with NaN for the entries that are dropped, all of which are 0.
+def _candidates(values: np.ndarray, among: np.ndarray, count: int, largest: bool) -> np.ndarray:
+    """Numbers of entries among which the extreme ones are: few more than `count`, where it can be.
 
-    >>> without(np.zeros(2), np.array([False, True]))
-    array([ 0., nan])
+    A sample says where to cut. Should fewer than `count` lie beyond, all entries are candidates, so
+    the choice is exact whatever the sample.
     """
-    with np.errstate(invalid="ignore"):
-        return targets / ~dropped  # 0 / 0 is NaN: ten times as fast as filling by a mask
+    sample = values[::_STEP][among[::_STEP]]
+    expected = count * len(sample) / max(np.count_nonzero(among), 1)
+    rank = int(_MARGIN * expected + 4 * np.sqrt(expected) + 4)
+    if rank < len(sample):
+        if largest:
+            beyond = values >= np.partition(sample, -rank)[-rank]
+        else:
+            beyond = values <= np.partition(sample, rank)[rank]
+        places = np.flatnonzero(beyond & among)
+        if len(places) >= count:
+            return places
+    return np.flatnonzero(among)
 
 
 def rows_to_drop(losses: np.ndarray, share: float, among: np.ndarray | None = None) -> np.ndarray:
@@ -78,6 +91,7 @@ def rows_to_drop(losses: np.ndarray, share: float, among: np.ndarray | None = No
     >>> rows_to_drop(np.array([0.3, 0.1, 0.2]), 0.34)
     array([ True, False, False])
     """
-    if among is None:
-        return extreme(losses, np.empty(0, dtype=int), round(share * len(losses)))
-    return extreme(losses, np.flatnonzero(~among), round(share * np.count_nonzero(among)))
+    among = np.ones(len(losses), dtype=bool) if among is None else among
+    dropped = np.zeros(len(losses), dtype=bool)
+    dropped[extreme(losses, among, round(share * np.count_nonzero(among)))] = True
+    return dropped
