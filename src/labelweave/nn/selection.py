@@ -54,12 +54,9 @@ def extreme(
     flat = values.ravel()
     places = _candidates(flat, among.ravel(), count, largest)
     found = flat[places]
-    if largest:
-        cut = np.partition(found, -count)[-count]
-        chosen = found > cut
-    else:
-        cut = np.partition(found, count - 1)[count - 1]
-        chosen = found < cut
+    place = len(found) - count if largest else count - 1
+    cut: np.floating = np.partition(found, place)[place]
+    chosen = found > cut if largest else found < cut
     equal = np.flatnonzero(found == cut)
     chosen[equal[: count - np.count_nonzero(chosen)]] = True
     return places[chosen]
@@ -72,7 +69,7 @@ def _candidates(values: np.ndarray, among: np.ndarray, count: int, largest: bool
     the choice is exact whatever the sample.
     """
     sample = values[::_STEP][among[::_STEP]]
-    expected = count * len(sample) / max(np.count_nonzero(among), 1)
+    expected = count * len(sample) / max(int(np.count_nonzero(among)), 1)
     rank = int(_MARGIN * expected + 4 * np.sqrt(expected) + 4)
     if rank < len(sample):
         if largest:
