@@ -19,7 +19,13 @@ from labelweave.data.splits import stratified_folds
 from labelweave.label_regression import label_regression
 from labelweave.nn.missing import missing_share
 
-__all__ = ["annotated_chance", "annotation_rate", "chance_given_labels", "positive_chance"]
+__all__ = [
+    "annotated_chance",
+    "annotation_rate",
+    "chance_given_labels",
+    "likely_share",
+    "positive_chance",
+]
 
 _TINY = 1e-6
 _EDGE = 1e-4
@@ -132,3 +138,22 @@ def positive_chance(chance: np.ndarray, rate: float) -> np.ndarray:
     """
     positive = np.minimum(chance / rate, 1.0)
     return (positive - rate * positive) / np.maximum(1 - rate * positive, _TINY)
+
+
+def likely_share(scores: np.ndarray, codes: np.ndarray) -> float:
+    """The share of the unannotated entries that are more likely positive than not.
+
+    By :func:`positive_chance`, of scores by a model that did not learn the entries.
+
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(20_000) < 0.2
+    >>> codes = (truth & (rng.random(20_000) < 0.5)).astype(float)
+    >>> bool(0.08 < likely_share(expit(rng.normal(8.0 * truth - 4.0)), codes) < 0.12)
+    True
+    """
+    is_open = codes == 0
+    if not is_open.any():
+        return 0.0
+    rate = annotation_rate(scores, codes)
+    chance = positive_chance(annotated_chance(scores, codes), rate)
+    return float(np.mean(chance[is_open] >= 0.5))

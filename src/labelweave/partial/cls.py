@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
@@ -12,6 +13,7 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.peers import STRATEGIES
+from labelweave.nn.posterior import likely_share
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
@@ -43,7 +45,7 @@ class CLS(PartialClassifier):
         The network, two of which are trained; also epochs, learning rate, patience.
     tau_h : float or "auto", default="auto"
         Share of the unannotated entries of highest loss to leave out in the end. ``"auto"``:
-        the estimated share of missing positives among them.
+        the estimated share of those that are more likely positive than not.
     tau_l : float, default=0.02
         Share of the unannotated entries of lowest loss to leave out in the end.
     negative_weight : float or "auto", default="auto"
@@ -76,9 +78,10 @@ class CLS(PartialClassifier):
     Ablations are settings: without high-loss removal (CLS-H) ``tau_h=0``, without low-loss removal
     (CLS-L) ``tau_l=0``, correction instead of removal (CLC) ``action="correct"``.
 
-    ``tau_h="auto"`` scores the validation rows after each epoch of the ramp and compares
-    annotated with unannotated entries (:func:`labelweave.nn.missing.missing_share`). It needs no
-    clean label; it assumes that positives are missed by chance.
+    ``tau_h="auto"`` scores rows that a network has set aside (or the validation rows) after each
+    epoch of the ramp and compares annotated with unannotated entries
+    (:func:`labelweave.nn.posterior.likely_share`). It needs no clean label; it assumes that
+    positives are missed by chance.
 
     ``negative_weight="auto"`` does what the paper leaves to `tau_l`: balance positives and
     negatives. Entries of low loss have next to no gradient, so leaving them out alone changes
@@ -153,6 +156,9 @@ class CLS(PartialClassifier):
             ramp=self._ramp(self.ramp, session),
         )
         return AveragedTask(task, self.ema_decay) if self.ema_decay else task
+
+    def _rate(self, scores: np.ndarray, codes: np.ndarray) -> float:
+        return likely_share(scores, codes)
 
     def _negative_weight(self, task: Task, observed: LabelMatrix) -> float:
         if not task.weighs_entries and self.negative_weight not in ("auto", 1):

@@ -299,7 +299,7 @@ class PartialClassifier(NeuralClassifier):
     # -- how much is missing -----------------------------------------------------------
 
     def _estimator(self, session: TrainingSession) -> Callable[[], float]:
-        """The missing share of the unannotated entries, by the task that is being trained.
+        """What tells the rate, by the task that is being trained.
 
         Scores of rows that a network has set aside, or of validation rows, which were not
         trained on; without any, of training rows.
@@ -319,13 +319,11 @@ class PartialClassifier(NeuralClassifier):
                 return found
 
         codes = observed.to_numpy()
-        positive, unannotated = codes == 1, codes == 0
+        return lambda: self._rate(score(), codes)
 
-        def estimate() -> float:
-            scores = score()
-            return missing_share(scores[positive], scores[unannotated])
-
-        return estimate
+    def _rate(self, scores: np.ndarray, codes: np.ndarray) -> float:
+        """The rate that "auto" stands for, by scores of rows that were not trained on."""
+        return missing_share(scores[codes == 1], scores[codes == 0])
 
     def _expected(self, session: TrainingSession, given: float | str) -> float:
         """Positives to expect a row: as given, or annotated ones and the estimated missing ones."""
