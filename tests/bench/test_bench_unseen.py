@@ -9,6 +9,7 @@ import labelweave as lw
 from labelweave.bench import fitting
 from labelweave.bench.cells import Quick, make_plan
 from labelweave.bench.kinds import kind_module
+from labelweave.bench.kinds.unseen import capped_rows
 from labelweave.bench.loading import load
 from labelweave.bench.protocols import Protocol
 from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry, Suite, load_suite
@@ -71,12 +72,11 @@ def test_official_parts_keep_their_own_rows_whatever_the_seed():
     texts = [f"text {i}" for i in range(60)]
     part = ["train"] * 30 + ["validation"] * 10 + ["test"] * 20
     data = lw.Dataset(texts, np.eye(60), part=part)
-    capped = kind_module("unseen")._capped(data, {"train_rows": 12, "test_rows": 5})
+    capped = capped_rows(data, 12, 5)
     assert (capped.part == "test").sum() == 5
     assert len(capped) == 17
-    again = kind_module("unseen")._capped(data, {"train_rows": 12, "test_rows": 5})
-    assert list(again.X) == list(capped.X)
-    assert len(kind_module("unseen")._capped(data, {"train_rows": 99, "test_rows": 99})) == 60
+    assert list(capped_rows(data, 12, 5).X) == list(capped.X)
+    assert len(capped_rows(data, 99, 99)) == 60
 
 
 @pytest.mark.parametrize("method", ["xml0", "xml0-lf", "conse", "sbert", "zestxml"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from labelweave.bench.fitting import Outcome
     from labelweave.data import Dataset
 
-__all__ = ["check_options", "check_scenario", "run"]
+__all__ = ["capped_rows", "check_options", "check_scenario", "run"]
 
 RANKED = ("unseen", "all")
 _CAPS = ("train_rows", "test_rows")
@@ -53,7 +53,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     from labelweave.metrics import get_metric
 
     settings = cell.scenario.settings
-    kept = quick_rows(cell, _capped(data, settings))
+    kept = quick_rows(cell, capped_rows(data, *(settings.get(name) for name in _CAPS)))
     parts = cell.protocol.parts(kept, cell.seed)
     if len(kept) < len(data):  # few rows have few of the labels
         there = parts.test.Y.counts()[0] > 0
@@ -76,16 +76,15 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     return Outcome(rows, found, {}, seconds)
 
 
-def _capped(data: Dataset, settings: Mapping[str, Any]) -> Dataset:
+def capped_rows(data: Dataset, train_rows: int | None, test_rows: int | None) -> Dataset:
     """So many rows at most to train and to test; of both together without an official split."""
-    if not all(name in settings for name in _CAPS):
+    if train_rows is None or test_rows is None:
         return data
-    most_train, most_test = (settings[name] for name in _CAPS)
     order = np.random.default_rng(_ROWS_SEED).permutation(len(data))
     if data.part is None:
-        return data[np.sort(order[: most_train + most_test])]
+        return data[np.sort(order[: train_rows + test_rows])]
     is_test = np.asarray(data.part)[order] == "test"
-    kept = np.concatenate([order[~is_test][:most_train], order[is_test][:most_test]])
+    kept = np.concatenate([order[~is_test][:train_rows], order[is_test][:test_rows]])
     return data[np.sort(kept)]
 
 
