@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 import labelweave as lw
+from labelweave.unseen.label_index import LabelIndex
 
 
 def make_names(texts, number, seed=0):
@@ -43,11 +44,20 @@ def timed(what, function):
     return result
 
 
+def build_index(model, n_lists):
+    if n_lists is None:
+        model._label_index()
+        return
+    rows = model.table_.unseen_rows
+    model.index_ = LabelIndex(model.table_.vectors(rows), rows, n_lists=n_lists)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--labels", type=int, default=1_000_000)
     parser.add_argument("--check", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--lists", type=int, help="Regions of the index: few are built sooner.")
     parser.add_argument("--cache", default=True)
     options = parser.parse_args()
     train, test = lw.load_dataset("cooking-se").split()
@@ -65,7 +75,7 @@ def main():
     model.set_params(index_above=len(names) + 10)
     every = timed("rank, every label, 5 documents", lambda: model.rank(queries[:5], 10))
     model.set_params(index_above=10_000)
-    timed("build the index", model._label_index)
+    timed("build the index", lambda: build_index(model, options.lists))
     found = timed("rank, index, 5 documents", lambda: model.rank(queries[:5], 10))
     same = [
         len({n for n, _ in a} & {n for n, _ in b}) / 10 for a, b in zip(every, found, strict=False)
@@ -74,13 +84,16 @@ def main():
     if len(names) > len(few):
         model.index_ = None
         timed(f"add {len(names) - len(few):,} labels", lambda: model.add_labels(names[len(few) :]))
-        timed(f"build the index of {len(names):,}", model._label_index)
+        timed(f"build the index of {len(names):,}", lambda: build_index(model, options.lists))
     model.rank(queries[:1], 10)
     timed(
         f"rank {len(queries)} documents, one at a time", lambda: [model.rank([q]) for q in queries]
     )
     timed("add one label", lambda: model.add_labels("a brand new label"))
     timed("add another", lambda: model.add_labels("another new label"))
+    timed(
+        "rename an old one", lambda: model.rename_label(names[len(names) // 2], "an old label anew")
+    )
     timed("rename it", lambda: model.rename_label("another new label", "quite another label"))
     timed("remove it", lambda: model.remove_labels("quite another label"))
 

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
+import labelweave as lw
 from labelweave.bench import fitting
 from labelweave.bench.cells import Quick, make_plan
 from labelweave.bench.kinds import kind_module
+from labelweave.bench.kinds.unseen import capped_rows
 from labelweave.bench.loading import load
 from labelweave.bench.protocols import Protocol
 from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry, Suite, load_suite
@@ -60,6 +62,23 @@ def test_unseen_labels_are_ranked_without_an_example(tmp_path, monkeypatch):
     assert "f1_micro" not in every.scores
 
 
+def test_as_many_rows_take_part_as_the_scenario_says(tmp_path):
+    suite = text_suite(tmp_path, unseen=2, rank="all", train_rows=40, test_rows=10)
+    outcome = run_first(suite)
+    assert sum(outcome.rows.values()) == 50  # no official parts: of all rows together
+
+
+def test_official_parts_keep_their_own_rows_whatever_the_seed():
+    texts = [f"text {i}" for i in range(60)]
+    part = ["train"] * 30 + ["validation"] * 10 + ["test"] * 20
+    data = lw.Dataset(texts, np.eye(60), part=part)
+    capped = capped_rows(data, 12, 5)
+    assert (capped.part == "test").sum() == 5
+    assert len(capped) == 17
+    assert list(capped_rows(data, 12, 5).X) == list(capped.X)
+    assert len(capped_rows(data, 99, 99)) == 60
+
+
 @pytest.mark.parametrize("method", ["xml0", "xml0-lf", "conse", "sbert", "zestxml"])
 def test_every_method_of_the_suite_runs(tmp_path, method):
     settings = {} if method == "zestxml" else {"encoder": "tfidf"}
@@ -75,6 +94,8 @@ def test_other_methods_and_settings_are_refused(tmp_path):
         ({"unseen": 2, "rank": "some"}, "rank is one of"),
         ({}, "how many labels are unseen"),
         ({"unseen": 2, "odd": 1}, "'odd'"),
+        ({"unseen": 2, "train_rows": 9}, "two numbers of rows"),
+        ({"unseen": 2, "train_rows": 9, "test_rows": 0}, "two numbers of rows"),
     ):
         with pytest.raises(InputError, match=message):
             make_plan(text_suite(tmp_path, **wrong))

@@ -238,6 +238,44 @@ def test_bad_labels_are_refused(fitted, names, descriptions, message):
     assert len(fitted.label_names_) == n_labels == len(fitted.table_.rows)
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["moon", "moon"], "'moon' is given twice"),
+        (["moon", "--"], "'--' has no text"),
+    ],
+)
+def test_bad_labels_of_fit_are_refused(labels, message):
+    with pytest.raises(InputError, match=message):
+        lw.TFIDF().fit(TEXTS, Y, labels=labels)
+
+
+def test_a_label_of_fit_that_has_examples_gets_its_description():
+    model = lw.TFIDF().fit(TEXTS, Y, labels={"sea life": "fish", "moon": ""})
+    assert model.label_descriptions_ == {"sea life": "fish"}
+    assert model.unseen_labels_ == ["moon"]
+
+
+@pytest.mark.parametrize("method", [lw.XML0LF, lw.ConSE])
+def test_without_a_predicted_label_and_without_text_the_labels_keep_their_order(method):
+    model = method.from_fitted(Constant(0.1, 0.1, 0.1), encoder=Table(), min_probability=0.5)
+    model.add_labels(["oasis", "harbour", "fish"])
+    ranked = model.rank(["fish"], 3, among="unseen")[0]
+    assert [name for name, _ in ranked] == ["oasis", "harbour", "fish"]
+    assert len({p for _, p in ranked}) == 1
+    for wrong, message in (([], "X holds no text"), ([None], "row 0 is NoneType")):
+        with pytest.raises(InputError, match=message):
+            model.rank(wrong)
+
+
+def test_an_empty_document_is_similar_to_nothing():
+    model = lw.XML0.from_fitted(Constant(0.9, 0.2, 0.7), encoder=Table()).add_labels("harbour")
+    for text in ("", "  "):
+        ((one,),) = model.explain([text], 1)
+        assert one.similarity == 0
+        assert one.fusion > 0  # the classifier still answers
+
+
 def test_many_labels_go_at_once():
     many = [f"moon {i}" for i in range(9)]
     model = lw.TFIDF().fit(TEXTS, Y, labels=[*many, "fish"])

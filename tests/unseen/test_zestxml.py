@@ -69,6 +69,14 @@ def test_features_of_pairs(parts):
     np.testing.assert_allclose(scores, (X @ W @ F.T).toarray(), rtol=1e-5)
 
 
+def test_pairs_of_documents_without_words(parts):
+    X, F, Y = parts
+    W = sparse_pattern(X, F, Y, 0.01, 2)
+    found = pair_features(sp.csr_array(X.shape, dtype=np.float32), F, W, np.arange(2), np.arange(2))
+    assert found.shape == (2, W.nnz)
+    assert found.nnz == 0
+
+
 def test_shortlist_has_the_best_and_the_positives(parts):
     X, F, Y = parts
     W = sparse_pattern(X, F, Y, 0.01, 3)

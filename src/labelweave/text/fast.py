@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -174,7 +175,8 @@ def _keep(table: np.ndarray, path: Path) -> None:
         save_file({"table": table}, temporary)
 
 
-def _tokenizer(text: str) -> Any:
+@lru_cache(maxsize=4)
+def _tokenizer(text: str) -> Any:  # reading it takes longer than a short text
     tokenizer = require("tokenizers", "text").Tokenizer.from_str(text)
     tokenizer.no_truncation()
     tokenizer.no_padding()

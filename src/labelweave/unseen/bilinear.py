@@ -100,23 +100,46 @@ def pair_features(
 ) -> sp.csr_array:
     """The features x_i y_j of pairs, one column an entry (i, j) of the map W.
 
-    Row i of W selects, for a document feature, the entries that begin with it: X times that
-    selection has one column an entry, valued x_i; F the same for y_j. Their product, entry by
-    entry, is what is asked for.
+    The entries that a document's words select are grouped by their label feature j; a pair takes
+    the groups of its label's features. A label with a common word would select most of W.
     """
-    n_entries = W.nnz
-    starts = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    entries = np.arange(n_entries)
-    ones = np.ones(n_entries, dtype=np.float32)
-    of_documents = X @ sp.csr_array((ones, (starts, entries)), shape=(W.shape[0], n_entries))
-    of_labels = F @ sp.csr_array((ones, (W.indices, entries)), shape=(W.shape[1], n_entries))
-    of_documents, of_labels = sp.csr_array(of_documents), sp.csr_array(of_labels)
-    width = int(np.diff(of_documents.indptr).mean() + np.diff(of_labels.indptr).mean()) + 1
-    parts = [
-        of_documents[rows[part]].multiply(of_labels[columns[part]]).tocsr()
-        for part in row_blocks(len(rows), width, _FEATURES_AT_ONCE)
-    ]
+    by_feature = np.argsort(W.indices, kind="stable")  # entries, those of one j together
+    word = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))[by_feature]
+    select = (np.ones(W.nnz, dtype=np.float32), (word, np.arange(W.nnz)))
+    selected = sp.csr_array(X @ sp.csr_array(select, shape=(W.shape[0], W.nnz)))
+    if not selected.nnz:
+        return sp.csr_array((len(rows), W.nnz), dtype=np.float32)
+    selected.sort_indices()
+    document = np.repeat(np.arange(X.shape[0]), np.diff(selected.indptr))
+    keys = document * W.shape[1] + W.indices[by_feature][selected.indices]
+    bounds = np.flatnonzero(np.diff(keys, prepend=-1, append=-1))
+    groups = keys[bounds[:-1]]
+    width = int(np.diff(selected.indptr).mean()) + 1
+    parts = []
+    for part in row_blocks(len(rows), width, _FEATURES_AT_ONCE):
+        mine = columns[part]
+        each = np.diff(F.indptr)[mine]
+        of_label = _ranges(F.indptr[mine], each)
+        wanted = np.repeat(rows[part], each) * W.shape[1] + F.indices[of_label]
+        group = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
+        count = np.where(groups[group] == wanted, np.diff(bounds)[group], 0)
+        places = _ranges(bounds[group], count)
+        values = selected.data[places] * np.repeat(F.data[of_label], count)
+        total = np.concatenate([[0], np.cumsum(count)])
+        ends = total[np.concatenate([[0], np.cumsum(each)])]
+        entries = by_feature[selected.indices[places]]
+        parts.append(sp.csr_array((values, entries, ends), shape=(len(mine), W.nnz)))
     return sp.csr_array(sp.vstack(parts, format="csr"))
+
+
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers start, start + 1, ... of all ranges, one after the other.
+
+    >>> _ranges(np.array([5, 0, 9]), np.array([2, 0, 3]))
+    array([ 5,  6,  9, 10, 11])
+    """
+    before = np.cumsum(lengths) - lengths
+    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
 
 
 def score_shortlist(raw: np.ndarray, direct: np.ndarray, share: float) -> np.ndarray:

@@ -72,7 +72,7 @@ class LabelFinder(ZeroShotClassifier):
         self._rows_of_group(among)
         X = self._checked_features(X, reset=False)
         P = self._seen_probabilities(X)
-        rows, seen = self.table_.rows, self.table_.seen_rows
+        seen = self.table_.seen_rows
         ranked = []
         for p, (near, found, *_) in zip(P, self._near_labels(X, P, CANDIDATES), strict=True):
             scores = found[0]
@@ -80,7 +80,7 @@ class LabelFinder(ZeroShotClassifier):
                 near = np.append(seen, near)
                 scores = np.append(p[self.table_.columns[seen]], scores)
             best = np.argsort(-scores, kind="stable")[:k]
-            names = self.label_names_[np.searchsorted(rows, near[best])]
+            names = self._label_names.at(near[best])
             ranked.append([(str(n), float(s)) for n, s in zip(names, scores[best], strict=True)])
         return ranked
 
@@ -88,8 +88,8 @@ class LabelFinder(ZeroShotClassifier):
         """For each document its k likeliest unseen labels, and what pointed to them."""
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
-        rows, every, seen = self.table_.unseen_rows, self.table_.rows, self.table_.seen_rows
-        seen_names = self.label_names_[np.searchsorted(every, seen)]
+        rows = self.table_.unseen_rows
+        seen_names = self._label_names.at(self.table_.seen_rows)
         if not len(rows):
             return [[] for _ in range(len(X))]
         P = self._seen_probabilities(X)
@@ -101,33 +101,34 @@ class LabelFinder(ZeroShotClassifier):
                     p,
                     evidence,
                     made,
-                    self.label_names_[np.searchsorted(every, near)],
+                    self._label_names.at(near),
                     seen_names,
                 )
                 for near, p, evidence, made in self._near_labels(X, P, CANDIDATES)
             ]
         evidence, made = self._evidence(X, rows, P=P)
         p = inside(self.combination_.probabilities(self.combination_.scores(evidence)))
-        names = self.label_names_[np.searchsorted(every, rows)]
+        names = self._label_names.at(rows)
         return [explain_document(i, k, p, evidence, made, names, seen_names) for i in range(len(X))]
 
     # -- very many labels ---------------------------------------------------------------
 
     def _has_many(self) -> bool:
         """Whether a ranking looks at candidates instead of all labels."""
-        return len(self.table_.unseen_rows) > min(self.index_above, SCORE_ALL)
+        return self.table_.n_unseen > min(self.index_above, SCORE_ALL)
 
     def _near_labels(
         self, X: Any, P: np.ndarray, k: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Evidence, Predicted]]:
         """For each document: rows of candidates among many labels, and their scores."""
         documents = self._document_vectors(X)
-        seen, rows = self.table_.seen_rows, self.table_.unseen_rows
+        seen = self.table_.seen_rows
         vectors = self.table_.vectors(seen)
         likely = P[:, self.table_.columns[seen]]
         chosen = choose_predicted(likely, self.min_probability, self.max_predicted)
-        is_indexed = len(rows) > self.index_above
+        is_indexed = self.table_.n_unseen > self.index_above
         index = self._label_index() if is_indexed else None
+        rows = np.empty(0, dtype=np.int64) if is_indexed else self.table_.unseen_rows
         unseen = None if is_indexed else self.table_.vectors(rows)
         for i, columns in enumerate(chosen):
             one = vector = None

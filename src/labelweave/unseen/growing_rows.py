@@ -1,4 +1,4 @@
-"""Rows of vectors to which more are added: cheap to append to, whatever their number."""
+"""Rows and values to which more are added: cheap to append to, whatever their number."""
 
 from __future__ import annotations
 
@@ -7,15 +7,48 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["GrowingRows"]
+__all__ = ["GrowingArray", "GrowingRows"]
+
+
+class GrowingArray:
+    """An array of one dimension with room at its end, so that few appends copy it.
+
+    Examples
+    --------
+    >>> numbers = GrowingArray(np.array([1, 2]))
+    >>> numbers.append(np.array([3]))
+    >>> numbers.values
+    array([1, 2, 3])
+    """
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._buffer = np.array(values)
+        self._length = len(self._buffer)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def values(self) -> np.ndarray:
+        """The array itself: it may be written to, and is another one after an append."""
+        return self._buffer[: self._length]
+
+    def append(self, values: np.ndarray) -> None:
+        end = self._length + len(values)
+        if end > len(self._buffer):
+            wider = np.empty(end + end // 4 + 16, dtype=self._buffer.dtype)
+            wider[: self._length] = self.values
+            self._buffer = wider
+        self._buffer[self._length : end] = values
+        self._length = end
 
 
 class GrowingRows:
     """A dense or sparse matrix that grows at its end.
 
-    New rows wait in a list until somebody wants most of the matrix: then they are joined with
-    it. A few rows are taken without joining, so that adding one label to a million and scoring
-    some hundred candidates copies neither.
+    New rows, and rows of a sparse matrix that were replaced, wait until somebody wants most of the
+    matrix: then they are joined with it. A few rows are taken without joining, so that adding a
+    label to a million, giving one another name and scoring some hundred candidates copy nothing.
 
     Examples
     --------
@@ -30,6 +63,7 @@ class GrowingRows:
         self._base = sp.csr_array(matrix) if sp.issparse(matrix) else matrix
         self._waiting: list[Any] = []
         self._starts = [self._base.shape[0]]  # where the next waiting part begins
+        self._replaced: dict[int, Any] = {}  # where rows are sparse: row to the vector that counts
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -45,13 +79,17 @@ class GrowingRows:
             is_sparse = sp.issparse(self._base)
             self._base = sp.csr_array(sp.vstack(parts)) if is_sparse else np.concatenate(parts)
             self._waiting, self._starts = [], [self._base.shape[0]]
+        if self._replaced:
+            places = np.fromiter(self._replaced, np.int64, len(self._replaced))
+            self._base = _with_rows(self._base, places, list(self._replaced.values()))
+            self._replaced = {}
         return self._base
 
     def take(self, rows: np.ndarray) -> Any:
         """These rows, in this order."""
         if len(rows) == len(self) and (rows == np.arange(len(rows))).all():
             return self.joined()
-        if not self._waiting or 4 * len(rows) > len(self):
+        if 4 * len(rows) > len(self) or not (self._waiting or self._replaced):
             return self.joined()[rows]
         part = np.searchsorted(self._starts, rows, side="right")  # 0 is the base
         found, places = [], []
@@ -61,12 +99,20 @@ class GrowingRows:
             start = 0 if number == 0 else self._starts[number - 1]
             found.append(source[rows[mine] - start])
             places.append(mine)
+        if not found:
+            return self._base[rows]
         order = np.argsort(np.concatenate(places), kind="stable")
         stacked = sp.vstack(found).tocsr() if sp.issparse(found[0]) else np.concatenate(found)
-        return stacked[order]
+        changed = [i for i, row in enumerate(rows.tolist()) if row in self._replaced]
+        if not changed:
+            return stacked[order]
+        return _with_rows(stacked[order], changed, [self._replaced[int(rows[i])] for i in changed])
 
     def replace(self, row: int, vector: Any) -> None:
         """Another vector (of shape (1, d)) in the place of this row."""
+        if sp.issparse(self._base):
+            self._replaced[row] = sp.csr_array(vector)
+            return
         number = int(np.searchsorted(self._starts, row, side="right"))  # 0 is the base
         if number == 0:
             self._base = _with_row(self._base, row, vector)
@@ -75,11 +121,16 @@ class GrowingRows:
             self._waiting[number - 1] = _with_row(self._waiting[number - 1], place, vector)
 
 
-def _with_row(matrix: Any, row: int, vector: Any) -> Any:
-    """The matrix with another row in this place; a dense one is changed itself if it may be."""
-    if sp.issparse(matrix):
-        return sp.csr_array(sp.vstack([matrix[:row], vector, matrix[row + 1 :]]))
+def _with_row(matrix: np.ndarray, row: int, vector: np.ndarray) -> np.ndarray:
+    """The matrix with another row in this place; it is changed itself if it may be."""
     if not matrix.flags.writeable:
         matrix = matrix.copy()
     matrix[row] = vector[0]
     return matrix
+
+
+def _with_rows(matrix: Any, places: Any, vectors: list[Any]) -> sp.csr_array:
+    """A sparse matrix with other rows in these places."""
+    order = np.arange(matrix.shape[0])
+    order[places] = matrix.shape[0] + np.arange(len(vectors))
+    return sp.csr_array(sp.vstack([matrix, *vectors], format="csr")[order])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelweave.exceptions import InputError
-from labelweave.unseen.growing_rows import GrowingRows
+from labelweave.unseen.growing_rows import GrowingArray, GrowingRows
 
 __all__ = ["LabelTable", "checked_new_labels", "label_text"]
 
@@ -75,21 +75,36 @@ class LabelTable:
         One row a label.
     columns : ndarray of int
         Column of each label in the classifier's output; -1 for an unseen one.
+
+    Attributes
+    ----------
+    seen_rows : ndarray of int
+        Rows of the labels that have a column.
+    n_unseen : int
+        How many labels have none.
     """
 
     def __init__(self, vectors: Any, columns: np.ndarray) -> None:
         self._vectors = GrowingRows(vectors)
-        self.columns = np.asarray(columns, dtype=np.int64)
-        self.alive = np.ones(len(self.columns), dtype=bool)
+        self._columns = GrowingArray(np.asarray(columns, dtype=np.int64))
+        self._alive = GrowingArray(np.ones(len(self._columns), dtype=bool))
+        self.seen_rows = np.flatnonzero(self.columns >= 0)
+        self.n_unseen = len(self._columns) - len(self.seen_rows)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Column of the label in each row, removed ones included."""
+        return self._columns.values
+
+    @property
+    def alive(self) -> np.ndarray:
+        """Whether the label in each row is there."""
+        return self._alive.values
 
     @property
     def rows(self) -> np.ndarray:
         """Rows of the labels, in the order of the model's labels."""
         return np.flatnonzero(self.alive)
-
-    @property
-    def seen_rows(self) -> np.ndarray:
-        return np.flatnonzero(self.alive & (self.columns >= 0))
 
     @property
     def unseen_rows(self) -> np.ndarray:
@@ -101,14 +116,17 @@ class LabelTable:
 
     def append(self, vectors: Any) -> np.ndarray:
         """Add unseen labels; their rows."""
-        added = np.arange(len(self.alive), len(self.alive) + vectors.shape[0])
+        added = np.arange(len(self._alive), len(self._alive) + vectors.shape[0])
         self._vectors.append(vectors)
-        self.columns = np.append(self.columns, np.full(len(added), -1))
-        self.alive = np.append(self.alive, np.ones(len(added), dtype=bool))
+        self._columns.append(np.full(len(added), -1))
+        self._alive.append(np.ones(len(added), dtype=bool))
+        self.n_unseen += len(added)
         return added
 
     def remove(self, rows: np.ndarray) -> None:
         self.alive[rows] = False
+        self.n_unseen -= int((self.columns[rows] < 0).sum())
+        self.seen_rows = self.seen_rows[self.alive[self.seen_rows]]
 
     def replace(self, row: int, vector: Any) -> None:
         """Another vector for a label whose text has changed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -21,11 +22,10 @@ from labelweave.text.embedders import make_embedder, unit_rows
 from labelweave.text.finetuning import fine_tune, learn_map
 from labelweave.text.tfidf import string_tags
 from labelweave.thresholds import PerLabelThreshold
+from labelweave.unseen.label_names import LabelNames
 from labelweave.unseen.label_table import LabelTable, checked_new_labels, label_text
 
 __all__ = ["GROUPS", "ZeroShotClassifier"]
-
-_FEW_NAMES = 4  # up to so many are looked for one after the other
 
 GROUPS = ("all", "seen", "unseen")
 FINETUNE = ("map", "full")
@@ -96,6 +96,11 @@ class ZeroShotClassifier(MultiLabelClassifier):
         validation : Dataset or (X, Y), optional
             Documents to choose on; see :class:`~labelweave.base.MultiLabelClassifier`.
         """
+        if not isinstance(labels, Mapping | None):
+            labels = list(labels)
+            twice = [name for name, times in Counter(labels).items() if times > 1]
+            if twice:
+                raise InputError(f"the label name {twice[0]!r} is given twice: names must differ")
         given = labels if isinstance(labels, Mapping) else dict.fromkeys(labels or (), "")
         self._given_texts = {str(name): str(text or "") for name, text in given.items()}
         if is_per_label(self.threshold):
@@ -118,11 +123,16 @@ class ZeroShotClassifier(MultiLabelClassifier):
         return labels
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        if self._takes_vectors and not is_texts(X):
+        if self._takes_vectors and not is_texts(X) and not self._lacks_texts(X, reset):
             return super()._checked_features(X, reset=reset)
         texts = np.empty(len(checked := checked_texts(X)), dtype=object)
         texts[:] = checked
         return texts
+
+    def _lacks_texts(self, X: Any, reset: bool) -> bool:
+        """Whether X is one list of something where texts are expected."""
+        is_fitted_to_texts = not reset and not hasattr(self, "n_features_in_")
+        return is_fitted_to_texts and np.asarray(X, dtype=object).ndim == 1
 
     def _start_table(self, documents: Sequence[str], n_columns: int) -> None:
         """Fit the encoder and put the seen labels into the table."""
@@ -167,14 +177,25 @@ class ZeroShotClassifier(MultiLabelClassifier):
     # -- labels that come and go -------------------------------------------------------
 
     @property
+    def label_names_(self) -> np.ndarray:
+        """Names of all labels: seen ones, then those that were added."""
+        if "_label_names" not in vars(self):
+            raise AttributeError("label_names_")  # as an attribute that fit has not set yet
+        return self._label_names.array()
+
+    @label_names_.setter
+    def label_names_(self, names: Sequence[str] | np.ndarray) -> None:
+        self._label_names = LabelNames(names)
+
+    @property
     def seen_labels_(self) -> list[str]:
         """Names of the labels that had examples."""
-        return self.label_names_[self.table_.columns[self.table_.rows] >= 0].tolist()
+        return self._label_names.at(self.table_.seen_rows).tolist()
 
     @property
     def unseen_labels_(self) -> list[str]:
         """Names of the labels that were added."""
-        return self.label_names_[self.table_.columns[self.table_.rows] < 0].tolist()
+        return self._label_names.at(self.table_.unseen_rows).tolist()
 
     def add_labels(
         self,
@@ -190,82 +211,69 @@ class ZeroShotClassifier(MultiLabelClassifier):
             Longer texts; they are embedded together with the names.
         """
         check_is_fitted(self)
+        names = [names] if isinstance(names, str) else list(names)
         added = checked_new_labels(names, descriptions, self._states_of(names))
         if not added:
             return self
+        texts = [label_text(name, text) for name, text in added.items()]
+        vectors = self._embed(texts)
         self.label_descriptions_.update({name: text for name, text in added.items() if text})
-        texts = self._texts_of(added)
-        self._grown(self.table_.append(self._embed(texts)), texts)
-        self._set_names(np.append(self.label_names_, np.array(list(added), dtype=object)))
+        self._grown(self.table_.append(vectors), texts)
+        self._label_names.add(list(added))
+        self._count_labels()
         return self
 
     def remove_labels(self, names: Iterable[str] | str) -> Self:
         """Forget labels, seen or not. Seen ones then take no part in label fusion either."""
         check_is_fitted(self)
-        names = {names} if isinstance(names, str) else set(names)
-        places = self._places(names)
-        if len(places) == len(self.label_names_):
+        names = list(dict.fromkeys([names] if isinstance(names, str) else names))
+        rows = np.array([self._row_of(name) for name in names], dtype=np.int64)
+        if len(rows) == len(self._label_names):
             raise InputError("the last label cannot be removed: a model has at least one")
-        rows = self.table_.rows[places]
         self._shrunk(rows)
         self.table_.remove(rows)
         for name in names:
             self.label_descriptions_.pop(name, None)
-        self._set_names(np.delete(self.label_names_, places))
+        self._label_names.remove(names)
+        self._count_labels()
         return self
 
     def rename_label(self, old: str, new: str, description: str | None = None) -> Self:
         """Give a label another name; `description` replaces the one it had, None keeps it."""
         check_is_fitted(self)
-        (place,) = self._places([old])
+        row = self._row_of(old)
         known = self._states_of([new]) if new != old else {}
         text = self.label_descriptions_.get(old, "") if description is None else description
         checked_new_labels([new], [text], known)
+        words = label_text(new, text)
+        vector = self._embed([words])
         self.label_descriptions_.pop(old, None)
         if text:
             self.label_descriptions_[new] = text
-        row = int(self.table_.rows[place])
-        words = label_text(new, text)
-        self.table_.replace(row, self._embed([words]))
+        self.table_.replace(row, vector)
         self._changed(row, words)
-        names = self.label_names_.copy()
-        names[place] = new
-        self._set_names(names)
+        self._label_names.rename(old, new)
         return self
 
-    def _places(self, names: Iterable[str]) -> np.ndarray:
-        wanted = list(names)
-        found = self._places_of(wanted)
-        if len(found) < len(wanted):
-            missing = sorted(set(wanted) - set(self.label_names_[found]))
-            raise InputError(f"there is no label {missing[0]!r} in the model")
-        return found
+    def _row_of(self, name: str) -> int:
+        row = self._label_names.row(name)
+        if row is None:
+            raise InputError(f"there is no label {name!r} in the model")
+        return row
 
-    def _places_of(self, wanted: Sequence[str]) -> np.ndarray:
-        """Places of those of the names that are there, in order."""
-        names = self.label_names_
-        if len(wanted) <= _FEW_NAMES:
-            there = np.zeros(len(names), dtype=bool)
-            for name in wanted:
-                there |= names == name
-        else:  # NumPy's isin would compare each name with each
-            known = set(wanted)
-            there = np.fromiter((name in known for name in names), bool, len(names))
-        return np.flatnonzero(there)
-
-    def _states_of(self, names: Iterable[str] | str) -> dict[str, str]:
+    def _states_of(self, names: Iterable[str]) -> dict[str, str]:
         """ "seen" or "unseen" for those of the names that are labels already."""
-        found = self._places_of([names] if isinstance(names, str) else list(names))
-        columns = self.table_.columns[self.table_.rows[found]]
+        columns = self.table_.columns
+        rows = {name: self._label_names.row(name) for name in names if isinstance(name, str)}
         return {
-            self.label_names_[i]: "seen" if column >= 0 else "unseen"
-            for i, column in zip(found, columns, strict=True)
+            name: "seen" if columns[row] >= 0 else "unseen"
+            for name, row in rows.items()
+            if row is not None
         }
 
-    def _set_names(self, names: np.ndarray) -> None:
-        self.label_names_ = names
-        self.n_labels_ = len(names)
-        self.classes_ = np.broadcast_to([0, 1], (len(names), 2))
+    def _count_labels(self) -> None:
+        self.n_labels_ = len(self._label_names)
+        self.classes_ = np.broadcast_to([0, 1], (self.n_labels_, 2))
 
     def _grown(self, rows: np.ndarray, texts: list[str]) -> None:
         """Labels were added in these rows."""
@@ -295,7 +303,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         X = self._checked_features(X, reset=False)
         rows = self._rows_of_group(among)
         scores = self._label_probabilities(X, rows)
-        names = self.label_names_[np.searchsorted(self.table_.rows, rows)]
+        names = self._label_names.at(rows)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return [
             [(str(names[j]), float(row[j])) for j in order]

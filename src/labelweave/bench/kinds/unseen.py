@@ -2,13 +2,16 @@
 
 The seed decides which labels are held out. ``rank = "unseen"`` scores the order of the unseen
 labels alone, on the test rows that have one; ``rank = "all"`` that of all labels, on all test
-rows.
+rows. ``train_rows`` and ``test_rows`` are how many of the official train and test rows take part,
+the same ones for every seed: texts that are embedded once serve all cells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from labelweave.bench.kinds import check_keys
 from labelweave.exceptions import InputError
@@ -18,17 +21,22 @@ if TYPE_CHECKING:
     from labelweave.bench.fitting import Outcome
     from labelweave.data import Dataset
 
-__all__ = ["check_options", "check_scenario", "run"]
+__all__ = ["capped_rows", "check_options", "check_scenario", "run"]
 
 RANKED = ("unseen", "all")
+_CAPS = ("train_rows", "test_rows")
+_ROWS_SEED = 0  # of the rows that take part, whatever the cell's seed
 
 
 def check_scenario(settings: Mapping[str, Any]) -> None:
-    check_keys(settings, ("unseen", "rank"), "setting of an unseen scenario called")
+    check_keys(settings, ("unseen", "rank", *_CAPS), "setting of an unseen scenario called")
     if "unseen" not in settings:
         raise InputError("an unseen scenario says how many labels are unseen")
     if settings.get("rank", "unseen") not in RANKED:
         raise InputError(f"rank is one of {', '.join(RANKED)}, not {settings['rank']!r}")
+    caps = [settings[name] for name in _CAPS if name in settings]
+    if caps and not (len(caps) == 2 and all(isinstance(n, int) and n > 0 for n in caps)):
+        raise InputError("train_rows and test_rows are two numbers of rows, or both are left out")
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -44,12 +52,13 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     from labelweave.data.label_scenarios import hold_labels_out
     from labelweave.metrics import get_metric
 
-    parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
-    if cell.quick is not None:  # few rows have few of the labels
+    settings = cell.scenario.settings
+    kept = quick_rows(cell, capped_rows(data, *(settings.get(name) for name in _CAPS)))
+    parts = cell.protocol.parts(kept, cell.seed)
+    if len(kept) < len(data):  # few rows have few of the labels
         there = parts.test.Y.counts()[0] > 0
         names = [name for name, is_there in zip(data.label_names, there, strict=True) if is_there]
         parts = Parts(*(part.select_labels(names) for part in parts))
-    settings = cell.scenario.settings
     held = hold_labels_out(parts.train, parts.test, settings["unseen"], random_state=cell.seed)
     validation = parts.validation.select_labels(held.seen)
     model, seconds = fit(cell, Parts(held.train, validation, held.test))
@@ -65,6 +74,18 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     )
     rows = {"train": len(held.train), "validation": len(validation), "test": len(test)}
     return Outcome(rows, found, {}, seconds)
+
+
+def capped_rows(data: Dataset, train_rows: int | None, test_rows: int | None) -> Dataset:
+    """So many rows at most to train and to test; of both together without an official split."""
+    if train_rows is None or test_rows is None:
+        return data
+    order = np.random.default_rng(_ROWS_SEED).permutation(len(data))
+    if data.part is None:
+        return data[np.sort(order[: train_rows + test_rows])]
+    is_test = np.asarray(data.part)[order] == "test"
+    kept = np.concatenate([order[~is_test][:train_rows], order[is_test][:test_rows]])
+    return data[np.sort(kept)]
 
 
 def _descriptions(data: Dataset, names: tuple[str, ...]) -> dict[str, str]:
