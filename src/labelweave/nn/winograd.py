@@ -7,11 +7,12 @@ place of a tile: 36 products instead of 144 for 4 x 4 outputs, 16 instead of 36 
 results agree with the direct form to rounding (about 1e-5 of the largest output).
 
 torch's own convolution on a processor is direct and runs at the speed of its matrix product, so
-this is worth it where there are many channels: at 64 the maps of tiles cost what is saved.
+this is worth it where there are many channels: with few, the maps of tiles cost what is saved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -21,8 +22,9 @@ from torch.autograd.function import once_differentiable
 
 __all__ = ["Conv3x3", "winograd"]
 
-_FEWEST_CHANNELS = {4: 128, 2: 256}  # from which on tiles of m x m outputs are quicker
+_FEWEST_CHANNELS = {4: 64, 2: 256}  # from which on tiles of m x m outputs are quicker
 _FEWEST_TILES = 32  # below, the map of the kernels costs more than is saved
+_TILES_AT_ONCE = 2**19  # numbers in the tiles of a block: two megabytes
 
 _TRANSFORMS = {
     2: (
@@ -105,54 +107,80 @@ def winograd(x: Tensor, weight: Tensor, m: int) -> Tensor:
 
 
 class _Winograd(torch.autograd.Function):
-    """Tensors of tiles are (places of a tile, tiles x channels), with images in channels-last."""
+    """Some images at a time, so that their tiles are still in the cache for the next product.
+
+    Tensors of tiles are (places of a tile, tiles, channels); images are channels-last.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, m: int) -> Tensor:
         n, c, height, width = x.shape
-        down, across = height // m, width // m
         to_tiles, to_kernels, from_tiles = _transforms(m, x.dtype)
-        padded = x.new_zeros(n, height + 2, width + 2, c)
-        padded[:, 1:-1, 1:-1] = x.permute(0, 2, 3, 1)
-        cut = padded.unfold(1, m + 2, m).unfold(2, m + 2, m)  # n, down, across, c, m+2, m+2
-        tiles = (to_tiles @ cut.permute(4, 5, 0, 1, 2, 3).reshape(len(to_tiles.T), -1)).view(
-            len(to_tiles), -1, c
-        )
         kernels = (to_kernels @ weight.reshape(-1, 9).T).view(-1, *weight.shape[:2])
-        product = torch.bmm(tiles, kernels.transpose(1, 2)).flatten(1)
-        out = (from_tiles @ product).view(m, m, n, down, across, -1)
-        ctx.save_for_backward(tiles, kernels)
+        out = x.new_empty(n, height, width, len(weight))
+        kept = []
+        for rows in _blocks(x.shape, m):
+            padded = x.new_zeros(rows.stop - rows.start, height + 2, width + 2, c)
+            padded[:, 1:-1, 1:-1] = x[rows].permute(0, 2, 3, 1)
+            cut = padded.unfold(1, m + 2, m).unfold(2, m + 2, m)  # n, down, across, c, m+2, m+2
+            tiles = cut.permute(4, 5, 0, 1, 2, 3).reshape(len(kernels), -1)
+            tiles = (to_tiles @ tiles).view(len(kernels), -1, c)
+            product = torch.bmm(tiles, kernels.transpose(1, 2)).flatten(1)
+            part = _in_squares(out[rows], m)
+            part[...] = (from_tiles @ product).view(part.shape)
+            kept.append(tiles)
+        ctx.save_for_backward(kernels, *kept)
         ctx.m, ctx.shape = m, x.shape
-        return out.permute(2, 3, 0, 4, 1, 5).reshape(n, height, width, -1).permute(0, 3, 1, 2)
+        return out.permute(0, 3, 1, 2)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        tiles, kernels = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        kernels, *kept = ctx.saved_tensors
         m: int = ctx.m
         n, c, height, width = ctx.shape
-        down, across = height // m, width // m
         to_tiles, to_kernels, from_tiles = _transforms(m, grad.dtype)
-        out = grad.permute(0, 2, 3, 1).reshape(n, down, m, across, m, -1)
-        out = out.permute(2, 4, 0, 1, 3, 5).reshape(m * m, -1)
-        product = (from_tiles.T @ out).view(len(tiles), -1, kernels.shape[1])
-        grad_x = grad_weight = None
-        if ctx.needs_input_grad[1]:
-            grad_kernels = torch.bmm(product.transpose(1, 2), tiles).flatten(1)
-            # Transposed after the product: a product of that shape would be twice as slow.
-            grad_weight = (to_kernels.T @ grad_kernels).T.reshape(*kernels.shape[1:], 3, 3)
-        if ctx.needs_input_grad[0]:
+        grad = grad.permute(0, 2, 3, 1).contiguous()
+        grad_kernels = torch.zeros_like(kernels)
+        grad_x = grad.new_empty(n, height, width, c)
+        for rows, tiles in zip(_blocks(ctx.shape, m), kept, strict=True):
+            product = from_tiles.T @ _in_squares(grad[rows], m).reshape(m * m, -1)
+            product = product.view(len(kernels), -1, kernels.shape[1])
+            grad_kernels.baddbmm_(product.transpose(1, 2), tiles)
             spread = to_tiles.T @ torch.bmm(product, kernels).flatten(1)
-            spread = spread.view(m + 2, m + 2, n, down, across, c).permute(2, 3, 0, 4, 1, 5)
+            spread = spread.view(m + 2, m + 2, -1, height // m, width // m, c)
+            spread = spread.permute(2, 3, 0, 4, 1, 5)
             # The last two rows and columns of a tile are the first two of the next.
-            image = grad.new_zeros(n, down + 1, m, across + 1, m, c)
+            image = grad.new_zeros(len(spread), height // m + 1, m, width // m + 1, m, c)
             image[:, :-1, :, :-1] = spread[:, :, :m, :, :m]
             image[:, 1:, :2, :-1] += spread[:, :, m:, :, :m]
             image[:, :-1, :, 1:, :2] += spread[:, :, :m, :, m:]
             image[:, 1:, :2, 1:, :2] += spread[:, :, m:, :, m:]
-            image = image.view(n, height + m, width + m, c)[:, 1 : height + 1, 1 : width + 1]
-            grad_x = image.contiguous().permute(0, 3, 1, 2)
-        return grad_x, grad_weight, None
+            image = image.view(-1, height + m, width + m, c)
+            grad_x[rows] = image[:, 1 : height + 1, 1 : width + 1]
+        # Transposed after the product: a product of that shape would be twice as slow.
+        grad_weight = (to_kernels.T @ grad_kernels.flatten(1)).T
+        return (
+            grad_x.permute(0, 3, 1, 2),
+            grad_weight.reshape(*kernels.shape[1:], 3, 3),
+            None,
+        )
+
+
+def _in_squares(x: Tensor, m: int) -> Tensor:
+    """A view of (n, height, width, c) as (m, m, n, squares down, squares across, c)."""
+    n, height, width, c = x.shape
+    squares = x.view(n, height // m, m, width // m, m, c)
+    return squares.permute(2, 4, 0, 1, 3, 5)
+
+
+def _blocks(shape: Sequence[int], m: int) -> list[slice]:
+    """Which images are worked on at a time."""
+    n, c, height, width = shape
+    tiles = (height // m) * (width // m)
+    at_once = max(_TILES_AT_ONCE // (c * (m + 2) ** 2), 2 * _FEWEST_TILES)
+    step = max(at_once // tiles, 1)
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 @lru_cache
