@@ -27,13 +27,14 @@ _n_inside = 0
 
 
 @contextmanager
-def kept_memory() -> Iterator[None]:
+def kept_memory(wanted: bool = True) -> Iterator[None]:
     """Keep freed memory inside, and give back what is free when the last run has left.
 
-    With another C library than glibc, or where the environment sets its malloc, nothing happens.
+    If it is not `wanted`, with another C library than glibc, or where the environment sets its
+    malloc, nothing happens.
     """
     global _n_inside
-    libc = _glibc()
+    libc = _glibc() if wanted else None
     if libc is None:
         yield
         return

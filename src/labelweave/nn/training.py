@@ -136,7 +136,7 @@ def train(
     TrainingResult
     """
     run = _Run(task, batches, settings, engine, validation, callbacks, stage, identity)
-    with kept_memory():
+    with kept_memory(batches.images is not None):  # of vectors, a step needs little
         return run.go()
 
 
