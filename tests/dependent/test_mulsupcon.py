@@ -88,6 +88,19 @@ def test_a_linear_probe_leaves_the_encoder_alone(data):
     assert not torch.equal(first.network_.head.weight, second.network_.head.weight)
 
 
+def test_fine_tuning_can_begin_with_the_linear_layer_alone(data):
+    X, Y = data
+    rates = {"lr": 1e-9, "backbone_lr": 1e-9, "epochs": 1}  # hardly a change in fine-tuning
+    cold = quick(**rates).fit(X, Y)
+    warm = quick(**rates, probe_epochs=20).fit(X, Y)
+    assert list(warm.history_["stage"].unique()) == ["pretraining", "linear-probe", "finetune"]
+    for before, after in zip(encoder_weights(cold), encoder_weights(warm), strict=True):
+        assert torch.allclose(before, after, atol=1e-6)  # the probe left the encoder alone
+    score = get_metric("map")
+    found = [score(Y, Y_score=model.predict_proba(X)) for model in (cold, warm)]
+    assert found[1] > found[0] + 0.1
+
+
 def test_the_two_learning_rates():
     model = quick()
     network = model._build_network(20, 5)

@@ -135,8 +135,8 @@ def test_images_reach_the_network_scaled_and_channels_last():
     expected = (1 - torch.tensor([0.485, 0.456, 0.406])) / torch.tensor([0.229, 0.224, 0.225])
     assert torch.allclose(pixels[0, :, 0, 0], expected)
     assert pixels.is_contiguous(memory_format=torch.channels_last)
-    weight = backbone.network.layer1[0].conv1.weight
-    assert weight.is_contiguous(memory_format=torch.channels_last)
+    # Kernels are not: torch's fused optimiser copies what is not contiguous, forth and back.
+    assert all(p.is_contiguous() for p in backbone.parameters())
 
 
 def test_two_views_of_the_contrast_differ():

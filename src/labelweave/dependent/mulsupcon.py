@@ -90,6 +90,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         must be the same, the labels need not.
     mode : {"finetune", "linear-probe"}, default="finetune"
         Whether the encoder is trained on with the linear layer.
+    probe_epochs : int, default=0
+        Epochs in which the linear layer is trained alone before the encoder is fine-tuned with it,
+        as a linear probe is. A new layer's gradients then do not undo the pretraining.
     lr : float, optional
         Learning rate of the linear layer: by default 4e-4 in fine-tuning and 1e-2 in a linear
         probe, as in the paper.
@@ -157,6 +160,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         "pretrain_lr": [Interval(Real, 0, None, closed="neither")],
         "pretrained": [NeuralClassifier, str, PathLike, None],
         "mode": [StrOptions(set(MODES))],
+        "probe_epochs": [Interval(Integral, 0, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither"), None],
         "backbone_lr": [Interval(Real, 0, None, closed="neither")],
     }
@@ -191,6 +195,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         pretrain_lr: float = 4e-4,
         pretrained: Any = None,
         mode: str = "finetune",
+        probe_epochs: int = 0,
         epochs: int = 30,
         batch_size: int = 32,
         min_steps: int = 30,
@@ -231,6 +236,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         self.pretrain_lr = pretrain_lr
         self.pretrained = pretrained
         self.mode = mode
+        self.probe_epochs = probe_epochs
         self.backbone_lr = backbone_lr
 
     # -- the representation ------------------------------------------------------------
@@ -266,6 +272,14 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
                 min_steps=1,
                 monitor=None,
                 patience=None,
+            )
+        if self.mode == "finetune" and self.probe_epochs > 0:
+            linear, frozen = self._frozen(network, session)
+            frozen.train(
+                self._head_task(linear, "linear-probe", lr=MODES["linear-probe"]),
+                stage="linear-probe",
+                epochs=self.probe_epochs,
+                monitor=None if self.patience is None else self.monitor,
             )
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
@@ -314,10 +328,11 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         )
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        backbone_lr = self.backbone_lr if self.mode == "finetune" else None
-        plan = {"plateau_patience": 2} | self._plan_options()
-        if self.lr is None:
-            plan["lr"] = MODES[self.mode]
+        return self._head_task(network, self.mode, lr=self.lr or MODES[self.mode])
+
+    def _head_task(self, network: nn.Module, mode: str, *, lr: float) -> FineTuningTask:
+        backbone_lr = self.backbone_lr if mode == "finetune" else None
+        plan = {"plateau_patience": 2} | self._plan_options() | {"lr": lr}
         return FineTuningTask(network, backbone_lr=backbone_lr, plan=plan)
 
     def _take_over(self, network: nn.Module) -> None:

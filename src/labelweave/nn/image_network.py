@@ -121,8 +121,8 @@ class ResNet(BaseEstimator):
         network = ResNetModule(self.depth, stem=self._stem(), width=self.width)
         if self.weights is not None:
             load_weights(network, read_weights(self.weights), str(self.weights))
-        backbone = ImageBackbone(network, make_augment(self.augment))
-        return backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        # Images are channels-last, kernels are not: the optimiser would copy each of them twice.
+        return ImageBackbone(network, make_augment(self.augment))
 
     def _stem(self) -> str:
         if self.stem != "auto":

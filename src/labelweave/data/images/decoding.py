@@ -22,6 +22,7 @@ RESIZES = ("squash", "crop", "pad")
 MOST_PIXELS = 64_000_000
 """An image with more pixels is refused before it is decoded; a JPEG is first decoded smaller."""
 
+_STRIP = 4_000_000  # pixels that are changed to RGB at a time
 _SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 
 
@@ -71,6 +72,12 @@ def decode(source: Any, size: int, resize: str = "squash") -> np.ndarray:
             return fit_square(_rgb(_upright(image), Image), size, resize)
     except ImageError:
         raise
+    except Image.DecompressionBombError:  # Pillow's own limit, met while the header is read
+        raise ImageError(
+            f"the image has more than {MOST_PIXELS:,} pixels, which are not decoded: make it "
+            f"smaller",
+            path=source,
+        ) from None
     except FileNotFoundError:
         raise ImageError("there is no such image", path=source) from None
     except IsADirectoryError:
@@ -128,10 +135,25 @@ def _upright(image: Any) -> Any:
 
 
 def _rgb(image: Any, Image: Any) -> Any:
+    """Any image in RGB; a large one is changed in strips, which take little memory."""
+    wide, high = image.size
+    shift = 8 if image.mode in _SIXTEEN_BITS and image.getextrema()[1] > 255 else 0
+    if image.mode == "RGB" and "transparency" not in image.info:
+        return image
+    step = max(_STRIP // wide, 1)
+    if high <= step:
+        return _strip_in_rgb(image, shift, Image)
+    whole = Image.new("RGB", image.size)
+    for top in range(0, high, step):
+        strip = image.crop((0, top, wide, min(top + step, high)))
+        whole.paste(_strip_in_rgb(strip, shift, Image), (0, top))
+    return whole
+
+
+def _strip_in_rgb(image: Any, shift: int, Image: Any) -> Any:
     if image.mode in _SIXTEEN_BITS:
-        values = np.asarray(image).astype(np.int64)
-        shift = 8 if values.max(initial=0) > 255 else 0
-        image = Image.fromarray(np.clip(values >> shift, 0, 255).astype(np.uint8))
+        values = np.asarray(image) >> shift
+        image = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8))
     elif image.mode == "F":
         image = Image.fromarray(np.clip(np.nan_to_num(np.asarray(image)), 0, 255).astype(np.uint8))
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
