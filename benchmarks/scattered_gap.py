@@ -112,12 +112,11 @@ def main() -> None:
     for protocol, by_metric in closed.items():
         print(f"\nShares of the gap, {protocol}: {', '.join(by_metric)}; mean")
         for method in [entry.name for entry in suite.methods]:
-            shares = [
-                by_metric[metric][method] for metric in by_metric if method in by_metric[metric]
-            ]
-            if shares:
-                told = " ".join(f"{share:+6.0%}" for share in shares)
-                print(f"  {method:32s} {told}  {statistics.fmean(shares):+6.0%}")
+            shares = [by_metric[metric].get(method) for metric in by_metric]
+            known = [share for share in shares if share is not None]
+            if known:
+                told = " ".join("no gap" if one is None else f"{one:+6.0%}" for one in shares)
+                print(f"  {method:32s} {told}  {statistics.fmean(known):+6.0%}")
 
 
 if __name__ == "__main__":
