@@ -49,8 +49,8 @@ def sharpened_counts(p: np.ndarray, power: float) -> np.ndarray:
 
     The chances of a row's numbers are raised to `power` and sum to one again; 1 changes nothing.
 
-    >>> sharpened_counts(np.array([[0.9, 0.1], [0.9, 0.0]]), 2.0).round(2)
-    array([0.01, 0.99, 0.01])
+    >>> sharpened_counts(np.array([[0.8, 0.2]]), 2.0).round(2)
+    array([0.05, 0.9 , 0.05])
     """
     chances = count_chances(p)
     sharp = (chances / chances.max(axis=1, keepdims=True)) ** power
