@@ -390,6 +390,51 @@ def rules() -> tuple[float, float, Paint]:
     return 7.4, 2.7, paint
 
 
+def label_counts() -> tuple[float, float, Paint]:
+    """How many labels rows have by a union of teachers, and what knowing better makes of them."""
+    import labelweave as lw
+    from labelweave.scattered.label_counts import count_chances, count_weights, reweighted
+
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(6, size=1400)
+    X = rng.normal(size=(6, 10))[kinds] + 0.9 * rng.normal(size=(1400, 10))
+    Y = np.eye(6, dtype=int)[kinds]
+    names = [f"class {k + 1}" for k in range(6)]
+    own = ((slice(0, 200), slice(0, 4)), (slice(200, 400), slice(2, 6)))
+    teachers = [
+        lw.Teacher(
+            lw.BinaryRelevance().fit(X[rows], lw.as_labels(Y[rows, some], names=names[some]))
+        )
+        for rows, some in own
+    ]
+    p = lw.TeacherUnion(teachers).fit(X[400:]).predict_proba(X[400:]).astype(np.float64)
+    counts = lw.SmoothedUnion(teachers, drop=0.0, random_state=0).fit(X[400:]).counts_
+    after = reweighted(p, count_weights(p, counts))
+    bars = {"independent labels": count_chances(p).mean(axis=0), "sharpened": counts}
+
+    def paint(figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        for k, (words, heights) in enumerate(bars.items()):
+            where = np.arange(4) + 0.4 * (k - 0.5)
+            left.bar(where, heights[:4], 0.38, label=words, color=line(k).color)
+        left.axhline(1, color="black", linestyle=":", linewidth=1)
+        left.annotate("truth: one label in every row", (0.02, 1.02), fontsize=8)
+        left.set(xlabel="labels of a row", ylabel="share of rows", xticks=range(4), ylim=(0, 1.12))
+        left.legend(loc="center right", fontsize=7)
+        best = p.argmax(axis=1)[:150]
+        rows = np.arange(150)
+        for k, (words, labels) in enumerate(
+            {"likeliest label": best, "another": (best + 1) % 6}.items()
+        ):
+            before, now = p[rows, labels], after[rows, labels]
+            right.plot(before, now, ".", markersize=3, label=words, color=line(k).color)
+        right.plot([0, 1], [0, 1], "k:", linewidth=1)
+        right.set(xlabel="union of the teachers", ylabel="with the belief about counts")
+        right.legend()
+
+    return 7.4, 3.0, paint
+
+
 def layers() -> tuple[float, float, Paint]:
     """Terms of the loss while students learn from the layers of two teachers."""
     import labelweave as lw
@@ -551,6 +596,7 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
     ),
     "chances": (chances, ("cross-em", "em-forest")),
     "rules": (rules, ("ant", "bl", "tc", "union")),
+    "label-counts": (label_counts, ("smoothed-union",)),
     "layers": (layers, ("cfl", "aka", "fka")),
     "fusion": (fusion, ("xml0", "xml0-lf", "conse")),
     "similarities": (similarities, ("tf-idf", "zestxml", "sbert")),

@@ -122,3 +122,11 @@ def test_the_suites_of_the_paper_can_be_planned(name):
     roles = {method.options.get("role", "student") for method in suite.methods}
     assert roles == set(scattered.ROLES)
     assert len(suite.seeds) == 10
+
+
+def test_the_large_set_has_the_columns_that_a_share_of_the_gap_needs():
+    suite, whole = load_suite("ant-2-large"), load_suite("ant-2")
+    names = {method.name for method in suite.methods}
+    assert {"union, mean logit", "union, smoothed", "bound"} <= names
+    assert names <= {method.name for method in whole.methods}
+    assert {entry.name for entry in suite.data} <= {entry.name for entry in whole.data}

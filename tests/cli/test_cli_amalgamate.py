@@ -121,6 +121,7 @@ def test_other_methods_students_and_labels(run, school, rows, workdir):
     [
         (["--method", "mlp"], "mlp does not learn from teachers: choose one of aka, ant"),
         (["--method", "union"], "union does not learn from teachers"),
+        (["--method", "smoothed-union"], "smoothed-union does not learn from teachers"),
         (["--method", "annt"], "did you mean"),
         (["--set", "integrat=vote"], "did you mean 'integrate'"),
         (["--set", "integrate=loudest"], "integrate"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from labelweave.scattered.vocabulary import Vocabulary
 
 _MOST_LINES = 10  # of a table that could be long
+_KEEP_TEACHERS = ("union", "smoothed-union")  # they train no student
 
 
 @click.command("amalgamate")
@@ -155,7 +156,7 @@ def _made(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> 
     from labelweave.thresholds import make_threshold
 
     get_class(method)
-    able = [one.id for one in list_methods("scattered") if one.id != "union"]
+    able = [one.id for one in list_methods("scattered") if one.id not in _KEEP_TEACHERS]
     if method not in able:
         raise InputError(
             f"{method} does not learn from teachers: choose one of {', '.join(sorted(able))}"
