@@ -99,6 +99,19 @@ def test_rows_are_held_out_only_when_something_is_tuned(rows):
         Nearest(threshold="tuned").fit(X[:3], Y[:3])
 
 
+def test_a_threshold_is_chosen_without_labels_where_it_looks_at_none(rows):
+    X, Y = rows
+    model = Nearest().fit(X, Y)
+    expected = model.predict_proba(X).sum(axis=1).mean()
+    model.tune_threshold(X, threshold="cardinality")
+    assert model.threshold_.expected_ == pytest.approx(expected)
+    with_labels = Nearest().fit(X, Y).tune_threshold(X, Y, "cardinality").threshold_
+    assert with_labels.value_ == model.threshold_.value_
+    for rule in ("tuned", "cardinality:labels"):
+        with pytest.raises(InputError, match="pass y"):
+            model.tune_threshold(X, threshold=rule)
+
+
 def test_score_leaves_unknown_entries_out(rows):
     X, Y = rows
     model = Nearest().fit(X, Y)

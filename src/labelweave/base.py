@@ -219,10 +219,19 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """The predicted label sets, as lists of label names."""
         return self._named(self._label_sets(self.predict_proba(X)))
 
-    def tune_threshold(self, X: Any, y: Any, threshold: Any = "tuned") -> Self:
-        """Choose the threshold of a fitted model anew, on rows it was not trained on."""
+    def tune_threshold(self, X: Any, y: Any = None, threshold: Any = "tuned") -> Self:
+        """Choose the threshold of a fitted model anew, on rows it was not trained on.
+
+        Without `y` a rule that looks at no label is needed, such as ``"cardinality"``.
+        """
         rule = make_threshold(threshold)
-        rule.fit(self._known_labels(y), self.predict_proba(X))
+        if y is None and rule.needs_labels:
+            raise InputError(
+                f"threshold={threshold!r} is chosen by labels: pass y, or threshold='cardinality'"
+            )
+        scores = self.predict_proba(X)
+        # Zeros stand for labels that the rule does not look at.
+        rule.fit(np.zeros(scores.shape) if y is None else self._known_labels(y), scores)
         self.threshold_ = rule
         return self
 

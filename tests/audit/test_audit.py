@@ -25,6 +25,9 @@ def found():
 def test_the_list_is_ranked_and_complete(found):
     scores = [finding.score for finding in found.findings]
     assert scores == sorted(scores, reverse=True)
+    chances = [finding.annotated for finding in found.findings]
+    assert chances == sorted(chances, reverse=True)
+    assert len(set(chances)) > len(chances) // 2  # the order shows where scores reach 1
     assert [finding.rank for finding in found.findings] == list(range(1, 51))
     data, hidden = make_hidden()
     names = list(data.label_names)

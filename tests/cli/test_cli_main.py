@@ -23,6 +23,22 @@ def run_python(code):
     )
 
 
+def every_command(group, name=""):
+    for part, command in (
+        (part, group.get_command(None, part)) for part in group.list_commands(None)
+    ):
+        yield f"{name}{part}", command
+        if isinstance(command, click.Group):
+            yield from every_command(command, f"{name}{part} ")
+
+
+def test_every_option_is_explained():
+    options = [(name, option) for name, one in every_command(main) for option in one.params]
+    shown = [(n, o) for n, o in options if isinstance(o, click.Option) and not o.hidden]
+    assert len(shown) > 100
+    assert [(name, option.name) for name, option in shown if not option.help] == []
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["train", "--help"], ["bench", "run", "--help"]]
 )

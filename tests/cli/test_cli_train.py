@@ -354,8 +354,10 @@ def test_a_column_with_a_slip_in_its_name(run, csv_file):
 def test_a_method_around_a_network(run, csv_file):
     """Parameters of the network go by base__name; the rule that a method brings stays."""
     settings = ("--set", "base__epochs=2", "--set", "base__hidden=[8]", "--set", "tau_h=0.1")
-    result = trained(run, csv_file, "--labels", 3, "-m", "cls", *settings)
-    model = lw.load(result["model"])
+    done = run("train", csv_file, "--labels", 3, "-m", "cls", *settings, "--json")
+    said = "84 rows to train, the threshold chosen out of fold, 36 to test once"
+    assert said in done.stderr  # no rows are held out to choose on
+    model = lw.load(json.loads(done.stdout)["model"])
     assert model.base.epochs == 2
     assert len(model.history_) == 2
     assert model.threshold == "cardinality"

@@ -9,6 +9,7 @@ import sys
 import pytest
 from page_blocks import ROOT
 
+import labelweave as lw
 from labelweave.registry import list_methods
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -73,6 +74,14 @@ def test_the_table_of_methods_lists_all_of_them():
 def test_results_stand_on_the_pages_of_methods():
     assert "Measured here" in docs_site.ending("mlp")
     assert "labelweave.dependent.mlp.MLP" in docs_site.ending("mlp")
+
+
+def test_every_name_of_the_package_is_in_the_reference():
+    pages = (ROOT / "docs" / "reference").glob("*.md")
+    there = set(re.findall(r"^::: (\S+)", "\n".join(page.read_text() for page in pages), re.M))
+    for name, package in lw._NAMES.items():
+        written_in = getattr(lw, name).__module__
+        assert there & {package, written_in}, f"docs/reference/ lacks {written_in} with lw.{name}"
 
 
 def test_the_drawing_of_the_architecture_is_current():

@@ -9,10 +9,10 @@ from labelweave.exceptions import InputError
 from labelweave.serve.reviews import read_queues
 
 LIST = (
-    "rank,score,label,row,id,text,known_labels,verdict\n"
-    '1,0.9,sea,4,a4,"deep, blue",sun; sky,\n'
-    "2,0.8,sun,2,,warm,,\n"
-    "3,0.7,sea,2,,warm,,\n"
+    "rank,score,annotated,label,row,id,text,known_labels,verdict\n"
+    '1,0.9,0.5,sea,4,a4,"deep, blue",sun; sky,\n'
+    "2,0.8,,sun,2,,warm,,\n"
+    "3,0.7,,sea,2,,warm,,\n"
 )
 
 
@@ -37,6 +37,7 @@ def test_verdicts_are_kept_counted_taken_back_and_exported(monkeypatch, database
         entries = served.open.get(f"{address}/entries").json()
         assert [e["verdict"] for e in entries["entries"]] == ["yes", "no", None]
         assert entries["entries"][0]["known_labels"] == ["sun", "sky"]
+        assert [e["annotated"] for e in entries["entries"]] == [0.5, None, None]
         left = served.open.get(f"{address}/entries", params={"state": "open"}).json()
         assert [e["number"] for e in left["entries"]] == [2]
         for ending in ("csv", "jsonl"):

@@ -29,7 +29,10 @@ class Finding:
         1 is the likeliest.
     score : float
         Estimated probability that the annotation is wrong: that the label is missing or, in an
-        audit of positives, that it does not belong there.
+        audit of positives, that it does not belong there. At most 1, which several may reach.
+    annotated : float
+        The chance of finding a positive annotated in such a place, which the order goes by: a
+        missing label is the likelier the higher it is, a wrong one the lower.
     label : str
     row : int
         Place of the row in the data, the first is 0.
@@ -43,6 +46,7 @@ class Finding:
 
     rank: int
     score: float
+    annotated: float
     label: str
     row: int
     id: str
@@ -54,6 +58,7 @@ class Finding:
         return {
             "rank": self.rank,
             "score": round(self.score, 6),
+            "annotated": round(self.annotated, 6),
             "label": self.label,
             "row": self.row,
             "id": self.id,

@@ -53,6 +53,7 @@ function card(entry, place) {
     make("span", `${entry.rank}.`, "soft"),
     make("strong", entry.label),
     make("span", `score ${entry.score.toFixed(3)}`, "soft"),
+    make("span", `entries like it are annotated: ${(100 * entry.annotated).toFixed(2)} %`, "soft"),
     make("span", name, "soft"),
   );
   const marks = make("span", undefined, "marks");

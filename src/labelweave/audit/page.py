@@ -113,10 +113,6 @@ def _controls() -> Markup:
     )
 
 
-def _key(key: str, what: str) -> list[Markup]:
-    return [element("dt", element("kbd", key)), element("dd", what)]
-
-
 def _pager() -> Markup:
     return element(
         "div",

@@ -155,6 +155,7 @@ def _findings(
     data: Dataset, ranked: Candidates, chosen: np.ndarray, score: np.ndarray
 ) -> list[Finding]:
     rows, columns = ranked.rows[chosen], ranked.columns[chosen]
+    annotated = ranked.annotated[chosen]
     shown, place = np.unique(rows, return_inverse=True)
     known = data.Y[shown].to_lists()
     texts = [describe_row(data, row) for row in shown.tolist()]
@@ -163,6 +164,7 @@ def _findings(
         Finding(
             rank=k + 1,
             score=float(score[k]),
+            annotated=float(annotated[k]),
             label=data.label_names[columns[k]],
             row=int(rows[k]),
             id="" if ids is None else ids[i],

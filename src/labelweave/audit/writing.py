@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDINGS", "checked_target", "to_csv", "to_jsonl", "write"]
 
-COLUMNS = ("rank", "score", "label", "row", "id", "text", "known_labels", "verdict")
+COLUMNS = (
+    "rank",
+    "score",
+    "annotated",
+    "label",
+    "row",
+    "id",
+    "text",
+    "known_labels",
+    "verdict",
+)
 
 
 def to_csv(audit: Audit) -> str:

@@ -75,7 +75,9 @@ _KEEP_TEACHERS = ("union", "smoothed-union")  # they train no student
     help="FILE.csv for the disagreement of each pair and label; the rows go beside it.",
 )
 @click.option("--plot", type=click.Path(dir_okay=False), help="FILE.svg for a plot of it.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
+)
 @reader_options
 @output_options
 def command(

@@ -43,8 +43,16 @@ from labelweave.cli.output import Output
     help="File to write: .csv, .jsonl or .html; may be repeated. [default: NAME-audit.html and "
     "NAME-audit.csv]",
 )
-@click.option("--top", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries.")
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries to list."
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Parts of the rows; each is scored by a model of the others.",
+)
 @click.option(
     "--suspects",
     type=click.Choice(["missing", "wrong"]),
@@ -118,12 +126,17 @@ def command(
         **options,
     )
     written = found.write(*targets)
+    among = f" of {found.n_unannotated:,} unannotated" if found.suspects == "missing" else ""
     output.say(
         f"about {found.annotated_share:.0%} of the positives seem to be annotated; "
-        f"{len(found):,} entries to review"
+        f"{len(found):,} entries to review{among}"
     )
-    rows = [(f.rank, f.score, f.label, f.id or f.row, "; ".join(f.known)) for f in found.findings]
-    output.table(("", "score", "label", "row", "known labels"), rows[:show])
+    columns = ("", "score", "annotated", "label", "row", "known labels")
+    rows = [
+        (f.rank, f.score, f.annotated, f.label, f.id or f.row, "; ".join(f.known))
+        for f in found.findings[:show]
+    ]
+    output.table(columns, rows)
     for path in written:
         output.say(f"written to {path}")
     output.result(

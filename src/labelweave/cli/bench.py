@@ -84,7 +84,13 @@ def list_command(as_json: bool, quiet: bool) -> None:
 @click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of each cell."
 )
-@click.option("--backend", type=click.Choice(["loky", "dask"]), default="loky", show_default=True)
+@click.option(
+    "--backend",
+    type=click.Choice(["loky", "dask"]),
+    default="loky",
+    show_default=True,
+    help="Processes of this machine, or workers of a Dask cluster.",
+)
 @click.option("--address", help="Of a Dask scheduler, such as tcp://10.0.0.5:8786.")
 @click.option("--retry-failed", is_flag=True, help="Run cells again that failed before.")
 @click.option(

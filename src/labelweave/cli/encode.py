@@ -22,7 +22,13 @@ from labelweave.exceptions import InputError
     show_default=True,
     help="What a file of weights is for: resnet18, resnet34 or resnet50.",
 )
-@click.option("--size", type=click.IntRange(min=1), default=224, show_default=True)
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    default=224,
+    show_default=True,
+    help="Pixels of a side that images are brought to.",
+)
 @reader_options
 @output_options
 def command(

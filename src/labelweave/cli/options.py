@@ -128,7 +128,8 @@ def method_options(default: str) -> Callable[[F], F]:
         click.option(
             "--threshold",
             help="How probabilities become label sets: a number, tuned, per-label, top-3, "
-            "cardinality. [default: tuned on the validation rows]",
+            "cardinality. [default: the rule that the method brings (cls: cardinality), else "
+            "tuned on the validation rows]",
         ),
         click.option(
             "-s",
@@ -190,7 +191,11 @@ def protocol_options(function: F) -> F:
             show_default=True,
             help="Share of the training rows for early stopping and thresholds.",
         ),
-        click.option("--test-size", type=Share(), help="Share of the rows to test on."),
+        click.option(
+            "--test-size",
+            type=Share(),
+            help="Share of the rows to test on. [default: the official part, else 0.3]",
+        ),
         click.option(
             "--split",
             type=click.Choice(["auto", "official", "stratified", "random"]),

@@ -85,7 +85,13 @@ def _free_port(host: str) -> int:
     type=click.FloatRange(min=0),
     help="Requests a second of one client; 0: any. [default: any on loopback, else 100]",
 )
-@click.option("--max-batch", type=click.IntRange(min=1), default=256, show_default=True)
+@click.option(
+    "--max-batch",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    help="Rows to predict together, at most.",
+)
 @click.option(
     "--max-wait",
     type=click.FloatRange(0, 1000),
@@ -100,13 +106,41 @@ def _free_port(host: str) -> int:
     show_default=True,
     help="Requests that may wait for a model; more are answered 429.",
 )
-@click.option("--max-rows", type=click.IntRange(min=1), default=1024, show_default=True)
-@click.option("--max-text", type=click.IntRange(min=1), default=100_000, show_default=True)
 @click.option(
-    "--max-body", type=click.IntRange(min=1), default=16, show_default=True, help="Megabytes."
+    "--max-rows",
+    type=click.IntRange(min=1),
+    default=1024,
+    show_default=True,
+    help="Inputs of a request, at most.",
 )
-@click.option("--max-pixels", type=click.IntRange(min=1), default=25_000_000, show_default=True)
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--max-text",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Characters of a text, at most.",
+)
+@click.option(
+    "--max-body",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    help="Megabytes of a request, at most.",
+)
+@click.option(
+    "--max-pixels",
+    type=click.IntRange(min=1),
+    default=25_000_000,
+    show_default=True,
+    help="Pixels of an image, at most.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Threads of a prediction.",
+)
 @click.option("--no-access-log", is_flag=True, help="Do not log a line a request.")
 @output_options
 def command(

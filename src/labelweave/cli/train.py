@@ -66,9 +66,10 @@ def command(
     """Train a model on DATA (a name that `labelweave datasets` lists, or a file).
 
     Some of the training rows are held out for validation: they decide when to stop and where
-    the threshold lies (weave learns from them too, and judges every row by models that have
-    not seen it). The test rows are scored once, at the end. The model and metrics.json are
-    written to one folder; an earlier model that --out names is replaced.
+    the threshold lies (weave, cls and others that judge rows out of fold learn from them too,
+    and choose by models that have not seen the row). The test rows are scored once, at the end.
+    The model and metrics.json are written to one folder; an earlier model that --out names is
+    replaced.
     """
     if data is None:
         raise click.UsageError("Missing argument 'DATA' (or [data] source in --config).")
@@ -92,7 +93,7 @@ def command(
         recipe = training.with_corrections(recipe, source, loaded, output)
     loaded, new_labels = training.with_label_texts(loaded, label_texts, method)
     parts = protocol.parts(loaded, source.reading)
-    training.say_data(output, loaded, parts, protocol)
+    training.say_data(output, loaded, parts, protocol, recipe)
     result = training.train_and_save(
         recipe,
         loaded,

@@ -59,8 +59,10 @@ def with_label_texts(
     return replace(data, Y=described), {n: text for n, text in texts.items() if n not in names}
 
 
-def say_data(output: Output, data: Dataset, parts: Parts, protocol: Protocol) -> None:
-    """What the data are and how they are divided."""
+def say_data(
+    output: Output, data: Dataset, parts: Parts, protocol: Protocol, recipe: Recipe
+) -> None:
+    """What the data are, how they are divided, and what the method does with the parts."""
     facts = data.summary()
     width = "texts" if data.is_text else f"{facts['features']:,} features"
     width = "images" if data.is_image else width
@@ -70,10 +72,12 @@ def say_data(output: Output, data: Dataset, parts: Parts, protocol: Protocol) ->
         f"{facts['cardinality']:.2f} labels a row{unknown}"
     )
     sizes = parts.sizes()
-    output.say(
-        f"{protocol.describe(data)}: {sizes['train']:,} rows to train, {sizes['validation']:,} "
-        f"to choose on (early stopping, threshold), {sizes['test']:,} to test once"
-    )
+    n_train, n_held = sizes["train"], sizes["validation"]
+    if getattr(recipe.make(data), "_tunes_out_of_fold", False):
+        use = f"{n_train + n_held:,} rows to train, the threshold chosen out of fold"
+    else:
+        use = f"{n_train:,} rows to train, {n_held:,} to choose on (early stopping, threshold)"
+    output.say(f"{protocol.describe(data)}: {use}, {sizes['test']:,} to test once")
 
 
 def train_and_save(

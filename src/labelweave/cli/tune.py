@@ -129,7 +129,7 @@ def command(
     source = Source(data, reading)
     loaded = source.load()
     parts = protocol.parts(loaded, reading)
-    training.say_data(output, loaded, parts, protocol)
+    training.say_data(output, loaded, parts, protocol, recipe)
     folder.mkdir(parents=True, exist_ok=True)
     opened = search.open_study(
         url,

@@ -23,6 +23,7 @@ class Entry(NamedTuple):
 
     number: int
     score: float
+    annotated: float | None  # lists that were edited may lack it
     label: str
     row: int
     id: str
@@ -68,6 +69,7 @@ def _entries(path: Path) -> Iterator[Entry]:
             yield Entry(
                 number,
                 float(record["score"]),
+                float(record["annotated"]) if record.get("annotated") else None,
                 str(record["label"]),
                 int(record["row"]),
                 str(record.get("id") or ""),

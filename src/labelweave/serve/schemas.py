@@ -264,6 +264,9 @@ class ReviewEntry(BaseModel):
 
     number: int
     score: float
+    annotated: float | None = Field(
+        None, description="How often entries like it are annotated: what the order goes by."
+    )
     label: str
     row: int
     id: str

@@ -38,6 +38,11 @@ class Threshold(BaseEstimator):
     needs_validation: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
+    @property
+    def needs_labels(self) -> bool:
+        """Whether `fit` looks at the labels."""
+        return self.needs_validation
+
     def fit(self, Y_true: Any, Y_score: Any) -> Self:
         """Fit the rule to validation rows.
 
@@ -317,6 +322,10 @@ class CardinalityThreshold(Threshold):
 
     def __init__(self, cardinality: float | str = "model") -> None:
         self.cardinality = cardinality
+
+    @property
+    def needs_labels(self) -> bool:
+        return self.cardinality == "labels"
 
     def _fit(self, Y: LabelMatrix, scores: np.ndarray) -> None:
         if self.cardinality == "model":
