@@ -193,7 +193,9 @@ def choose_columns(wanted: Any, names: Sequence[str], path: FilePath) -> list[in
     if isinstance(wanted, str):
         chosen = [j for j, name in enumerate(names) if fnmatchcase(name, wanted)]
         if not chosen:
-            raise DataFileError(f"no column is named {wanted!r} (labels=)", path=path)
+            raise DataFileError(
+                f"no column is named {wanted!r} (labels=); {_instead_of(wanted, names)}", path=path
+            )
         return chosen
     if not isinstance(wanted, Sequence) or not all(isinstance(name, str) for name in wanted):
         raise InputError(
@@ -207,16 +209,28 @@ def find_columns(wanted: Sequence[str], names: Sequence[str], path: FilePath) ->
     position = {name: j for j, name in enumerate(names)}
     for name in wanted:
         if name not in position:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
-            shown = ", ".join(repr(other) for other in names[:6])
-            more = ", ..." if len(names) > 6 else ""
-            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {shown}{more}"
+            hint = _instead_of(name, names)
             raise DataFileError(f"there is no column {name!r}; {hint}", path=path)
     if len(position) < len(names):
         for name in wanted:
             if names.count(name) > 1:
                 raise DataFileError(f"more than one column is named {name!r}", path=path)
     return [position[name] for name in wanted]
+
+
+def _instead_of(name: str, names: Sequence[str]) -> str:
+    """What a message adds on a name or pattern that no column has.
+
+    >>> _instead_of("bleu", ["red", "blue"]), _instead_of("kind_*", list("abcdefgh"))
+    ("did you mean 'blue'?", "the columns are 'a', 'b', 'c', 'd', 'e', ..., 'h'")
+    """
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    if near and "*" not in name:
+        return f"did you mean {near[0]!r}?"
+    shown = [repr(other) for other in names]
+    if len(shown) > 7:
+        shown = [*shown[:5], "...", shown[-1]]
+    return f"the columns are {', '.join(shown)}"
 
 
 def feature_dtype(values: np.ndarray) -> type[np.floating]:
