@@ -305,10 +305,9 @@ def selection() -> tuple[float, float, Paint]:
     rng = np.random.default_rng(1)
     losses = rng.gamma(1.0, 0.4, (12, 10))
     positive = rng.random((12, 10)) < 0.12
-    outside = np.flatnonzero(positive)
-    high = extreme(losses, outside, 12)
-    low = extreme(losses, np.union1d(outside, np.flatnonzero(high)), 30, largest=False)
-    labels = np.where(positive, 3, np.where(high, 0, np.where(low, 1, 2)))
+    labels = np.where(positive, 3, 2)
+    labels.flat[extreme(losses, labels == 2, 12)] = 0
+    labels.flat[extreme(losses, labels == 2, 30, largest=False)] = 1
     gone = rows_to_drop(losses.mean(axis=1), 0.25)
     rows = np.where(gone[:, None], 0, np.where(positive, 3, 2))
     epochs = np.arange(21)
