@@ -13,11 +13,15 @@ __all__ = ["join_features", "join_labels"]
 
 
 def join_features(first: Any, second: Any) -> Any:
-    """The rows of both, sparse if either is.
+    """The rows of both, sparse if either is; images stay images.
 
     >>> join_features(np.zeros((2, 3)), sp.csr_array(np.ones((1, 3)))).shape
     (3, 3)
     """
+    if hasattr(first, "pixels"):
+        from labelweave.data.images.collection import join_images
+
+        return join_images([first, second])
     if sp.issparse(first) or sp.issparse(second):
         return sp.vstack([sp.csr_array(first), sp.csr_array(second)], format="csr")
     return np.concatenate([first, second])
