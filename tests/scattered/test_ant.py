@@ -1,5 +1,7 @@
 """ANT as an estimator: what it needs, gives, keeps and refuses."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -227,6 +229,9 @@ def test_a_tuned_threshold_says_what_it_is_tuned_on(easy):
     X, Y, teachers = easy
     with pytest.warns(LabelweaveWarning, match="against what the teachers find"):
         make(teachers, threshold="tuned").fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LabelweaveWarning)
+        make(teachers, threshold="cardinality").fit(X)  # looks at no label
     labelled = lw.as_labels(Y[:50], names=list("abcde"))
     tuned = make(teachers, threshold="tuned").fit(X[50:], validation=(X[:50], labelled))
     assert 0 < tuned.threshold_.value_ < 1

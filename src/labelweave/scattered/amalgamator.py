@@ -24,7 +24,7 @@ from labelweave.scattered.student import fit_student, made_student, takes_probab
 from labelweave.scattered.teacher import Teacher, as_teachers, count_rows, take_rows
 from labelweave.scattered.vocabulary import MATCHES, Vocabulary
 from labelweave.signatures import name_all_parameters
-from labelweave.thresholds import make_threshold
+from labelweave.thresholds import Threshold, make_threshold
 
 __all__ = ["Amalgamator"]
 
@@ -196,7 +196,7 @@ class Amalgamator(MultiLabelClassifier):
         self.student_ = self._train(student, lesson, targets)
         self._look_back(lesson)
         if rule.needs_validation:
-            rule.fit(*self._rows_for_threshold(lesson, targets, held, held_labels))
+            rule.fit(*self._rows_for_threshold(rule, lesson, targets, held, held_labels))
         self.threshold_ = rule
         return self
 
@@ -301,7 +301,12 @@ class Amalgamator(MultiLabelClassifier):
             self.notes_: dict[str, Any] = {}
 
     def _rows_for_threshold(
-        self, lesson: Lesson, targets: np.ndarray, held: Any, labels: LabelMatrix | None
+        self,
+        rule: Threshold,
+        lesson: Lesson,
+        targets: np.ndarray,
+        held: Any,
+        labels: LabelMatrix | None,
     ) -> tuple[LabelMatrix, np.ndarray]:
         if labels is not None:
             return labels, self.predict_proba(held)
@@ -311,12 +316,13 @@ class Amalgamator(MultiLabelClassifier):
                 f"{lesson.n_train} rows are too few to tune a threshold on: pass validation= or a "
                 "fixed threshold"
             )
-        warnings.warn(
-            "the threshold is tuned against what the teachers find, for lack of labelled "
-            "validation rows",
-            LabelweaveWarning,
-            stacklevel=3,
-        )
+        if rule.needs_labels:
+            warnings.warn(
+                "the threshold is tuned against what the teachers find, for lack of labelled "
+                "validation rows",
+                LabelweaveWarning,
+                stacklevel=3,
+            )
         likely = np.where(np.isnan(targets[rows]), np.nan, targets[rows] > 0.5)
         names = tuple(self.label_names_)
         scores = self._probabilities(self._own_rows(take_rows(lesson.X, rows)))
