@@ -252,39 +252,39 @@ def test_a_stand_in_says_so(measured):
     assert all(row.published is None for row in comparison.rows)
 
 
-def test_the_document_has_hardware_versions_and_what_is_missing(measured, tmp_path):
+@pytest.fixture
+def own_results(measured, tmp_path):
+    """A folder of results of a suite of one's own."""
     suite, records = measured
     store = Store(tmp_path / "results")
     store.create()
     store.write_suite(replace(suite, name="own-shapes"))
     for record in records:
         store.write(record)
-    text = write_document(store.folder)
+    return store.folder
+
+
+def test_the_document_has_hardware_versions_and_what_is_missing(own_results):
+    text = write_document(own_results)
     assert "## own-shapes" in text
     assert "hardware: " in text
     assert "numpy" in text
     assert "- xml0-ii: " in text.partition("## Not measured yet")[2]
 
 
-def test_an_earlier_document_keeps_what_is_not_measured_here(measured, tmp_path):
-    suite, records = measured
-    store = Store(tmp_path / "results")
-    store.create()
-    store.write_suite(replace(suite, name="own-shapes"))
-    for record in records:
-        store.write(record)
+def test_an_earlier_document_keeps_what_is_not_measured_here(own_results):
     old = "## own-old: Old: title\n\n- cells with scores: 7\n\n| a |\n"
     stale = "## own-shapes: Shapes\n\n- cells with scores: 99\n"
     shipped = "## xml0-ii: XML0, table II\n\n- cells with scores: 5\n"
     earlier = f"# Results\n\n{stale}\n{old}\n{shipped}\n## Not measured yet\n\n- something\n"
-    text = write_document(store.folder, earlier)
+    text = write_document(own_results, earlier)
     assert old in text
     assert shipped in text
     assert "| own-old | Old: title | 7 |" in text
     assert "| xml0-ii | XML0, table II | 5 |" in text
     assert "99" not in text
     assert "- xml0-ii: " not in text
-    assert write_document(store.folder, text) == text
+    assert write_document(own_results, text) == text
     assert text.count("## own-shapes") == 1
 
 
