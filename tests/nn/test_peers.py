@@ -99,6 +99,14 @@ def test_label_selection_is_the_algorithm(batch, epoch, tau_h, tau_l):
         same(found, expected)
 
 
+def test_a_network_of_peers_can_be_moved_and_ranks_as_before():
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    network = PeerNetwork([torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)])
+    before = network(x)
+    network.move(-1.5)
+    torch.testing.assert_close(network(x), before - 1.5)
+
+
 def test_positives_and_known_negatives_always_stay(batch):
     task = make_task("cls", tau_h=0.9, tau_l=0.9)
     logits = [10 * torch.randn(8, 5) for _ in range(2)]

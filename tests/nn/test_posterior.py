@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 from labelweave.nn.posterior import (
     annotated_chance,
     annotation_rate,
     chance_given_labels,
+    count_shift,
     positive_chance,
 )
 
@@ -30,6 +31,20 @@ def test_positive_chance_is_what_counting_finds(entries):
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         near = is_open & (found >= low) & (found < low + 0.2)
         assert truth[near].mean() == pytest.approx(found[near].mean(), abs=0.04)
+
+
+def test_the_shift_makes_the_expected_count_that_of_the_estimate(entries):
+    p, truth, codes = entries
+    codes = codes.copy()
+    codes[0, 0], codes[1, 1] = np.nan, -1.0  # they take no part
+    part = (codes == 0) | (codes == 1)
+    wanted = (codes == 1).sum() / annotation_rate(p, codes)
+    for raised in (-3.0, 0.0, 2.0):  # whatever weights have done to the probabilities
+        shift = count_shift(expit(logit(p) + raised), codes)
+        slow = brentq(lambda by: expit(logit(p[part]) + by).sum() - wanted, -20, 20)
+        assert raised + shift == pytest.approx(slow, abs=1e-6)
+    assert wanted == pytest.approx(truth[part].sum(), rel=0.1)
+    assert count_shift(p, np.zeros_like(p)) == 0
 
 
 def test_with_all_positives_annotated_the_rest_is_negative():

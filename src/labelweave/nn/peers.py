@@ -73,18 +73,27 @@ STRATEGIES: dict[str, Strategy] = {
 class PeerNetwork(nn.Module):
     """The mean of the probabilities of several networks, as logits.
 
+    `shift` is added to them; it is 0 unless :meth:`move` has said otherwise.
+
     >>> half = PeerNetwork([nn.Identity(), nn.Identity()])
     >>> half(torch.tensor([[0.0, 2.0]]))
     tensor([[0.0000, 2.0000]])
     """
 
+    shift: Tensor
+
     def __init__(self, peers: Sequence[nn.Module]) -> None:
         super().__init__()
         self.peers = nn.ModuleList(peers)
+        self.register_buffer("shift", torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
         probabilities = torch.stack([torch.sigmoid(peer(x)) for peer in self.peers])
-        return torch.logit(probabilities.mean(dim=0), eps=1e-7)
+        return torch.logit(probabilities.mean(dim=0), eps=1e-7) + self.shift
+
+    def move(self, by: float) -> None:
+        """Add to the logits from now on; how they rank stays as it is."""
+        self.shift += by
 
 
 def peers_of(network: nn.Module) -> list[nn.Module]:

@@ -23,14 +23,17 @@ __all__ = [
     "annotated_chance",
     "annotation_rate",
     "chance_given_labels",
+    "count_shift",
     "likely_share",
     "positive_chance",
+    "shifted",
 ]
 
 _TINY = 1e-6
 _EDGE = 1e-4
 _FOLDS = 5
 _MOST_ENTRIES = 200_000  # that the curve over both kinds of evidence is fitted to
+_FARTHEST = 30.0  # log odds that a shift is looked for within
 _FEWEST_WITH_TWO = 0.1  # share of the annotated rows
 
 
@@ -62,7 +65,7 @@ def annotated_chance(scores: np.ndarray, codes: np.ndarray, *, steps: int = 30) 
     >>> annotated_chance(scores, np.array([0, 0, 1, 0, 1, 0])).round(2)
     array([0.17, 0.17, 0.46, 0.46, 0.46, 0.46])
     """
-    z = logit(np.clip(scores.astype(np.float64), _TINY, 1 - _TINY))
+    z = _log_odds(scores)
     taking_part = (codes == 0) | (codes == 1)
     x, y = z[taking_part], codes[taking_part] == 1
     # Two entries of prior knowledge keep the curve finite where the scores divide them all.
@@ -138,6 +141,47 @@ def positive_chance(chance: np.ndarray, rate: float) -> np.ndarray:
     """
     positive = np.minimum(chance / rate, 1.0)
     return (positive - rate * positive) / np.maximum(1 - rate * positive, _TINY)
+
+
+def count_shift(scores: np.ndarray, codes: np.ndarray) -> float:
+    """What to add to the log odds so that they expect as many positives as there seem to be.
+
+    That is the annotated ones over their estimated share of all (:func:`annotation_rate`). Models
+    of partial labels tell the chance of being annotated, or one that weights have raised. It is 0
+    where nothing is annotated.
+
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(20_000) < 0.2
+    >>> odds = rng.normal(8.0 * truth - 4.0)
+    >>> codes = (truth & (rng.random(20_000) < 0.5)).astype(float)
+    >>> shift = count_shift(expit(odds - 2), codes)
+    >>> bool(abs(expit(odds - 2 + shift).mean() - 0.2) < 0.02)
+    True
+    """
+    taking_part = (codes == 0) | (codes == 1)
+    n_positive = int((codes == 1).sum())
+    if not n_positive:
+        return 0.0
+    odds = _log_odds(scores[taking_part])
+    wanted = min(n_positive / annotation_rate(scores, codes) / len(odds), 1 - _TINY)
+    low, high = -_FARTHEST, _FARTHEST
+    for _ in range(40):  # the expected share rises with the shift, so halving finds it
+        middle = (low + high) / 2
+        low, high = (middle, high) if expit(odds + middle).mean() < wanted else (low, middle)
+    return (low + high) / 2
+
+
+def shifted(scores: np.ndarray, by: float) -> np.ndarray:
+    """Probabilities with something added to their log odds.
+
+    >>> shifted(np.array([0.5, 0.9]), -np.log(9)).round(2)
+    array([0.1, 0.5])
+    """
+    return expit(_log_odds(scores) + by).astype(scores.dtype)
+
+
+def _log_odds(scores: np.ndarray) -> np.ndarray:
+    return logit(np.clip(scores.astype(np.float64), _TINY, 1 - _TINY))
 
 
 def likely_share(scores: np.ndarray, codes: np.ndarray) -> float:

@@ -22,6 +22,7 @@ from labelweave.nn.missing import missing_share
 from labelweave.nn.observed import UNANNOTATED, as_observed, assume_negative, has_zeros
 from labelweave.nn.partial_tasks import EntryLoss, PartialLossTask
 from labelweave.nn.peers import PeerNetwork, PeerTask, Strategy, peers_of
+from labelweave.nn.posterior import count_shift, shifted
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
@@ -257,7 +258,14 @@ class PartialClassifier(NeuralClassifier):
             monitor=None if model.patience is None else monitor,
         )
         if self._aside:  # some rows at least
-            self._out_of_fold = assume_negative(self._aside.observed), self._aside.scores()
+            self._out_of_fold = self._counted(network, self._aside)
+
+    def _counted(self, network: Any, aside: RowsAside) -> tuple[LabelMatrix, np.ndarray]:
+        """Have the peers expect as many labels as there seem to be; what they say of rows aside."""
+        scores = aside.scores()
+        by = count_shift(scores, aside.observed.to_numpy())
+        network.move(by)
+        return assume_negative(aside.observed), shifted(scores, by)
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         """The objective, over targets coded as in :mod:`labelweave.nn.observed`."""
