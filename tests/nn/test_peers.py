@@ -124,6 +124,17 @@ def test_correction_calls_them_positive(batch):
         same(found, slow)
 
 
+def test_softening_teaches_what_the_peer_says(batch):
+    task = make_task("cls-soft", tau_h=0.3, tau_l=0.2)
+    logits = [one(batch.x).detach() for one in peers_of(task.network)]
+    left_out = slow_labels(logits, batch.y, 0.3, 0.2, 10)
+    called = slow_labels(logits, batch.y, 0.3, 0.2, 10, fill=1.0)
+    for k, found in enumerate(task.choose(logits, batch, at(10))):
+        high = torch.isnan(left_out[k]) & (called[k] == 1)
+        assert high.any()
+        same(found, torch.where(high, torch.sigmoid(logits[1 - k]), left_out[k]))
+
+
 def test_peers_choose_for_each_other(batch):
     """What f learns from follows from g's logits alone, and the other way round."""
     task = make_task("cls", tau_h=0.3)

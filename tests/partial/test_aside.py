@@ -148,7 +148,7 @@ def test_too_few_rows_to_set_any_aside():
 
 
 def test_the_short_run_is_the_room_s_and_not_the_bottom_line_s():
-    for id, expected in {"cls": SHORT_RUN, "jocor": SHORT_RUN, "wan": SHORT_RUN}.items():
+    for id, expected in {"jocor": SHORT_RUN, "wan": SHORT_RUN}.items():
         base = lw.make(id).set_params(base__verbose=0).base
         assert {name: base.get_params()[name] for name in expected} == expected
     assert lw.make("an").set_params(base__verbose=0).base.patience == lw.MLP().patience

@@ -84,6 +84,7 @@ def test_ablations_are_settings(data):
         "cls": quick(tau_h=0.2, tau_l=0.2),
         "cls-h": quick(tau_h=0, tau_l=0.2),
         "cls-l": quick(tau_h=0.2, tau_l=0),
+        "removed": quick(tau_h=0.2, tau_l=0.2, action="remove"),
         "clc": quick(tau_h=0.2, tau_l=0.2, action="correct"),
         "neither": quick(tau_h=0, tau_l=0),
     }
@@ -94,6 +95,19 @@ def test_ablations_are_settings(data):
     assert (models["cls-h"].history_["removed"] == 0).all()
     assert "removed_low" not in models["cls-l"].history_
     assert found["clc"].mean() > found["cls"].mean() > found["cls-h"].mean()
+
+
+def test_entries_are_softened_where_the_objective_is_cross_entropy(data):
+    X, _, partial = data
+
+    def scores(base, action):
+        return quick(base=base, tau_h=0.2, action=action).fit(X, partial).predict_proba(X)
+
+    plain, other = lw.MLP(**QUICK), lw.MLP(**QUICK, loss="zlpr")
+    np.testing.assert_array_equal(scores(plain, "auto"), scores(plain, "soften"))
+    np.testing.assert_array_equal(scores(other, "auto"), scores(other, "remove"))
+    with pytest.raises(InputError, match="objective of MLP knows no targets between 0 and 1"):
+        scores(other, "soften")
 
 
 def test_the_rate_is_estimated_without_clean_labels(data):

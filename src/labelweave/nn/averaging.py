@@ -48,6 +48,11 @@ class AveragedTask(Task):
         """As the task that is averaged."""
         return self.averaged.weighs_entries
 
+    @property
+    def takes_chances(self) -> bool:  # type: ignore[override]
+        """As the task that is averaged."""
+        return self.averaged.takes_chances
+
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         return (self.trained if self.training else self.averaged).losses(batch, info)
 

@@ -3,7 +3,8 @@
 A strategy acts on the targets of a mini-batch before the task of each network computes its
 losses: what is not to be learnt from becomes unknown (NaN), what is corrected becomes 1. Every
 task of the library knows unknown entries, so a strategy works around any of them, and every term
-of its objective (a KL term, a contrast) sees the same labels.
+of its objective (a KL term, a contrast) sees the same labels. Targets between 0 and 1 are for
+losses that know such.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class Strategy:
         What is chosen: unannotated entries, or whole rows.
     by : {"peer", "self", "both"}, default="peer"
         Whose losses choose: those of the other network, of the network itself, or their sum.
-    correct : {"no", "batch", "for good"}, default="no"
-        Whether an entry of high loss is called positive rather than left out, and for how long.
+    correct : {"no", "soft", "batch", "for good"}, default="no"
+        Whether an entry of high loss is called positive rather than left out, and for how long;
+        "soft": as positive as the network says that has chosen it.
     disagreement : {"no", "only", "or all"}, default="no"
         Whether only rows on whose labels the networks disagree are learnt from; "or all": where
         there is none, all of the batch.
@@ -58,6 +60,7 @@ class Strategy:
 
 STRATEGIES: dict[str, Strategy] = {
     "cls": Strategy(),
+    "cls-soft": Strategy(correct="soft"),
     "clc": Strategy(correct="batch"),
     "co-teaching": Strategy(unit="rows"),
     "co-teaching+": Strategy(unit="rows", disagreement="or all"),
@@ -67,7 +70,7 @@ STRATEGIES: dict[str, Strategy] = {
     "ll-ct": Strategy(peers=1, by="self", correct="batch"),
     "ll-cp": Strategy(peers=1, by="self", correct="for good"),
 }
-"""The published strategies; CLS-H and CLS-L are "cls" with a rate of zero."""
+"""The published strategies and "cls-soft"; CLS-H and CLS-L are "cls" with a rate of zero."""
 
 
 class PeerNetwork(nn.Module):
@@ -240,14 +243,15 @@ class PeerTask(Task):
             n_high = round(share_high * n_open)
             n_low = round(share_low * (n_open - n_high))
             # Eq. 1 and 2: the peer says what looks like a missing positive.
-            high = extreme(self._judge(logits, k), learnt, n_high)
+            judge = self._judge(logits, k)
+            high = extreme(judge, learnt, n_high)
             view = targets.copy()
             if n_low:
                 # Eq. 3 and 4: the network itself says what it has nothing to learn from.
                 rest = learnt.copy()
                 rest.flat[high] = False
                 view.flat[extreme(own, rest, n_low, largest=False)] = np.nan
-            view.flat[high] = np.nan if self.strategy.correct == "no" else 1.0
+            view.flat[high] = self._instead(judge.flat[high])
             views.append(view)
             if self.strategy.correct == "for good":
                 number, label = np.unravel_index(high, is_open.shape)
@@ -255,6 +259,12 @@ class PeerTask(Task):
             self._count(high, rows)
             self.counts[2] += n_low / len(self.tasks)
         return views
+
+    def _instead(self, logits: np.ndarray) -> np.ndarray | float:
+        """What entries of high loss are taught as, by the logits that chose them."""
+        if self.strategy.correct == "soft":
+            return expit(logits)
+        return np.nan if self.strategy.correct == "no" else 1.0
 
     def _learnt(self, is_open: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         """The open entries of the rows that network k learns."""

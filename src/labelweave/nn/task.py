@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
-from labelweave.nn.losses import Loss, mean_loss
+from labelweave.nn.losses import Loss, bce, mean_loss
 
 __all__ = [
     "SCHEDULES",
@@ -67,9 +67,12 @@ class Task(nn.Module):
     ----------
     weighs_entries : bool
         Whether the objective heeds the weights of entries that a batch may carry.
+    takes_chances : bool
+        Whether a target between 0 and 1 is a chance of being positive.
     """
 
     weighs_entries: ClassVar[bool] = False
+    takes_chances: ClassVar[bool] = False
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -149,6 +152,11 @@ class SupervisedTask(TwoStepTask):
         self.loss = loss
         self.plan = plan
         self.name = name
+
+    @property
+    def takes_chances(self) -> bool:  # type: ignore[override]
+        """Binary cross-entropy does; others may or may not."""
+        return self.loss is bce
 
     def outputs(self, batch: Batch) -> Tensor:
         return self.network(batch.x)

@@ -12,16 +12,16 @@ from torch import nn
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
-from labelweave.nn.peers import STRATEGIES
+from labelweave.nn.peers import STRATEGIES, Strategy
 from labelweave.nn.posterior import likely_share
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial.common import SHORT_RUN, PartialClassifier
 from labelweave.registry import register
 
 __all__ = ["CLS"]
 
-_ACTIONS = {"remove": "cls", "correct": "clc"}
+_ACTIONS = {"remove": "cls", "soften": "cls-soft", "correct": "clc"}
 _NEGATIVES = 2.5  # weight of all unannotated entries together, in that of the annotated positives
 
 
@@ -31,9 +31,9 @@ class CLS(PartialClassifier):
 
     In each mini-batch the unannotated entries (assumed negatives) are ranked by their losses, all
     of them together. Those of highest loss with one network look like missing positives and are
-    left out for the other (Eq. 1 and 2); of the rest each network leaves out those of lowest
-    loss with itself, which have nothing more to teach (Eq. 3 and 4). Positives always stay. The
-    prediction is the mean of the two networks' probabilities.
+    left out for the other (Eq. 1 and 2), or taught as likely as the first says; of the rest each
+    network leaves out those of lowest loss with itself, which have nothing more to teach (Eq. 3
+    and 4). Positives always stay. The prediction is the mean of the two networks' probabilities.
 
     This is a way to train, not a network: `base` is any neural method of the library, and every
     term of its objective sees the selected labels, because an entry that is left out is unknown
@@ -58,9 +58,11 @@ class CLS(PartialClassifier):
     ema_decay : float, default=0.0
         Above 0 a moving average of each network's weights predicts, is judged and tells the rate,
         over about ``1 / (1 - ema_decay)`` steps; 0, the paper's, takes the weights as they are.
-    action : {"remove", "correct"}, default="remove"
-        What happens to entries of highest loss: left out, or called positive for this step
-        (co-label correction, CLC).
+    action : {"auto", "remove", "soften", "correct"}, default="auto"
+        What happens to entries of highest loss in this step: ``"remove"``, the paper's, leaves
+        them out; ``"soften"`` teaches the other network's probability in place of 0;
+        ``"correct"`` calls them positive (co-label correction, CLC). ``"auto"`` softens where the
+        objective of `base` is binary cross-entropy alone, and leaves out elsewhere.
     **partial
         As in :class:`labelweave.partial.common.PartialClassifier`: `unannotated`, `validation`,
         `monitor`, `threshold`, `validation_fraction`, `random_state`.
@@ -111,6 +113,7 @@ class CLS(PartialClassifier):
     """
 
     _n_peers: ClassVar[int] = 2
+    _run: ClassVar[dict[str, Any]] = SHORT_RUN | {"input_dropout": 0.3}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialClassifier._parameter_constraints,
         "tau_h": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
@@ -118,7 +121,7 @@ class CLS(PartialClassifier):
         "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "ramp": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "ema_decay": [Interval(Real, 0, 1, closed="left")],
-        "action": [StrOptions(set(_ACTIONS))],
+        "action": [StrOptions({"auto", *_ACTIONS})],
     }
     tuning_space: ClassVar = {
         "tau_h": ("float", 0.0, 0.5),
@@ -135,7 +138,7 @@ class CLS(PartialClassifier):
         negative_weight: float | str = "auto",
         ramp: float | str = "auto",
         ema_decay: float = 0.0,
-        action: str = "remove",
+        action: str = "auto",
         **partial: Any,
     ) -> None:
         super().__init__(base, **partial)
@@ -150,12 +153,22 @@ class CLS(PartialClassifier):
         task = self._peer_task(
             network,
             session,
-            STRATEGIES[_ACTIONS[self.action]],
+            STRATEGIES[_ACTIONS["soften" if self.action == "auto" else self.action]],
             tau_h=None if self.tau_h == "auto" else float(self.tau_h),
             tau_l=self.tau_l,
             ramp=self._ramp(self.ramp, session),
         )
         return AveragedTask(task, self.ema_decay) if self.ema_decay else task
+
+    def _fitting(self, strategy: Strategy, task: Task) -> Strategy:
+        if strategy.correct != "soft" or task.takes_chances:
+            return strategy
+        if self.action == "auto":
+            return STRATEGIES[_ACTIONS["remove"]]
+        raise InputError(
+            f"action is 'soften', but the objective of {type(self._network_model()).__name__} "
+            "knows no targets between 0 and 1: use 'remove'"
+        )
 
     def _rate(self, scores: np.ndarray, codes: np.ndarray) -> float:
         return likely_share(scores, codes)

@@ -286,7 +286,7 @@ class PartialClassifier(NeuralClassifier):
         return PeerTask(
             network,
             tasks,
-            strategy,
+            self._fitting(strategy, tasks[0]),
             negative_weight=self._negative_weight(tasks[0], session.Y),
             missing=self._missing(session.Y),
             aside=None if self._aside is None else self._aside.of_row,
@@ -295,6 +295,10 @@ class PartialClassifier(NeuralClassifier):
             estimate=self._estimator(session) if rates["tau_h"] is None else None,
             **rates,
         )
+
+    def _fitting(self, strategy: Strategy, task: Task) -> Strategy:
+        """The strategy that suits the objective of the networks."""
+        return strategy
 
     def _ramp(self, given: float | str, session: TrainingSession) -> float:
         """Epochs over which rates rise; "auto": half of the run, ten at the most."""
