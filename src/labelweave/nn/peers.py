@@ -187,10 +187,10 @@ class PeerTask(Task):
         ]
         views = self.choose([gather_rows(one.detach()) for one in logits], batch, info)
         weight = 1 - self.strategy.agreement
-        weights = None  # the same for all networks, unless entries are corrected
+        weights = None  # the same for all networks, unless entries are called positive
         terms = []
         for task, out, view in zip(self.tasks, outputs, views, strict=True):
-            if weights is None or self.strategy.correct != "no":
+            if weights is None or self.strategy.correct in ("batch", "for good"):
                 weights = self._weights(batch.y, view)
             own = batch._replace(y=view, weight=weights)
             found = task.losses(own, info) if out is None else task.terms(out, own, info)

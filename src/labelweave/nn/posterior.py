@@ -13,6 +13,7 @@ is seen in the annotations themselves.
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from labelweave.data.splits import stratified_folds
@@ -163,12 +164,9 @@ def count_shift(scores: np.ndarray, codes: np.ndarray) -> float:
     if not n_positive:
         return 0.0
     odds = _log_odds(scores[taking_part])
-    wanted = min(n_positive / annotation_rate(scores, codes) / len(odds), 1 - _TINY)
-    low, high = -_FARTHEST, _FARTHEST
-    for _ in range(40):  # the expected share rises with the shift, so halving finds it
-        middle = (low + high) / 2
-        low, high = (middle, high) if expit(odds + middle).mean() < wanted else (low, middle)
-    return (low + high) / 2
+    wanted = min(n_positive / annotation_rate(scores, codes) / len(odds), 1 - _EDGE)
+    # The expected share rises with the shift, from nearly none to nearly all.
+    return brentq(lambda by: expit(odds + by).mean() - wanted, -_FARTHEST, _FARTHEST, xtol=1e-6)
 
 
 def shifted(scores: np.ndarray, by: float) -> np.ndarray:
