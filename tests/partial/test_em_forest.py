@@ -5,6 +5,7 @@ import pytest
 
 import labelweave as lw
 from labelweave.exceptions import InputError
+from labelweave.nn.posterior import annotation_rate, shifted
 from labelweave.partial.cross_em import CrossFitEM
 from labelweave.partial.em_forest import EMForest
 
@@ -22,6 +23,11 @@ def fitted(data):
     return quick(n_trees=9).fit(X, partial)
 
 
+def unmoved(scores, by):
+    """Scores before their log odds were shifted to the expected number of labels."""
+    return shifted(scores, -float(by))
+
+
 def leaf_of(splits, root, x):
     node = root
     while splits.children[node][0] != node:
@@ -33,7 +39,8 @@ def leaf_of(splits, root, x):
 def test_trees_learn_annotated_positives_and_the_chances_of_the_others(data, fitted):
     X, _, partial = data
     networks = quick(CrossFitEM).fit(X, partial)
-    expected = np.where(partial == 1, 1, networks._out_of_fold[1])
+    scores = unmoved(networks._out_of_fold[1], networks.network_.shift)
+    expected = np.where(partial == 1, 1, scores)
     np.testing.assert_allclose(fitted.targets_.toarray(), expected, atol=1e-3)
 
 
@@ -49,7 +56,8 @@ def test_entries_known_to_be_negative_stay_so(data):
 
 def test_the_prediction_is_the_mean_of_networks_and_trees(data, fitted):
     X, _, partial = data
-    networks = quick(CrossFitEM).fit(X, partial).predict_proba(X[:5])
+    model = quick(CrossFitEM).fit(X, partial)
+    networks = unmoved(model.predict_proba(X[:5]), model.network_.shift)
     targets = fitted.targets_.toarray()
     x = X[:5].astype(np.float32)
     forests = np.zeros((5, targets.shape[1]))
@@ -61,15 +69,17 @@ def test_the_prediction_is_the_mean_of_networks_and_trees(data, fitted):
             for i in range(5):
                 same = leaves == leaf_of(forest.splits, root, x[i])
                 forests[i] += learnt[same].mean(axis=0) / 9  # trees of all folds
-    np.testing.assert_allclose(fitted.predict_proba(X[:5]), (networks + forests) / 2, atol=1e-5)
+    found = unmoved(fitted.predict_proba(X[:5]), fitted._shift)
+    np.testing.assert_allclose(found, (networks + forests) / 2, atol=1e-5)
 
 
 def test_no_row_is_judged_by_a_tree_that_learnt_it(data, fitted):
     for k, forest in enumerate(fitted.forests_):
         assert forest.members.shape[1] == (fitted.fold_ != k).sum()
     X, _, partial = data
-    networks = quick(CrossFitEM).fit(X, partial)._out_of_fold[1]
-    trees = 2 * fitted._out_of_fold[1] - networks
+    model = quick(CrossFitEM).fit(X, partial)
+    networks = unmoved(model._out_of_fold[1], model.network_.shift)
+    trees = 2 * unmoved(fitted._out_of_fold[1], fitted._shift) - networks
     for k in range(3):
         held = fitted.fold_ == k
         np.testing.assert_allclose(trees[held], fitted._asked(k, X[held]), atol=1e-5)
@@ -81,6 +91,16 @@ def test_without_weight_the_trees_say_nothing(data, fitted):
     networks = quick(CrossFitEM).fit(X, partial)
     np.testing.assert_allclose(alone.predict_proba(X), networks.predict_proba(X), atol=1e-6)
     assert not np.allclose(alone.predict_proba(X), fitted.predict_proba(X), atol=1e-2)
+
+
+@pytest.mark.parametrize("method", [CrossFitEM, EMForest])
+def test_as_many_labels_are_expected_as_there_seem_to_be(data, method):
+    X, _, partial = data
+    model = quick(method).fit(X, partial)
+    labels, scores = model._out_of_fold
+    codes = labels.to_numpy()
+    expected = codes.sum() / annotation_rate(scores, codes)
+    assert scores.sum() == pytest.approx(expected, rel=1e-3)
 
 
 def test_images_are_refused():

@@ -22,7 +22,9 @@ from labelweave.nn.posterior import (
     annotated_chance,
     annotation_rate,
     chance_given_labels,
+    count_shift,
     positive_chance,
+    shifted,
 )
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
@@ -140,7 +142,14 @@ class CrossFitEM(PartialClassifier):
         networks = [model._build_network(n_features, n_labels) for _ in range(self.n_folds)]
         return PeerNetwork(networks)
 
-    def _learn(self, network: nn.Module, session: TrainingSession) -> None:
+    def _learn(self, network: Any, session: TrainingSession) -> None:
+        scores = self._learn_folds(network, session)
+        by = count_shift(scores, session.Y.to_numpy())
+        network.move(by)
+        self._out_of_fold = assume_negative(session.Y), shifted(scores, by)
+
+    def _learn_folds(self, network: nn.Module, session: TrainingSession) -> np.ndarray:
+        """Train the networks; what they say of the rows that they did not learn."""
         codes = session.Y.to_numpy()
         if len(codes) < self.n_folds:
             raise InputError(
@@ -158,8 +167,7 @@ class CrossFitEM(PartialClassifier):
                 annotated = chance_given_labels(annotated, codes, random_state=session.seed)
             chance = positive_chance(annotated, self.annotation_rate_)
             chances = torch.from_numpy(chance.astype(np.float32))
-        scores = self._round(network, session, fold, chances, f"round-{self.rounds + 1}-")
-        self._out_of_fold = assume_negative(session.Y), scores
+        return self._round(network, session, fold, chances, f"round-{self.rounds + 1}-")
 
     def _folds(self, session: TrainingSession) -> np.ndarray:
         """Of each row; the same each time for a session."""

@@ -13,6 +13,8 @@ from torch import nn
 
 from labelweave.exceptions import InputError
 from labelweave.forest import Forest, Splits, grow_forest
+from labelweave.nn.observed import assume_negative
+from labelweave.nn.posterior import count_shift, shifted
 from labelweave.nn.session import TrainingSession
 from labelweave.partial.cross_em import CrossFitEM
 from labelweave.registry import register
@@ -98,9 +100,7 @@ class EMForest(CrossFitEM):
         return super()._checked_features(X, reset=reset)
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
-        super()._learn(network, session)
-        assert self._out_of_fold is not None  # the networks of the folds have judged all rows
-        labels, scores = self._out_of_fold
+        scores = self._learn_folds(network, session)
         codes = session.Y.to_numpy()
         chances = np.where(np.abs(codes) == 1, codes == 1, np.where(scores < _NOTHING, 0, scores))
         self.targets_ = sp.csr_array(chances.astype(np.float32))
@@ -120,7 +120,9 @@ class EMForest(CrossFitEM):
         for k in range(self.n_folds):
             held = self.fold_ == k
             trees[held] = self._asked(k, session.X[held])
-        self._out_of_fold = labels, self._mean(scores, trees)
+        mean = self._mean(scores, trees)
+        self._shift = count_shift(mean, codes)
+        self._out_of_fold = assume_negative(session.Y), shifted(mean, self._shift)
 
     def _asked(self, k: int, X: Any) -> np.ndarray:
         """What the trees of a fold say of these rows."""
@@ -135,7 +137,7 @@ class EMForest(CrossFitEM):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         trees = sum(self._asked(k, X) for k in range(len(self.forests_))) / len(self.forests_)
-        return self._mean(super()._predict_proba(X), np.asarray(trees))
+        return shifted(self._mean(super()._predict_proba(X), np.asarray(trees)), self._shift)
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
@@ -143,12 +145,18 @@ class EMForest(CrossFitEM):
 
     def _state(self) -> dict[str, Any]:
         forests = [{**vars(forest.splits), "members": forest.members} for forest in self.forests_]
-        own = {"targets": self.targets_, "fold": self.fold_, "forests": forests}
+        own = {
+            "targets": self.targets_,
+            "fold": self.fold_,
+            "forests": forests,
+            "shift": self._shift,
+        }
         return {**super()._state(), **own}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.targets_, self.fold_ = state["targets"], state["fold"]
+        self._shift = state["shift"]
         self.forests_ = []
         for kept in state["forests"]:
             splits = {name: value for name, value in kept.items() if name != "members"}
