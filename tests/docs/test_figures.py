@@ -47,3 +47,15 @@ def test_ranks_of_the_readme_are_those_of_the_results():
         assert re.search(rf"^ +{method} {rank}$", together, re.M), f"the rank of {method} moved"
     apart = re.search(r"Wilcoxon-Holm tells apart: (.*)", together)[1]
     assert len(re.findall(r"Weave /|/ Weave", apart)) == 6, "the test tells Weave from fewer now"
+
+
+def test_ranks_of_the_page_on_choosing_are_those_of_the_results():
+    page = (ROOT / "docs/howto/choosing.md").read_text(encoding="utf-8")
+    section = re.search(r"^## vectors:.*?(?=^## |\Z)", docs_site.results(), re.S | re.M)[0]
+    together = section[section.index("all metrics together, honest") :]
+    ranks = dict(re.findall(r"^ +([\w-]+) (\d+\.\d+)$", together, re.M))
+    words = r"rank is ([\d.]+) of (\d+)\s+methods, after Weave's ([\d.]+) and before the MLP's "
+    said = re.search(words + r"([\d.]+) and extra trees' ([\d.]+)", page).groups()
+    now = [f"{float(ranks[name]):.1f}" for name in ("LS-SVM", "Weave", "MLP", "extra-trees")]
+    assert [said[0], *said[2:]] == now
+    assert f"honest: {said[1]} methods on 9 data sets" in together
