@@ -90,16 +90,21 @@ def about_empty_rows(Y: LabelMatrix) -> str:
     >>> about_empty_rows(as_labels([[1, 0], [0, 0], [float("nan"), float("nan")]]))
     '1 of 2 rows have no positive label and count as 0 in example F1, whatever is predicted'
     """
-    known = Y.known()
-    n_known = np.full(len(Y), 1) if known is None else np.asarray(known.sum(axis=1)).ravel()
-    n_positive = np.asarray(Y.positive().sum(axis=1)).ravel()
-    n_rows, n_empty = int((n_known > 0).sum()), int(((n_known > 0) & (n_positive == 0)).sum())
+    known = Y.known() if np.isnan(Y.absent) else None  # sparse there; elsewhere `unknown` is
+    is_scored = _in_rows(Y.unknown()) < Y.n_labels if known is None else _in_rows(known) > 0
+    is_empty = is_scored & (_in_rows(Y.positive()) == 0)
+    n_rows, n_empty = int(is_scored.sum()), int(is_empty.sum())
     if n_empty < 0.1 * n_rows or not n_empty:
         return ""
     return (
         f"{n_empty:,} of {n_rows:,} rows have no positive label and count as 0 in example F1, "
         "whatever is predicted"
     )
+
+
+def _in_rows(marked: Any) -> np.ndarray:
+    """How many entries of each row are marked."""
+    return np.asarray(marked.sum(axis=1)).ravel()
 
 
 def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:
