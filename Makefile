@@ -11,11 +11,12 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 # Small models on few cores: threads that wait for each other cost more than they bring.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test check docs format clean
+.PHONY: help demo test coverage check docs format clean
 
 help:
 	@echo "make demo    tour the four conditions of labels in about two minutes, leave ./labelweave-demo"
 	@echo "make test    run every test"
+	@echo "make coverage  the same, and which lines no test runs"
 	@echo "make check   lint, format, imports, types and doctests"
 	@echo "make docs    build the documentation into ./site, without network"
 	@echo "make format  let ruff rewrite the files"
@@ -38,6 +39,9 @@ demo: $(VENV)/.installed-demo
 test: $(VENV)/.installed-test
 	@echo "== running the tests"
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+coverage: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

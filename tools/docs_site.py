@@ -125,11 +125,18 @@ def measured(method: Method) -> str:
         links = ", ".join(f"[{name}](../results.md#{anchor})" for name, anchor in tables.items())
         text += f"Its figures, with seeds, spread and the published ones: {links}."
     elif not rows:
-        text += "The bench's [results](../results.md) have no figures of it yet"
+        text += "Its figures stand above; the" if states_results(method.id) else "The"
+        text += " bench's [results](../results.md) have no figures of it yet"
         suites = [name for name in waiting() if method.id in suite_ids(name)]
         command = f"labelweave bench run {suites[0]}" if suites else ""
         text += f"; `{command}` measures it." if command else "."
     return text
+
+
+def states_results(id: str) -> bool:
+    """Whether the page of a method has figures that somebody wrote down."""
+    page = (ROOT / "docs/methods" / page_of(id)).read_text(encoding="utf-8")
+    return re.search(r"(\*\*|## )(Results|What it (gives|scores))", page) is not None
 
 
 def results_of(method: Method) -> dict[str, str]:

@@ -7,6 +7,7 @@ not import torch.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 __version__ = "0.1.0"
@@ -67,7 +68,8 @@ def __getattr__(name: str) -> Any:
         method = public_classes().get(name)
         if method is not None:
             return method.load()
-    raise AttributeError(f"module 'labelweave' has no attribute {name!r}")
+    message = f"module 'labelweave' has no attribute {name!r}"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])  # "Did you mean ...?"
 
 
 def __dir__() -> list[str]:

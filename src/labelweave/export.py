@@ -38,6 +38,7 @@ class ServingModule(nn.Module):
         self.one_class_a_row = one_class_a_row
 
     def forward(self, features: Tensor) -> Tensor:
+        """Probabilities of unscaled features."""
         if self.is_scaled:
             features = (features - self.shift) * self.factor
         probabilities = torch.sigmoid(self.network(features))

@@ -74,22 +74,27 @@ class LabelMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Rows and labels."""
         return self.values.shape
 
     @property
     def n_rows(self) -> int:
+        """How many rows there are."""
         return self.shape[0]
 
     @property
     def n_labels(self) -> int:
+        """How many labels there are."""
         return self.shape[1]
 
     @property
     def is_sparse(self) -> bool:
+        """Whether only some entries are stored."""
         return sp.issparse(self.values)
 
     @property
     def dtype(self) -> np.dtype:
+        """Of the stored values."""
         return self.values.dtype
 
     def __len__(self) -> int:
@@ -137,6 +142,7 @@ class LabelMatrix:
 
     @property
     def has_unknown(self) -> bool:
+        """Whether any entry is unknown."""
         return self.n_unknown > 0
 
     def positive(self) -> Matrix:

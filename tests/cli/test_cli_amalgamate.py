@@ -140,7 +140,7 @@ def test_refusals(run, school, rows, options, said):
 
 def test_bad_teachers_and_rows(run, school, rows, workdir):
     done = run("amalgamate", school[0], "--data", "new.csv", status=2)
-    assert "at least two teachers, not 1" in done.stderr
+    assert "needs two models or more" in done.stderr
     done = run("amalgamate", school[0], "nowhere", "--data", "new.csv", status=2)
     assert "nowhere" in done.stderr
     write_csv(workdir / "thin.csv", make_rows(20)[0][:, :2], None, names=("f1", "f2"))

@@ -95,5 +95,5 @@ def test_bad_label_files(tmp_path, name, content, message):
 def test_one_name_a_line(tmp_path):
     (tmp_path / "names.txt").write_text("sea\n\n deep sun \n")
     assert read_label_texts(tmp_path / "names.txt") == {"sea": "", "deep sun": ""}
-    with pytest.raises(DataFileError, match="No such file"):
+    with pytest.raises(DataFileError, match="there is no such file"):
         read_label_texts(tmp_path / "none.csv")

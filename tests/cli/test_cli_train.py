@@ -74,6 +74,24 @@ def test_quiet_prints_the_scores_only(run, csv_file):
     assert "true labels" not in shown
 
 
+def test_progress_goes_to_the_error_stream_unless_quiet(run, csv_file, monkeypatch):
+    monkeypatch.setattr("labelweave.progress._LINE_EVERY", 0.0)
+    network = ("--labels", 3, "-m", "mlp", "--set", "epochs=2", "--set", "hidden=[4]", "--json")
+    told = run("train", csv_file, *network)
+    assert json.loads(told.stdout)["method"] == "mlp"
+    assert "training: 100%, epoch 2/2 loss 0." in told.stderr
+    assert run("train", csv_file, *network, "-q").stderr == ""
+
+
+def test_rows_without_labels_are_told_of_beside_the_scores(run, workdir):
+    X, Y = make_rows(120)
+    write_csv(workdir / "bare.csv", X, Y * (np.arange(120) % 2)[:, None])
+    told = "rows have no positive label and count as 0 in example F1"
+    assert told in run("train", "bare.csv", *KNN, "--out", "bare").stdout
+    assert told in run("evaluate", "bare", "bare.csv").stdout
+    assert told not in run("evaluate", "bare", "bare.csv", "--metrics", "map").stdout
+
+
 def test_json_alone_on_stdout(run, csv_file):
     result = run("train", csv_file, *KNN, "--json")
     assert json.loads(result.stdout)["method"] == "mlknn"

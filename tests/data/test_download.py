@@ -2,7 +2,6 @@
 
 import errno
 import hashlib
-import io
 import os
 import socket
 import threading
@@ -215,19 +214,10 @@ def test_an_interrupted_download_leaves_nothing_behind(server, tmp_path):
     assert target.read_text() == "old"
 
 
-def test_a_long_download_is_shown_on_a_terminal(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    clock = iter([0.0, 1.0, 3.0])
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
-    line = module._TerminalProgress("scene.arff", Terminal())
-    line(10, 100)
-    assert line.stream.getvalue() == ""
-    line(50, 100)
-    line.finish()
-    assert line.stream.getvalue() == "\rdownloading scene.arff: 50% \n"
+def test_a_long_download_is_shown(server, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("labelweave.progress._LINE_EVERY", 0.0)
+    download(f"{server}/whole", tmp_path / "scene.arff", sha256=CHECKSUM)
+    assert capsys.readouterr().err.splitlines()[-1] == "downloading scene.arff: 100%"
 
 
 def test_the_cache_folder_follows_the_environment(monkeypatch, tmp_path):

@@ -26,8 +26,8 @@ OPTIONS = [
     "--disable-sync",
 ]
 LIST = (
-    "rank,score,label,row,id,text,known_labels,verdict\n"
-    "1,0.9,sea,4,,<b>deep</b> blue,sun,\n2,0.8,sun,2,,warm,,\n3,0.7,sea,2,,warm,,\n"
+    "rank,score,annotated,label,row,id,text,known_labels,verdict\n"
+    "1,0.9,0.5,sea,4,,<b>deep</b> blue,sun,\n2,0.8,,sun,2,,warm,,\n3,0.7,,sea,2,,warm,,\n"
 )
 
 
@@ -217,9 +217,13 @@ def test_review_with_the_keyboard_and_go_on_after_a_reload(page, served, tmp_pat
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     page.wait_for_selector("#review-entry h2")
-    assert "<b>deep</b>" in page.locator("#review-entry").inner_text()  # text, not markup
+    entry = page.locator("#review-entry")
+    assert "<b>deep</b>" in entry.inner_text()  # text, not markup
+    assert "score 0.900, entries like it are annotated: 50.00 %" in entry.inner_text()
     page.keyboard.press("y")
     page.locator("#review-progress", has_text="1 yes").wait_for()
+    entry.get_by_text("Entry 2 of 3").wait_for()
+    assert "annotated" not in entry.inner_text()  # the list does not tell
     page.keyboard.press("u")
     page.locator("#review-progress", has_text="2 of 3").wait_for()
     shot(page, "review")

@@ -66,3 +66,11 @@ def test_a_list_that_is_none_is_refused_with_its_line(tmp_path):
         read_queues([str(path)])
     with pytest.raises(InputError, match="no such file"):
         read_queues([str(tmp_path / "none.csv")])
+
+
+def test_an_entry_that_is_never_annotated_is_not_one_that_does_not_tell(tmp_path):
+    lines = ('{"score": 0.5, "annotated": 0.0, "label": "sea", "row": 1}',)
+    lines += ('{"score": 0.4, "label": "sun", "row": 2}',)
+    (tmp_path / "list.jsonl").write_text("\n".join(lines))
+    (queue,) = read_queues([str(tmp_path / "list.jsonl")]).values()
+    assert [entry.annotated for entry in queue.entries] == [0.0, None]

@@ -13,6 +13,7 @@ from labelweave.metrics import Metric, Scores, evaluate, propensities
 
 __all__ = [
     "MAIN",
+    "about_empty_rows",
     "about_unknown",
     "example_rows",
     "label_rows",
@@ -78,6 +79,32 @@ def about_unknown(Y: LabelMatrix) -> str:
             "negatives say nothing here"
         )
     return f"{told}, {known - positives:,} negative): the scores rest on these"
+
+
+def about_empty_rows(Y: LabelMatrix) -> str:
+    """Where many rows have no positive: what that does to scores of each row; else empty.
+
+    >>> from labelweave.labels import as_labels
+    >>> about_empty_rows(as_labels([[1, 0], [0, 1]]))
+    ''
+    >>> about_empty_rows(as_labels([[1, 0], [0, 0], [float("nan"), float("nan")]]))
+    '1 of 2 rows have no positive label and count as 0 in example F1, whatever is predicted'
+    """
+    known = Y.known() if np.isnan(Y.absent) else None  # sparse there; elsewhere `unknown` is
+    is_scored = _in_rows(Y.unknown()) < Y.n_labels if known is None else _in_rows(known) > 0
+    is_empty = is_scored & (_in_rows(Y.positive()) == 0)
+    n_rows, n_empty = int(is_scored.sum()), int(is_empty.sum())
+    if n_empty < 0.1 * n_rows or not n_empty:
+        return ""
+    return (
+        f"{n_empty:,} of {n_rows:,} rows have no positive label and count as 0 in example F1, "
+        "whatever is predicted"
+    )
+
+
+def _in_rows(marked: Any) -> np.ndarray:
+    """How many entries of each row are marked."""
+    return np.asarray(marked.sum(axis=1)).ravel()
 
 
 def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labelweave.callable_module import make_callable
+
+if TYPE_CHECKING:
+    from labelweave.audit.findings import Audit
 
 __all__ = ["SUSPECTS", "audit"]
 
@@ -28,7 +31,7 @@ def audit(
     random_state: Any = 0,
     verbose: int = 0,
     name: str | None = None,
-) -> Any:
+) -> Audit:
     """The unannotated entries that are most likely missing positives, best first.
 
     Parameters

@@ -60,6 +60,7 @@ class RunResult:
 
     @property
     def failed(self) -> list[Record]:
+        """The records of cells that ended with an error."""
         return [record for record in self.records if record["error"] is not None]
 
 

@@ -72,6 +72,7 @@ class Store:
     # -- the folder --------------------------------------------------------------------
 
     def exists(self) -> bool:
+        """Whether results were ever written here."""
         return self._facts_file.is_file()
 
     def create(self) -> str:
@@ -127,9 +128,11 @@ class Store:
     # -- cells -------------------------------------------------------------------------
 
     def path(self, name: str) -> Path:
+        """The file of a cell's record."""
         return self.cells / f"{name}.json"
 
     def claim_path(self, name: str) -> Path:
+        """The file by which a process says that it is at a cell."""
         return self.claims / name
 
     def names(self) -> set[str]:
@@ -139,9 +142,11 @@ class Store:
         return set()
 
     def write(self, record: Record) -> None:
+        """Keep a record, in one step."""
         atomic_write_text(self.path(record["cell"]), json.dumps(record, allow_nan=False))
 
     def read(self, name: str) -> Record:
+        """The record of a cell."""
         path = self.path(name)
         try:
             return cast(Record, json.loads(path.read_bytes()))

@@ -80,6 +80,7 @@ class MethodEntry:
     setting: str | None = None
 
     def settings_on(self, data: str) -> dict[str, Any]:
+        """The method's settings on a data set."""
         return {**self.settings, **self.per_data.get(data, {})}
 
 
@@ -125,6 +126,7 @@ class Suite:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Suite:
+        """The suite that `to_dict` gave."""
         parts = {
             "data": DataEntry,
             "methods": MethodEntry,

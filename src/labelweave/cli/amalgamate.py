@@ -103,6 +103,8 @@ def command(
     rows of --data, which need no labels; where they contradict each other is reported before the
     student learns from them. Labels are joined by their names.
     """
+    if len(teachers) < 2:
+        raise click.UsageError("Amalgamation needs two models or more.")
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 

@@ -56,7 +56,7 @@ def command(
     from labelweave.assembly.model_folder import open_model
     from labelweave.assembly.protocol import Source, check_width, with_labels
     from labelweave.assembly.scored_rows import rows_to_score, verdict_on
-    from labelweave.assembly.scoring import about_unknown, label_rows, score
+    from labelweave.assembly.scoring import about_empty_rows, about_unknown, label_rows, score
     from labelweave.cli.scoring import show_scores
     from labelweave.metrics import get_metric
 
@@ -77,6 +77,8 @@ def command(
     title = f"scores on {loaded.name}: {how}"
     show_scores(output, scores, title, everything=everything, per_label=per_label)
     if told := about_unknown(rows.Y):
+        output.say(told)
+    if "f1_example" in scores and (told := about_empty_rows(rows.Y)):
         output.say(told)
     output.result(
         {

@@ -10,7 +10,13 @@ from typing import Any
 from labelweave.assembly.model_folder import save_model
 from labelweave.assembly.protocol import Parts, Protocol, Source
 from labelweave.assembly.recipe import Recipe, defaults, fit, threshold_in_words
-from labelweave.assembly.scoring import about_unknown, example_rows, label_rows, score
+from labelweave.assembly.scoring import (
+    about_empty_rows,
+    about_unknown,
+    example_rows,
+    label_rows,
+    score,
+)
 from labelweave.cli.blanks import about_blanks
 from labelweave.cli.output import Output
 from labelweave.cli.scoring import show_examples, show_scores
@@ -138,8 +144,9 @@ def train_and_save(
     )
     title = f"scores on the {len(parts.test):,} test rows"
     show_scores(output, scores, title, everything=all_metrics, per_label=per_label)
-    if told := about_unknown(parts.test.Y):
-        output.say(told)
+    for about in (about_unknown, about_empty_rows):
+        if told := about(parts.test.Y):
+            output.say(told)
     show_examples(output, few)
     output.say(f"model and metrics.json written to {folder}")
     return {**metrics, "examples": few, "model": str(folder)}

@@ -92,6 +92,7 @@ class Dataset:
 
     @property
     def label_names(self) -> tuple[str, ...]:
+        """Names of the labels, in the order of the columns of Y."""
         return self.Y.names
 
     def __getitem__(self, rows: Any) -> Dataset:

@@ -10,18 +10,18 @@ import hashlib
 import http.client
 import os
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from labelweave.exceptions import DatasetUnavailableError, InputError
 from labelweave.files import atomic_path
+from labelweave.progress import ProgressBar
 
 __all__ = ["cache_folder", "download", "sha256_of"]
 
@@ -87,7 +87,7 @@ def download(
     timeout : float, default=30.0
         Seconds of silence after which the server is given up.
     progress : callable of (bytes so far, bytes in all or None), optional
-        By default a line on the terminal for what takes longer than two seconds.
+        By default a bar on the terminal; in a file, lines for what takes long.
 
     Returns
     -------
@@ -115,16 +115,16 @@ def download(
         raise InputError(f"cannot download {url}: only https, http and file addresses are read")
     if target.is_file() and sha256_of(target) == sha256:
         return target
-    report = progress if progress is not None else _TerminalProgress(target.name)
     with _writing_errors(target), atomic_path(target) as temporary:
         with _source_errors(url, timeout):
             source = _open(url, timeout)
-        with source, temporary.open("wb") as sink:
-            expected = _content_length(source, size)
+        expected = _content_length(source, size)
+        name = f"downloading {target.name}"
+        bar = ProgressBar(name, expected, verbose=progress is None, unit="bytes")
+        with source, temporary.open("wb") as sink, bar:
+            report = progress or (lambda received, _: bar.move_to(received))
             digest, received = _copy(source, sink, url, timeout, expected, size, report)
         _check(url, digest, sha256, received, expected)
-    if isinstance(report, _TerminalProgress):
-        report.finish()
     return target
 
 
@@ -220,26 +220,3 @@ def _writing_errors(target: Path) -> Iterator[None]:
             f"cannot write {target}: {error.strerror or error}; "
             "free some space, or set LABELWEAVE_CACHE to a folder you may write to"
         ) from error
-
-
-class _TerminalProgress:
-    """One line on the terminal, from the third second of a download on."""
-
-    def __init__(self, name: str, stream: TextIO | None = None) -> None:
-        self.name = name
-        self.stream = stream if stream is not None else sys.stderr
-        self.started = self.shown = time.monotonic()
-        self.drawn = False
-
-    def __call__(self, received: int, expected: int | None) -> None:
-        now = time.monotonic()
-        if now - self.started < 2 or now - self.shown < 0.2 or not self.stream.isatty():
-            return
-        self.shown, self.drawn = now, True
-        done = f"{received / 1e6:.1f} MB" if expected is None else f"{received / expected:.0%}"
-        self.stream.write(f"\rdownloading {self.name}: {done} ")
-        self.stream.flush()
-
-    def finish(self) -> None:
-        if self.drawn:
-            self.stream.write("\n")

@@ -33,6 +33,7 @@ class TeacherShare:
 
     @property
     def label_names(self) -> tuple[str, ...]:
+        """Names of the labels that the teacher knows."""
         return self.data.label_names
 
 

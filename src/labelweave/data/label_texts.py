@@ -37,6 +37,8 @@ def read_label_texts(path: str | PathLike[str]) -> dict[str, str]:
     path = Path(path)
     try:
         text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise DataFileError("there is no such file", path=path) from None
     except OSError as error:
         raise DataFileError(error.strerror or "it cannot be read", path=path) from None
     except UnicodeDecodeError:

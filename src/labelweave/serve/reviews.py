@@ -69,7 +69,7 @@ def _entries(path: Path) -> Iterator[Entry]:
             yield Entry(
                 number,
                 float(record["score"]),
-                float(record["annotated"]) if record.get("annotated") else None,
+                None if record.get("annotated") in (None, "") else float(record["annotated"]),
                 str(record["label"]),
                 int(record["row"]),
                 str(record.get("id") or ""),

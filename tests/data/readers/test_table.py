@@ -84,7 +84,7 @@ def test_texts_with_label_numbers_and_their_names_beside(write):
 
 def test_several_text_columns_must_be_named(write):
     path = write("mol,smiles,y\nm1,CCO,1\nm2,CC,0\n")
-    with pytest.raises(DataFileError, match="'mol', 'smiles' hold texts"):
+    with pytest.raises(DataFileError, match=r"'mol', 'smiles' hold texts \('m1' in line 2\)"):
         read_table(path, labels=1)
     data = read_table(path, labels=1, text_column="smiles", id_column="mol")
     assert (data.X, data.row_ids) == (["CCO", "CC"], ["m1", "m2"])
@@ -96,7 +96,7 @@ def test_several_text_columns_must_be_named(write):
         ("a,y\n1,1\n2,0,5\n", 3, "3 cells, but there are 2 columns"),
         ("a,y\n1,1\n2\n", 3, "1 cells"),
         ("a,y\n1,1\n2,3\n", 3, "'y' holds 3"),
-        ("a,y\n1,1\n2,maybe\n", 3, "'maybe' in column 'y' is no number"),
+        ("a,y\n1,1\n2,maybe\n", 3, "'y' holds 'maybe': expected 1, 0 or an empty cell"),
         ('a,y\n1,1\n"2,1\n', 3, "cannot be read"),
         ("a,y\n", None, "no rows"),
         ("\n", None, "empty"),
@@ -106,6 +106,11 @@ def test_mistakes(write, text, line, message):
     with pytest.raises(DataFileError, match=message) as caught:
         read_table(write(text), labels=1)
     assert caught.value.line == line
+
+
+def test_a_word_among_numbers_is_shown_with_its_line(write):
+    with pytest.raises(DataFileError, match=r"column 'b' holds texts \('x' in line 3\)"):
+        read_table(write("a,b,y\n1,2,0\n1,x,1\n"), labels=1)
 
 
 def test_text_in_a_later_row_of_a_number_column(write):

@@ -93,6 +93,7 @@ class Images:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Rows, and features of an image: its pixels in three colours."""
         return len(self.index), self.size * self.size * 3
 
     def __len__(self) -> int:

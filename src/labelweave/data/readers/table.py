@@ -49,6 +49,8 @@ from labelweave.exceptions import DataFileError, InputError
 
 __all__ = ["READER", "read_table"]
 
+_LABEL_CELLS = "expected 1, 0 or an empty cell"
+
 
 def read_table(
     path: FilePath,
@@ -266,9 +268,12 @@ class _Layout:
             self.text = texts[0]
         elif texts:
             shown = ", ".join(repr(self.names[j]) for j in texts[:4])
+            what = f"column {shown} holds" if len(texts) == 1 else f"columns {shown} hold"
+            first = numbers(sample.columns[texts[0]])[1] or 0
+            cell = str(sample.columns[texts[0]][first])[:40]
             raise DataFileError(
-                f"the columns {shown} hold texts, which are no features: name them as "
-                "text_column=, id_column= or drop=",
+                f"the {what} texts ({cell!r} in line {sample.lines[first]}), which are no "
+                "features: put them right, or name them as text_column=, id_column= or drop=",
                 path=self.path,
             )
         else:
@@ -311,7 +316,7 @@ class _Layout:
             i, k = (int(place) for place in np.argwhere(wrong)[0])
             name = self.names[self.label_columns[k]]
             raise DataFileError(
-                f"the label column {name!r} holds {Y[i, k]:g}: expected 1, 0 or an empty cell",
+                f"the label column {name!r} holds {Y[i, k]:g}: {_LABEL_CELLS}",
                 path=self.path,
                 line=rows.lines[i],
             )
@@ -327,11 +332,11 @@ class _Layout:
         for k, j in enumerate(columns):
             matrix[:, k], bad = numbers(rows.columns[j])
             if bad is not None:
-                raise DataFileError(
-                    f"{str(rows.columns[j][bad])[:40]!r} in column {self.names[j]!r} is no number",
-                    path=self.path,
-                    line=rows.lines[bad],
-                )
+                cell, name = str(rows.columns[j][bad])[:40], self.names[j]
+                told = f"{cell!r} in column {name!r} is no number"
+                if j in self.label_columns:
+                    told = f"the label column {name!r} holds {cell!r}: {_LABEL_CELLS}"
+                raise DataFileError(told, path=self.path, line=rows.lines[bad])
         return matrix
 
     def label_lists(self, cells: Sequence[Any]) -> list[list[str]]:

@@ -26,8 +26,10 @@ async function show(number) {
     return;
   }
   const known = entry.known_labels.length ? `Known labels: ${entry.known_labels.join(", ")}` : "No known label";
+  const facts = [`Entry ${place + 1} of ${total}`, `row ${entry.id || entry.row}`, `score ${entry.score.toFixed(3)}`];
+  if (entry.annotated !== null) facts.push(`entries like it are annotated: ${(100 * entry.annotated).toFixed(2)} %`);
   card.replaceChildren(
-    make("p", `Entry ${place + 1} of ${total}, row ${entry.id || entry.row}, score ${entry.score.toFixed(3)}`, "soft"),
+    make("p", facts.join(", "), "soft"),
     make("h2", `Does it have the label "${entry.label}"?`),
     make("p", entry.text || "The row has no text to show.", "text"),
     make("p", known, "soft"),
