@@ -125,9 +125,9 @@ class Amalgamator(MultiLabelClassifier):
         super().__init_subclass__(**options)
         name_all_parameters(cls)
 
-    @staticmethod
-    def _default_student() -> Any:
-        return made_student(None, is_text=False)
+    def _default_student(self) -> Any:
+        """The estimator that None or the id in `student` stands for."""
+        return made_student(self.student, is_text=False)
 
     # -- what a method writes ----------------------------------------------------------
 
