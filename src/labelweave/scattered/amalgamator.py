@@ -21,6 +21,7 @@ from labelweave.scattered.fidelity import fidelity_to
 from labelweave.scattered.lesson import Lesson, known_labels, make_lesson
 from labelweave.scattered.opinions import ask_teachers, join_teachers
 from labelweave.scattered.student import fit_student, made_student, takes_probabilities
+from labelweave.scattered.synthetic import usual_share
 from labelweave.scattered.teacher import Teacher, as_teachers, count_rows, take_rows
 from labelweave.scattered.vocabulary import MATCHES, Vocabulary
 from labelweave.signatures import name_all_parameters
@@ -50,9 +51,10 @@ class Amalgamator(MultiLabelClassifier):
     calibration : {"temperature", "sigmoid", "isotonic"} or None, default=None
         How the probabilities of each teacher are calibrated on the rows whose labels are known;
         it needs such rows.
-    augment : float, default=0.0
+    augment : float or "auto", default=0.0
         So many made-up rows for each row given, mixed from two of them, are shown to the
-        teachers and learnt from as well.
+        teachers and learnt from as well. ``"auto"``: five, at most 5000 altogether, and none
+        where rows are no numbers.
     batch_rows : int, default=4096
         Rows that a teacher is asked about at a time.
     verbose : int, default=0
@@ -85,7 +87,7 @@ class Amalgamator(MultiLabelClassifier):
         "aliases": [dict, None],
         "match": [StrOptions(set(MATCHES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "augment": [Interval(Real, 0, None, closed="left")],
+        "augment": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "batch_rows": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
@@ -102,7 +104,7 @@ class Amalgamator(MultiLabelClassifier):
         aliases: Mapping[str, str] | None = None,
         match: str = "ignore-case",
         calibration: str | None = None,
-        augment: float = 0.0,
+        augment: float | str = 0.0,
         batch_rows: int = 4096,
         verbose: int = 0,
         threshold: Any = 0.5,
@@ -186,7 +188,7 @@ class Amalgamator(MultiLabelClassifier):
             generator,
             validation_fraction=self.validation_fraction,
             calibration=self.calibration,
-            augment=self.augment,
+            augment=usual_share(X) if isinstance(self.augment, str) else self.augment,
             batch_rows=self.batch_rows,
             verbose=self.verbose,
         )

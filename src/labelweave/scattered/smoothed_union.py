@@ -13,16 +13,14 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.registry import register
 from labelweave.scattered.label_counts import count_weights, reweighted, sharpened_counts
-from labelweave.scattered.label_rates import rate_shift, teachers_rates
+from labelweave.scattered.label_rates import rate_shift, shift_to_count, teachers_rates
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.opinions import ask_teachers
+from labelweave.scattered.synthetic import is_numbers
 from labelweave.scattered.teacher import Teacher, count_rows, log_odds
 from labelweave.scattered.union import TeacherUnion
-from labelweave.thresholds.cuts import between
 
 __all__ = ["SmoothedUnion"]
-
-_STEP = 1e-3  # log odds that are told apart
 
 
 @register("smoothed-union", summary="the union of teachers, steadier, and fitted to label counts")
@@ -123,7 +121,7 @@ class SmoothedUnion(TeacherUnion):
         counted = log_odds(self._counted(moved))
         found = np.count_nonzero(told > 0.5)
         n_positive = round((1 - self.expected) * found + self.expected * told.sum())
-        self._shift = _shift_to_count(counted, n_positive)
+        self._shift = shift_to_count(counted, n_positive)
         return np.where(np.isnan(plain), np.nan, self._final(smooth))
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -133,10 +131,7 @@ class SmoothedUnion(TeacherUnion):
         """Which features each copy keeps, and what stands in the place of the others."""
         X = lesson.X
         self._kept: np.ndarray | None = None
-        numbers = hasattr(X, "shape") and (
-            not hasattr(X, "iloc") or all(kind.kind in "fiub" for kind in X.dtypes)
-        )
-        if self.drop > 0 and numbers:
+        if self.drop > 0 and is_numbers(X):
             random = np.random.RandomState(lesson.seed)
             self._kept = random.uniform(size=(self.copies, X.shape[1])) >= self.drop
             self._fill = None if sp.issparse(X) else np.asarray(X, dtype=np.float64).mean(axis=0)
@@ -201,11 +196,3 @@ def _moments_moved(odds: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np
     still = spreads[0] < 1e-6
     slope = np.where(still, 1.0, spreads[1] / np.where(still, 1.0, spreads[0]))
     return slope, means[1] - slope * means[0]
-
-
-def _shift_to_count(odds: np.ndarray, n_positive: int) -> float:
-    """What is to be taken from log odds for so many of them to be above 0."""
-    flat = np.sort(odds, axis=None)[::-1]
-    last = flat[n_positive - 1] if n_positive else flat[0] + 2 * _STEP
-    following = flat[n_positive] if n_positive < flat.size else flat[-1] - 2 * _STEP
-    return 0.0 if following <= 0 < last else float(between(following, last))
