@@ -116,6 +116,8 @@ def test_rates_are_told_by_the_model_or_by_hand(data):
     X, Y = data
     partial = lw.make("an", base=lw.make("mlp", epochs=1, hidden=(4,)))
     assert Teacher(partial.fit(X, Y)).rates is None  # its zeros may be blanks
+    texts = lw.TextClassifier(partial).fit(["sun", "rain", "snow"] * 4, Y[:12])
+    assert Teacher(texts).rates is None
     assert Teacher(len, ["x", "y"]).rates is None
     assert Teacher(len, ["x", "y"], rates=[0.1, np.nan]).rates.tolist()[0] == 0.1
 

@@ -18,6 +18,7 @@ from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
 from labelweave.scattered.disagreement import Disagreement, disagreement_of
 from labelweave.scattered.fidelity import fidelity_to
+from labelweave.scattered.label_rates import teachers_rates
 from labelweave.scattered.lesson import Lesson, known_labels, make_lesson
 from labelweave.scattered.opinions import ask_teachers, join_teachers
 from labelweave.scattered.student import fit_student, made_student, takes_probabilities
@@ -76,6 +77,8 @@ class Amalgamator(MultiLabelClassifier):
         How well the student follows each teacher on rows held out, one line a teacher.
     teacher_labels_ : dict of str to list of str
         The labels of each teacher, under their common names.
+    label_rates_ : ndarray
+        How often each label is positive where the teachers learnt; NaN where none tells.
     notes_ : dict
         What the method has to tell about this run.
     """
@@ -279,6 +282,7 @@ class Amalgamator(MultiLabelClassifier):
     def _report(self, lesson: Lesson) -> None:
         """What can be told before any training: who knows what, and who contradicts whom."""
         opinions = lesson.opinions
+        self.label_rates_ = teachers_rates(opinions)
         self.teacher_labels_ = {
             name: [str(self.label_names_[j]) for j in np.sort(columns)]
             for name, columns in zip(opinions.names, opinions.vocabulary.columns, strict=True)

@@ -13,12 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelweave.registry import register
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import RULES
-from labelweave.scattered.label_rates import (
-    n_trusted,
-    rate_shift,
-    shift_to_count,
-    teachers_rates,
-)
+from labelweave.scattered.label_rates import n_trusted, rate_shift, shift_to_count
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.rules import integrated
 from labelweave.scattered.teacher import Teacher, take_rows
@@ -149,14 +144,13 @@ class ANT(Amalgamator):
     def _train(self, student: Any, lesson: Lesson, targets: np.ndarray) -> Any:
         fitted = super()._train(student, lesson, targets)
         self.shift_ = np.zeros(self.n_labels_)
-        rates = teachers_rates(lesson.opinions)
-        if self.rates > 0 and not np.isnan(rates).all():
+        if self.rates > 0 and not np.isnan(self.label_rates_).all():
             # All rows but those that were made up.
             rows = np.flatnonzero(
                 (lesson.numbers >= 0) | (np.arange(len(targets)) >= lesson.n_train)
             )
             odds = _odds(fitted.predict_proba(self._own_rows(take_rows(lesson.X, rows))))
-            self.shift_ = self.rates * rate_shift(odds, rates)
+            self.shift_ = self.rates * rate_shift(odds, self.label_rates_)
             odds = odds + self.shift_
             self.shift_ = self.shift_ - shift_to_count(odds, n_trusted(expit(odds), self.precision))
         return fitted

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.registry import register
 from labelweave.scattered.label_counts import count_weights, reweighted, sharpened_counts
-from labelweave.scattered.label_rates import rate_shift, shift_to_count, teachers_rates
+from labelweave.scattered.label_rates import rate_shift, shift_to_count
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.opinions import ask_teachers
 from labelweave.scattered.synthetic import is_numbers
@@ -64,8 +64,6 @@ class SmoothedUnion(TeacherUnion):
     ----------
     counts_ : ndarray
         How often rows have 0, 1, 2, ... labels, as found in step 3.
-    rates_ : ndarray
-        How often each label is positive where the teachers learnt; NaN where none tells.
 
     References
     ----------
@@ -108,7 +106,6 @@ class SmoothedUnion(TeacherUnion):
         plain = super()._targets(lesson)
         self._vocabulary = lesson.opinions.vocabulary
         self._fit_copies(lesson)
-        self.rates_ = teachers_rates(lesson.opinions)
         odds = log_odds(plain).astype(np.float64)
         smooth = self._mean_odds(lesson.X)
         self._slope, offset = _moments_moved(smooth, odds)
@@ -156,7 +153,7 @@ class SmoothedUnion(TeacherUnion):
 
     def _towards_rates(self, odds: np.ndarray) -> np.ndarray:
         """What is added to the log odds of each label in step 2."""
-        return self.rates * rate_shift(odds, self.rates_)
+        return self.rates * rate_shift(odds, self.label_rates_)
 
     def _moved(self, smooth: np.ndarray) -> np.ndarray:
         """Probabilities after step 2; 0 where nothing speaks for the label."""
