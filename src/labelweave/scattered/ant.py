@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelweave.registry import register
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import RULES
-from labelweave.scattered.label_rates import n_trusted, rate_shift, shift_to_count
+from labelweave.scattered.label_rates import judged, n_trusted, rate_shift, shift_to_count
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.rules import integrated
 from labelweave.scattered.teacher import Teacher, take_rows
@@ -36,7 +36,7 @@ class ANT(Amalgamator):
     Where teachers tell how frequent labels were when they learnt, as models of this library do,
     the student's log odds are then shifted: for each label, until it is as frequent among the rows
     of `fit`; and for all together, until as many labels are above one half as are expected, or
-    as many of them as keep their mean probability at `precision`.
+    as many of them as the teachers, on average, hold for right with `precision`.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class ANT(Amalgamator):
     rates : float from 0 to 1, default=1.0
         How far the student's log odds are shifted towards the teachers' label rates; 0 leaves
         them, and the number of labels, as they are.
-    precision : float from 0 to 1, default=0.7
-        Share of the labels above one half that are expected to be right on the rows of `fit`,
-        at least, where `rates` apply.
+    precision : float from 0 to 1, default=0.6
+        Mean probability, at least, that the labels above one half have among the rows of `fit`
+        in the eyes of the teachers (the mean of those that know a label, moved to the rates).
     augment : float or "auto", default="auto"
         As in the base, where the default is 0: the chain of few rows learns much from made-up
         ones.
@@ -114,7 +114,7 @@ class ANT(Amalgamator):
         integrate: str = "positive",
         max_rounds: int = 10,
         rates: float = 1.0,
-        precision: float = 0.7,
+        precision: float = 0.6,
         augment: float | str = "auto",
         **options: Any,
     ) -> None:
@@ -152,7 +152,9 @@ class ANT(Amalgamator):
             odds = _odds(fitted.predict_proba(self._own_rows(take_rows(lesson.X, rows))))
             self.shift_ = self.rates * rate_shift(odds, self.label_rates_)
             odds = odds + self.shift_
-            self.shift_ = self.shift_ - shift_to_count(odds, n_trusted(expit(odds), self.precision))
+            judgement = judged(lesson.opinions.logits[:, rows], self.label_rates_, self.rates)
+            n_positive = n_trusted(odds, judgement, self.precision)
+            self.shift_ = self.shift_ - shift_to_count(odds, n_positive)
         return fitted
 
     def _predict_proba(self, X: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from scipy.special import expit
 from labelweave.scattered.opinions import Opinions
 from labelweave.thresholds.cuts import between
 
-__all__ = ["n_trusted", "rate_shift", "shift_to_count", "teachers_rates"]
+__all__ = ["judged", "n_trusted", "rate_shift", "shift_to_count", "teachers_rates"]
 
 _RAREST = 1e-3  # a label that a teacher never saw may still occur
 _STEPS = 40  # halvings of an interval of 24 log odds
@@ -52,20 +52,38 @@ def rate_shift(odds: np.ndarray, rates: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(rates) | ~heard.any(axis=0), 0.0, (low + high) / 2)
 
 
-def n_trusted(p: np.ndarray, precision: float) -> int:
-    """How many entries, the likeliest first, are positive: as many as are expected to be.
+def judged(logits: np.ndarray, rates: np.ndarray, weight: float) -> np.ndarray:
+    """The mean of the teachers' probabilities, each teacher's log odds moved towards the rates.
 
-    Fewer, if the mean probability of so many would be below `precision`.
-
-    >>> p = np.array([[0.9, 0.5, 0.4], [0.8, 0.3, 0.1]])
-    >>> n_trusted(p, 0.0), n_trusted(p, 0.7)
-    (3, 3)
-    >>> n_trusted(p / 2, 0.0), n_trusted(p / 2, 0.44)
-    (2, 1)
+    Parameters
+    ----------
+    logits : array of shape (teachers, rows, labels)
+        NaN where a teacher does not know a label.
+    rates : array of shape (labels,)
+    weight : float
+        How far they are moved.
     """
-    flat = np.sort(p, axis=None)[::-1]
-    means = np.cumsum(flat) / np.arange(1, flat.size + 1)
-    return min(round(float(flat.sum())), int(np.count_nonzero(means >= precision)))
+    known = ~np.isnan(logits)
+    moved = [expit(odds + weight * rate_shift(odds, rates)) for odds in logits.astype(np.float64)]
+    return np.where(known, moved, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+
+
+def n_trusted(odds: np.ndarray, judgement: np.ndarray, precision: float) -> int:
+    """How many entries, those of the highest log odds first, shall be positive.
+
+    As many as their probabilities sum up to; fewer, if the mean judgement of so many is below
+    `precision`.
+
+    >>> odds = np.array([[2.0, 1.0], [0.5, -1.0]])
+    >>> n_trusted(odds, np.array([[0.9, 0.5], [0.2, 0.1]]), 0.5)
+    3
+    >>> n_trusted(odds, np.array([[0.9, 0.5], [0.2, 0.1]]), 0.6)
+    2
+    """
+    order = np.argsort(-odds, axis=None, kind="stable")
+    means = np.cumsum(judgement.ravel()[order]) / np.arange(1, odds.size + 1)
+    right = np.flatnonzero(means >= precision)
+    return min(round(float(expit(odds).sum())), int(right[-1]) + 1 if len(right) else 0)
 
 
 def shift_to_count(odds: np.ndarray, n_positive: int) -> float:
