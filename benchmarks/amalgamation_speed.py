@@ -133,7 +133,8 @@ def main() -> None:
     names = list(vocabulary.names)
     ratios = []
     for number in range(options.rounds):
-        model = ANT(teachers, match="exact", random_state=number)
+        # As in the paper: the same rows and the same student for both.
+        model = ANT(teachers, match="exact", augment=0, rates=0, random_state=number)
         ours_took = seconds(lambda model=model: model.fit(X))
         student, epochs = model.student_, len(model.student_.history_)
         one_epoch = [

@@ -56,6 +56,17 @@ def test_names_come_from_wherever_they_are(rows):
     assert list(Nearest().fit(X, Y).label_names_) == [f"label_{j}" for j in range(4)]
 
 
+def test_rates_are_shares_among_the_known_entries_of_all_rows(rows):
+    X, Y = rows
+    given = Y.astype(float)
+    given[:10, 0] = np.nan
+    model = Nearest(threshold="tuned", random_state=0).fit(X, given)
+    assert model.n_validation_ > 0
+    assert np.allclose(model.label_rates_, np.nanmean(given, axis=0))
+    flat = Nearest().fit(X, Y[:, 0])
+    assert np.allclose(flat.label_rates_, [1 - Y[:, 0].mean(), Y[:, 0].mean()])
+
+
 def test_two_labels_work_with_scikit_learns_scorers(rows):
     from sklearn.metrics import get_scorer
     from sklearn.model_selection import GridSearchCV

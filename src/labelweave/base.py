@@ -59,6 +59,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     label_descriptions_ : dict of str to str
         Longer texts for those labels that came with one.
     n_labels_ : int
+    label_rates_ : ndarray
+        Share of the positives among the known entries of each label, in the rows of `fit`. A
+        method to which zeros are no negatives, or which labels are added to, has none.
     threshold_ : Threshold
         The fitted rule that `predict` applies.
     n_features_in_ : int
@@ -85,6 +88,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     # Whether another seed gives another model; a method in which nothing is random says False.
     _seed_matters: ClassVar[bool] = True
+
+    # Whether the shares of positives in the rows of `fit` say how frequent labels are.
+    _tells_rates: ClassVar[bool] = True
 
     def _generator(self) -> np.random.RandomState:
         """The generator that `random_state` asks for; without a seed a new one, never NumPy's."""
@@ -136,6 +142,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         X = self._checked_features(X, reset=True)
         Y = self._checked_targets(y)
         check_consistent_length(X, Y)
+        if self._tells_rates:
+            positives, known = Y.counts()
+            self.label_rates_ = positives / known
         rule = make_threshold(self.threshold)
         pair = self._checked_validation(validation)
         must_tune = rule.needs_validation and not self._tunes_out_of_fold

@@ -37,6 +37,10 @@ class ClassifierBehind(MultiLabelClassifier):
         return self.classifier_.predict_proba(X)
 
     @property
+    def _tells_rates(self) -> bool:  # type: ignore[override]
+        return bool(getattr(self.classifier, "_tells_rates", True))
+
+    @property
     def _tunes_out_of_fold(self) -> bool:  # type: ignore[override]
         return bool(getattr(self.classifier, "_tunes_out_of_fold", False))
 

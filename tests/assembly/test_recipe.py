@@ -18,3 +18,17 @@ def test_the_network_that_was_chosen_draws_the_bar():
     model = Recipe.checked("cls", {"base": "c-gmvae"}, seed=0, verbose=True).make()
     assert type(model.base).__name__ == "CGMVAE"
     assert model.base.verbose == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "reveal"),
+    [
+        ({"student": "mlp", "student__lr": 0.5}, "MLP", None),
+        ({"student": "ofcc", "student__lr": 0.5}, "OFCC", 0.0),
+        ({"student__lr": 0.5}, "OFCC", 0.0),
+    ],
+)
+def test_settings_of_a_student_belong_to_the_one_that_was_chosen(settings, kind, reveal):
+    student = Recipe.checked("ant", settings, seed=0).make().student
+    assert (type(student).__name__, student.lr) == (kind, 0.5)
+    assert getattr(student, "reveal", None) == reveal  # a student's labels are only guessed

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scattered_data import fake_chains, permuted, small_student
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +20,7 @@ from labelweave.metrics import hamming_loss
 from labelweave.scattered.ant import ANT
 from labelweave.scattered.lesson import known_labels
 from labelweave.scattered.opinions import join_teachers
+from labelweave.scattered.synthetic import synthetic_rows, usual_share
 from labelweave.scattered.teacher import Teacher
 
 
@@ -120,6 +123,7 @@ def test_it_is_saved_without_its_teachers(fitted, easy, tmp_path):
 def test_a_student_can_teach(fitted, easy):
     X, _, teachers = easy
     grown = make([Teacher(fitted, name="old"), teachers[1]]).fit(X)
+    assert np.array_equal(grown.teachers[0].rates, fitted.label_rates_)
     assert grown.label_names_.tolist() == fitted.label_names_.tolist()
 
 
@@ -156,8 +160,10 @@ def test_forms_of_rows(easy, fitted, form):
         return lambda X: model.predict_proba(np.asarray(X) if form == "frame" else X)
 
     boxes = [Teacher(box(t.model), t.labels) for t in teachers]
-    expected = make(boxes).fit(X).predict_proba(X)
-    assert np.allclose(make(boxes).fit(rows).predict_proba(rows), expected, atol=1e-4)
+    made_up = {"augment": 0} if form == "sparse" else {}  # coins are tossed for stored values only
+    expected = make(boxes, **made_up).fit(X).predict_proba(X)
+    found = make(boxes, **made_up).fit(rows).predict_proba(rows)
+    assert np.allclose(found, expected, atol=1e-4)
 
 
 def test_texts_get_a_student_for_texts():
@@ -169,6 +175,54 @@ def test_texts_get_a_student_for_texts():
     assert model.predict_proba(["sea"]).shape == (1, 2)
     found = model.predict_proba(["sea breeze", "cold ice"])[:, model.label_names_ == "sea"]
     assert found[0] > found[1]
+
+
+# -- label rates -----------------------------------------------------------------------
+
+
+def test_the_student_is_shifted_to_the_rates_of_its_teachers(easy):
+    X, _, teachers = easy
+    model = make(teachers, student=small_student(epochs=3), precision=0.9).fit(X)
+    told = [dict(zip(teacher.labels, teacher.rates, strict=True)) for teacher in teachers]
+    odds = logit(model.student_.predict_proba(X).astype(np.float64))
+    for z, label in zip(odds.T, model.label_names_, strict=True):
+        rate = np.mean([rates[label] for rates in told if label in rates])
+        z += brentq(lambda t, z=z, rate=rate: expit(z + t).mean() - rate, -20, 20)
+    opinions = np.full((2, *odds.shape), np.nan)
+    for t, teacher in enumerate(teachers):
+        for label, z in zip(teacher.labels, teacher.logits(X).T.astype(np.float64), strict=True):
+            rate = np.mean([other[label] for other in told if label in other])
+            shift = brentq(lambda t, z=z, rate=rate: expit(z + t).mean() - rate, -20, 20)
+            opinions[t, :, "abcde".index(label)] = expit(z + shift)
+    eyes = np.nanmean(opinions, axis=0).ravel()[np.argsort(-odds, axis=None)]
+    expected = round(expit(odds).sum())
+    n = max(k for k in range(1, expected + 1) if eyes[:k].mean() >= 0.9)
+    assert n < expected  # the teachers would hold too many of these for wrong
+    found = model.predict_proba(X)
+    assert (found > 0.5).sum() == n
+    moved = logit(found.astype(np.float64)) - odds
+    assert np.allclose(moved, moved[0, 0], atol=1e-3)  # a common shift is all that is left
+
+
+def test_without_rates_the_student_stays_as_it_is(easy, fitted):
+    X, _, teachers = easy
+    silent = [Teacher(t.model, rates=[np.nan] * len(t.labels), name=t.name) for t in teachers]
+    for model in (make(silent, augment=0).fit(X), make(teachers, augment=0, rates=0).fit(X)):
+        assert not model.shift_.any()
+        assert np.array_equal(model.predict_proba(X), model.student_.predict_proba(X))
+    assert fitted.shift_.any()
+
+
+def test_rows_are_made_up_where_they_are_numbers():
+    rows = np.arange(12.0).reshape(6, 2)
+    frame = pd.DataFrame(rows, columns=["x", "y"])
+    made = [synthetic_rows(one, 30, np.random.RandomState(0)) for one in (rows, frame)]
+    assert made[1].columns.tolist() == ["x", "y"]
+    assert np.array_equal(*(np.asarray(one) for one in made))
+    assert usual_share(frame) == 5
+    assert usual_share(frame.assign(z="text")) == usual_share(["a", "b"]) == 0
+    with pytest.raises(InputError, match="set augment=0"):
+        synthetic_rows(frame.assign(z="text"), 3, np.random.RandomState(0))
 
 
 # -- a few labels ----------------------------------------------------------------------
@@ -219,10 +273,8 @@ def test_other_rules(easy, rule):
 
 def test_made_up_rows_are_learnt_from(easy, fitted):
     X, _, teachers = easy
-    more = make(teachers, augment=2.0).fit(X)
-    assert not np.array_equal(more.predict_proba(X), fitted.predict_proba(X))
-    with pytest.raises(InputError, match="set augment=0"):
-        make(teachers, augment=1.0).fit(pd.DataFrame(X))
+    less = make(teachers, augment=0).fit(X)
+    assert not np.array_equal(less.predict_proba(X), fitted.predict_proba(X))
 
 
 def test_a_tuned_threshold_says_what_it_is_tuned_on(easy):

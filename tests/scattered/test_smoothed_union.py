@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scattered_data import fake_chains
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -20,6 +21,7 @@ from labelweave.scattered.label_counts import (
     reweighted,
     sharpened_counts,
 )
+from labelweave.scattered.label_rates import rate_shift
 from labelweave.scattered.smoothed_union import SmoothedUnion
 from labelweave.scattered.teacher import Teacher
 from labelweave.scattered.union import TeacherUnion
@@ -73,20 +75,63 @@ def test_weights_bring_about_the_counts_that_are_wanted():
 def test_without_its_steps_it_is_the_union():
     X = np.random.default_rng(0).normal(size=(50, 4))
     plain = TeacherUnion(fake_chains()).fit(X).predict_proba(X)
-    same = SmoothedUnion(fake_chains(), drop=0.0, sharpen=1.0).fit(X)
+    same = SmoothedUnion(fake_chains(), drop=0.0, rates=0.0, sharpen=1.0, expected=0.0).fit(X)
     assert same.notes_["copies"] == 0
     assert np.allclose(same.predict_proba(X), plain, atol=1e-6)
 
 
-def test_as_many_labels_as_the_union_finds_on_the_rows_of_fit():
+@pytest.mark.parametrize("expected", [0.0, 0.25, 1.0])
+def test_as_many_labels_as_the_union_finds_or_expects_on_the_rows_of_fit(expected):
     X = np.random.default_rng(0).normal(size=(100, 4))
     union = TeacherUnion(fake_chains()).fit(X)
-    model = SmoothedUnion(fake_chains(), random_state=0).fit(X)
+    model = SmoothedUnion(fake_chains(), expected=expected, random_state=0).fit(X)
     found, plain = model.predict_proba(X), union.predict_proba(X)
-    assert (found >= 0.5).sum() == (plain > 0.5).sum()
+    wanted = (1 - expected) * (plain > 0.5).sum() + expected * plain.sum()
+    assert (found >= 0.5).sum() == round(wanted)
     assert not np.allclose(found, plain, atol=0.02)
     assert model.counts_.shape == (6,)
     assert np.isclose(model.counts_.sum(), 1)
+
+
+def test_log_odds_go_half_way_to_the_rates_of_the_teachers():
+    """All steps again, row by row and label by label, for teachers that are their features."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    teachers = [
+        Teacher(lambda rows: expit(rows[:, :2]), ["a", "b"], rates=[0.2, 0.3]),
+        Teacher(lambda rows: expit(rows[:, 1:]), ["b", "c"], rates=[0.5, np.nan]),
+    ]
+    model = SmoothedUnion(teachers, drop=0.0, random_state=0)
+    model.fit(X[:24], validation=X[24:])
+    assert np.allclose(model.label_rates_, [0.2, 0.4, np.nan], equal_nan=True)
+    half = []
+    for column, rate in zip(X.T, [0.2, 0.4], strict=False):
+        half.append(0.5 * brentq(lambda t, z=column, r=rate: expit(z + t).mean() - r, -20, 20))
+    p = expit(X + np.array([*half, 0.0]))
+    wanted = sharpened_counts(p, 3.0)
+    assert np.allclose(model.counts_, wanted, atol=1e-6)
+    counted = logit(enumerated(p, count_weights(p, wanted))[1])
+    n = round(0.75 * (p > 0.5).sum() + 0.25 * p.sum())
+    order = np.sort(counted, axis=None)[::-1]
+    cut = 0.0 if order[n] <= 0 < order[n - 1] else (order[n - 1] + order[n]) / 2
+    assert np.allclose(model.predict_proba(X), expit(counted - cut), atol=1e-5)
+
+
+def test_rates_that_no_teacher_tells_change_nothing():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    found = [SmoothedUnion(fake_chains(), rates=r, random_state=0).fit(X) for r in (0.0, 0.5)]
+    assert np.isnan(found[1].label_rates_).all()
+    assert np.array_equal(*(model.predict_proba(X) for model in found))
+
+
+def test_a_shift_makes_labels_as_frequent_as_is_wanted():
+    odds = np.random.default_rng(0).normal(size=(50, 4))
+    odds[:20, 1], odds[:, 3] = np.nan, np.nan  # heard in part, and never
+    shift = rate_shift(odds, np.array([0.1, 0.7, np.nan, 0.5]))
+    means = np.nanmean(expit(odds[:, :2] + shift[:2]), axis=0)
+    assert np.allclose(means, [0.1, 0.7], atol=1e-6)
+    assert shift[2] == shift[3] == 0
+    never = rate_shift(odds[:, :1], np.zeros(1))  # not seen where the teacher learnt
+    assert np.isclose(expit(odds[:, 0] + never).mean(), 1e-3)
 
 
 def test_rows_orders_and_seeds():

@@ -108,6 +108,18 @@ def test_an_estimator_of_ours_and_its_folder_say_the_same(data, tmp_path):
     assert own.labels == saved.labels == tuple(NAMES)
     assert saved.name == "model"
     assert np.array_equal(own.probabilities(X), saved.probabilities(X))
+    assert np.array_equal(own.rates, np.mean(Y, axis=0))
+    assert np.array_equal(saved.rates, own.rates)
+
+
+def test_rates_are_told_by_the_model_or_by_hand(data):
+    X, Y = data
+    partial = lw.make("an", base=lw.make("mlp", epochs=1, hidden=(4,)))
+    assert Teacher(partial.fit(X, Y)).rates is None  # its zeros may be blanks
+    texts = lw.TextClassifier(partial).fit(["sun", "rain", "snow"] * 4, Y[:12])
+    assert Teacher(texts).rates is None
+    assert Teacher(len, ["x", "y"]).rates is None
+    assert Teacher(len, ["x", "y"], rates=[0.1, np.nan]).rates.tolist()[0] == 0.1
 
 
 def test_texts(data):
@@ -158,6 +170,8 @@ def bad(answer, labels=("x", "y")):
         (lambda: Teacher(3, ["x"]), "3 cannot teach"),
         (lambda: Teacher(LogisticRegression, ["x"]), "cannot teach"),
         (lambda: Teacher(len, ["x"], abstain=0.7), "abstain must be"),
+        (lambda: Teacher(len, ["x"], rates=[0.1, 0.2]), "must be 1 shares from 0 to 1"),
+        (lambda: Teacher(len, ["x"], rates=[1.5]), "must be 1 shares from 0 to 1"),
         (lambda: as_teachers([Teacher(len, ["x"])]), "at least two teachers, not 1"),
         (lambda: as_teachers(Teacher(len, ["x"])), "a sequence of at least two"),
         (lambda: as_teachers([Teacher(len, ["x"])] * 2), "are the same model"),

@@ -99,6 +99,7 @@ class PartialClassifier(NeuralClassifier):
         "validation": [StrOptions({"partial", "clean"})],
         "monitor": [str],
     }
+    _tells_rates = False  # missing positives are not counted
     _n_peers: ClassVar[int] = 1
     _run: ClassVar[dict[str, Any]] = SHORT_RUN
 

@@ -37,7 +37,7 @@ _PACKAGES = ("labelweave", "numpy", "scipy", "scikit-learn", "torch")
 # Written to labels.json and thresholds.json, where people look for them.
 _APART = ("label_names_", "label_descriptions_", "classes_", "_single_label", "threshold_")
 # What the base class keeps beside the state of a method.
-_COMMON = ("n_features_in_", "feature_names_in_", "n_labels_", "_target_dtype")
+_COMMON = ("n_features_in_", "feature_names_in_", "n_labels_", "label_rates_", "_target_dtype")
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 
 

@@ -18,9 +18,11 @@ from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
 from labelweave.scattered.disagreement import Disagreement, disagreement_of
 from labelweave.scattered.fidelity import fidelity_to
+from labelweave.scattered.label_rates import teachers_rates
 from labelweave.scattered.lesson import Lesson, known_labels, make_lesson
 from labelweave.scattered.opinions import ask_teachers, join_teachers
 from labelweave.scattered.student import fit_student, made_student, takes_probabilities
+from labelweave.scattered.synthetic import usual_share
 from labelweave.scattered.teacher import Teacher, as_teachers, count_rows, take_rows
 from labelweave.scattered.vocabulary import MATCHES, Vocabulary
 from labelweave.signatures import name_all_parameters
@@ -50,9 +52,10 @@ class Amalgamator(MultiLabelClassifier):
     calibration : {"temperature", "sigmoid", "isotonic"} or None, default=None
         How the probabilities of each teacher are calibrated on the rows whose labels are known;
         it needs such rows.
-    augment : float, default=0.0
+    augment : float or "auto", default=0.0
         So many made-up rows for each row given, mixed from two of them, are shown to the
-        teachers and learnt from as well.
+        teachers and learnt from as well. ``"auto"``: five, at most 5000 altogether, and none
+        where rows are no numbers.
     batch_rows : int, default=4096
         Rows that a teacher is asked about at a time.
     verbose : int, default=0
@@ -74,6 +77,8 @@ class Amalgamator(MultiLabelClassifier):
         How well the student follows each teacher on rows held out, one line a teacher.
     teacher_labels_ : dict of str to list of str
         The labels of each teacher, under their common names.
+    label_rates_ : ndarray
+        How often each label is positive where the teachers learnt; NaN where none tells.
     notes_ : dict
         What the method has to tell about this run.
     """
@@ -85,7 +90,7 @@ class Amalgamator(MultiLabelClassifier):
         "aliases": [dict, None],
         "match": [StrOptions(set(MATCHES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "augment": [Interval(Real, 0, None, closed="left")],
+        "augment": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "batch_rows": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
@@ -102,7 +107,7 @@ class Amalgamator(MultiLabelClassifier):
         aliases: Mapping[str, str] | None = None,
         match: str = "ignore-case",
         calibration: str | None = None,
-        augment: float = 0.0,
+        augment: float | str = 0.0,
         batch_rows: int = 4096,
         verbose: int = 0,
         threshold: Any = 0.5,
@@ -125,9 +130,9 @@ class Amalgamator(MultiLabelClassifier):
         super().__init_subclass__(**options)
         name_all_parameters(cls)
 
-    @staticmethod
-    def _default_student() -> Any:
-        return made_student(None, is_text=False)
+    def _default_student(self) -> Any:
+        """The estimator that None or the id in `student` stands for."""
+        return made_student(self.student, is_text=False)
 
     # -- what a method writes ----------------------------------------------------------
 
@@ -186,7 +191,7 @@ class Amalgamator(MultiLabelClassifier):
             generator,
             validation_fraction=self.validation_fraction,
             calibration=self.calibration,
-            augment=self.augment,
+            augment=usual_share(X) if isinstance(self.augment, str) else self.augment,
             batch_rows=self.batch_rows,
             verbose=self.verbose,
         )
@@ -277,6 +282,7 @@ class Amalgamator(MultiLabelClassifier):
     def _report(self, lesson: Lesson) -> None:
         """What can be told before any training: who knows what, and who contradicts whom."""
         opinions = lesson.opinions
+        self.label_rates_ = teachers_rates(opinions)
         self.teacher_labels_ = {
             name: [str(self.label_names_[j]) for j in np.sort(columns)]
             for name, columns in zip(opinions.names, opinions.vocabulary.columns, strict=True)

@@ -13,15 +13,14 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.registry import register
 from labelweave.scattered.label_counts import count_weights, reweighted, sharpened_counts
+from labelweave.scattered.label_rates import rate_shift, shift_to_count
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.opinions import ask_teachers
+from labelweave.scattered.synthetic import is_numbers
 from labelweave.scattered.teacher import Teacher, count_rows, log_odds
 from labelweave.scattered.union import TeacherUnion
-from labelweave.thresholds.cuts import between
 
 __all__ = ["SmoothedUnion"]
-
-_STEP = 1e-3  # log odds that are told apart
 
 
 @register("smoothed-union", summary="the union of teachers, steadier, and fitted to label counts")
@@ -31,30 +30,40 @@ class SmoothedUnion(TeacherUnion):
     1. The teachers are asked about copies of a row that lack some of its features, the same ones
        for all rows, and the log odds of their union are averaged over the copies [1]_. For each
        label their mean and spread over the rows of `fit` are then made those of the plain union.
-    2. Each teacher knows its own labels only, so that none knows how many a row has
+    2. Models of this library tell how frequent labels were where they learnt. The log odds of a
+       label, of the plain union and of the averaged one, are moved towards the shift that would
+       make it as frequent among the rows of `fit`.
+    3. Each teacher knows its own labels only, so that none knows how many a row has
        altogether. How often rows have k labels is read off the plain union, each row surer of its
        number than independent labels make it; weights of the numbers of labels make the
        probabilities agree with that [2]_.
-    3. A common shift of the log odds leaves as many labels above one half as the plain union has.
+    4. A common shift of the log odds leaves as many labels above one half as the plain union has,
+       and some of those more that its probabilities promise.
 
     Parameters
     ----------
     teachers : sequence of Teacher
-    drop : float, default=0.15
+    drop : float, default=0.2
         Share of the features that a copy lacks: they are 0 where X is sparse, else their mean.
         Texts and tables that are not all numbers are asked about as they are.
-    copies : int, default=20
+    copies : int, default=40
         How many copies are asked about.
+    rates : float from 0 to 1, default=0.5
+        How far log odds are moved in step 2; 0 leaves it out. Labels whose rate no teacher tells
+        (`rates` of :class:`labelweave.scattered.teacher.Teacher`) are left as they are.
     sharpen : float, default=3.0
         How much surer a row is of its number of labels: its chances are raised to this power. 1
-        leaves step 2 out.
+        leaves step 3 out.
+    expected : float from 0 to 1, default=0.25
+        How many labels are above one half after step 4: 0 as many as in the plain union, 1 as
+        many as its probabilities sum up to.
     **options
         The other parameters of :class:`labelweave.scattered.union.TeacherUnion`.
 
     Attributes
     ----------
     counts_ : ndarray
-        How often rows have 0, 1, 2, ... labels, as found in step 2.
+        How often rows have 0, 1, 2, ... labels, as found in step 3.
 
     References
     ----------
@@ -69,7 +78,9 @@ class SmoothedUnion(TeacherUnion):
         **TeacherUnion._parameter_constraints,
         "drop": [Interval(Real, 0, 1, closed="left")],
         "copies": [Interval(Integral, 1, None, closed="left")],
+        "rates": [Interval(Real, 0, 1, closed="both")],
         "sharpen": [Interval(Real, 1, None, closed="left")],
+        "expected": [Interval(Real, 0, 1, closed="both")],
     }
     _seed_matters = True
 
@@ -77,30 +88,37 @@ class SmoothedUnion(TeacherUnion):
         self,
         teachers: Sequence[Teacher] = (),
         *,
-        drop: float = 0.15,
-        copies: int = 20,
+        drop: float = 0.2,
+        copies: int = 40,
+        rates: float = 0.5,
         sharpen: float = 3.0,
+        expected: float = 0.25,
         **options: Any,
     ) -> None:
         super().__init__(teachers, **options)
         self.drop = drop
         self.copies = copies
+        self.rates = rates
         self.sharpen = sharpen
+        self.expected = expected
 
     def _targets(self, lesson: Lesson) -> np.ndarray:
         plain = super()._targets(lesson)
         self._vocabulary = lesson.opinions.vocabulary
         self._fit_copies(lesson)
-        odds = log_odds(plain)
+        odds = log_odds(plain).astype(np.float64)
         smooth = self._mean_odds(lesson.X)
-        self._slope, self._offset = _moments_moved(smooth, odds)
-        told = np.nan_to_num(plain, nan=0.0).astype(np.float64)
+        self._slope, offset = _moments_moved(smooth, odds)
+        self._offset = offset + self._towards_rates(smooth * self._slope + offset)
+        told = np.nan_to_num(expit(odds + self._towards_rates(odds)), nan=0.0)
         self.counts_ = sharpened_counts(told, self.sharpen)
         moved = self._moved(smooth)
         self._weights = None if self.sharpen == 1 else count_weights(moved, self.counts_)
         self._shift = 0.0
         counted = log_odds(self._counted(moved))
-        self._shift = _shift_to_count(counted, int(np.count_nonzero(told > 0.5)))
+        found = np.count_nonzero(told > 0.5)
+        n_positive = round((1 - self.expected) * found + self.expected * told.sum())
+        self._shift = shift_to_count(counted, n_positive)
         return np.where(np.isnan(plain), np.nan, self._final(smooth))
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -110,10 +128,7 @@ class SmoothedUnion(TeacherUnion):
         """Which features each copy keeps, and what stands in the place of the others."""
         X = lesson.X
         self._kept: np.ndarray | None = None
-        numbers = hasattr(X, "shape") and (
-            not hasattr(X, "iloc") or all(kind.kind in "fiub" for kind in X.dtypes)
-        )
-        if self.drop > 0 and numbers:
+        if self.drop > 0 and is_numbers(X):
             random = np.random.RandomState(lesson.seed)
             self._kept = random.uniform(size=(self.copies, X.shape[1])) >= self.drop
             self._fill = None if sp.issparse(X) else np.asarray(X, dtype=np.float64).mean(axis=0)
@@ -136,8 +151,12 @@ class SmoothedUnion(TeacherUnion):
         rows = np.arange(count_rows(X))
         return log_odds(self._joined(Lesson(X, opinions, None, rows, 0, 0)))
 
+    def _towards_rates(self, odds: np.ndarray) -> np.ndarray:
+        """What is added to the log odds of each label in step 2."""
+        return self.rates * rate_shift(odds, self.label_rates_)
+
     def _moved(self, smooth: np.ndarray) -> np.ndarray:
-        """Probabilities after step 1; 0 where nothing speaks for the label."""
+        """Probabilities after step 2; 0 where nothing speaks for the label."""
         return np.nan_to_num(expit(smooth * self._slope + self._offset), nan=0.0)
 
     def _counted(self, p: np.ndarray) -> np.ndarray:
@@ -174,11 +193,3 @@ def _moments_moved(odds: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np
     still = spreads[0] < 1e-6
     slope = np.where(still, 1.0, spreads[1] / np.where(still, 1.0, spreads[0]))
     return slope, means[1] - slope * means[0]
-
-
-def _shift_to_count(odds: np.ndarray, n_positive: int) -> float:
-    """What is to be taken from log odds for so many of them to be above 0."""
-    flat = np.sort(odds, axis=None)[::-1]
-    last = flat[n_positive - 1] if n_positive else flat[0] + 2 * _STEP
-    following = flat[n_positive] if n_positive < flat.size else flat[-1] - 2 * _STEP
-    return 0.0 if following <= 0 < last else float(between(following, last))

@@ -10,7 +10,18 @@ import scipy.sparse as sp
 from labelweave.exceptions import InputError
 from labelweave.scattered.teacher import count_rows
 
-__all__ = ["synthetic_rows"]
+__all__ = ["is_numbers", "synthetic_rows", "usual_share"]
+
+_USUAL, _MOST = 5.0, 5000  # made-up rows: for each row given, and altogether
+
+
+def usual_share(X: Any) -> float:
+    """How many rows to make up for each row given; 0 where that cannot be done.
+
+    >>> usual_share(np.zeros((100, 2))), usual_share(np.zeros((4000, 2))), usual_share(["a text"])
+    (5.0, 1.25, 0.0)
+    """
+    return min(_USUAL, _MOST / max(count_rows(X), 1)) if is_numbers(X) else 0.0
 
 
 def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
@@ -21,7 +32,7 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
 
     Parameters
     ----------
-    X : ndarray or SciPy sparse of shape (rows, features)
+    X : ndarray, SciPy sparse or DataFrame of numbers, of shape (rows, features)
     n : int
     generator : RandomState
 
@@ -32,8 +43,10 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     >>> made.shape, sorted(set(made[:, 0].tolist()))
     ((50, 2), [1.0, 3.0])
     """
-    if not hasattr(X, "shape") or hasattr(X, "iloc"):
-        raise InputError("rows can be made up of numbers in an array only: set augment=0")
+    if not is_numbers(X):
+        raise InputError("rows can be made up of numbers only: set augment=0")
+    if hasattr(X, "iloc"):
+        return type(X)(synthetic_rows(X.to_numpy(), n, generator), columns=X.columns)
     first, second = generator.randint(count_rows(X), size=(2, n))
     share = generator.uniform(size=n)
     if not sp.issparse(X):
@@ -49,3 +62,10 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     result = sp.csr_array(mixed)
     result.eliminate_zeros()
     return result
+
+
+def is_numbers(X: Any) -> bool:
+    """Whether rows are a matrix of numbers: an array, sparse, or a table without other columns."""
+    if hasattr(X, "iloc"):
+        return all(kind.kind in "fiub" for kind in X.dtypes)
+    return hasattr(X, "shape") and len(X.shape) == 2

@@ -45,6 +45,9 @@ class Teacher:
     columns : sequence of int, optional
         The columns of the rows that the model was trained on, in its order, where it does not
         take all of them.
+    rates : sequence of float, optional
+        How often each label is positive where the model learnt, NaN where that is not known;
+        by default what the model tells (`label_rates_`, as those of this library do).
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Teacher:
         name: str | None = None,
         abstain: float = 0.0,
         columns: Sequence[int] | None = None,
+        rates: Sequence[float] | None = None,
     ) -> None:
         if isinstance(labels, str):
             raise InputError(f"labels must be a sequence of names, not the text {labels!r}")
@@ -76,6 +80,7 @@ class Teacher:
             raise InputError(f"abstain must be from 0 to below 0.5, not {abstain!r}")
         self.abstain = float(abstain)
         self.columns = None if columns is None else list(columns)
+        self.rates = self._checked_rates(rates)
         self.calibrator: Any = None
 
     def __deepcopy__(self, memo: Any) -> Teacher:
@@ -171,6 +176,19 @@ class Teacher:
                 f"{len(own)}"
             )
         return chosen
+
+    def _checked_rates(self, rates: Sequence[float] | None) -> np.ndarray | None:
+        if rates is None:
+            rates = getattr(self.model, "label_rates_", None)
+            if rates is None or len(rates) != len(self.labels):
+                return None
+        found = np.asarray(rates, dtype=np.float64)
+        if found.shape != (len(self.labels),) or (found < 0).any() or (found > 1).any():
+            raise InputError(
+                f"rates of teacher {self.name!r} must be {len(self.labels)} shares from 0 to 1, "
+                "one for each of its labels"
+            )
+        return found
 
 
 def as_teachers(given: Any) -> list[Teacher]:

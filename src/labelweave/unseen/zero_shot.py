@@ -72,6 +72,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
     finetune: str | None = None
     finetune_steps: int | None = None
     document_map_: np.ndarray | None = None
+    _tells_rates = False  # labels are added to it
     _takes_vectors: ClassVar[bool] = False  # whether documents may be features instead of texts
     encoder: Any
 
