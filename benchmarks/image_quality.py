@@ -40,7 +40,6 @@ FORMS: dict[str, dict[str, Any]] = {
 # vectors the momentum encoder would still be half of its random start after such a run.
 CONTRAST: dict[str, Any] = {
     "pretrain_steps": None,
-    "pretrain_lr": 1e-3,
     "pretrain_schedule": "cosine",
     "momentum": 0.99,
 }
@@ -158,7 +157,7 @@ def run_of(options: argparse.Namespace, passes: str) -> str:
     """The settings that a figure depends on, in words."""
     return (
         f"{passes}, {options.size} px, width {options.width}, stem {options.stem}, "
-        f"augment {options.augment}"
+        f"augment {options.augment}, rate {options.lr}"
     )
 
 
@@ -166,8 +165,9 @@ def settings(options: argparse.Namespace, seed: int) -> dict[str, Any]:
     return {
         "encoder": network(options),
         "random_state": seed,
-        "backbone_lr": 1e-3,
-        "lr": 1e-3,
+        "backbone_lr": options.lr,
+        "lr": options.lr,
+        "pretrain_lr": options.lr,
         "pretrain_epochs": options.pretrain_epochs,
         **CONTRAST,
         **RUN,
@@ -178,7 +178,7 @@ def partial(figures: Figures, data: str, seed: int, options: argparse.Namespace)
     """Methods for partial labels over one network; test rows keep all their labels."""
     train, test = parts(data)
     run = run_of(options, f"{options.partial_epochs} epochs")
-    how = {"encoder": network(options), "lr": 1e-3, "epochs": options.partial_epochs, **RUN}
+    how = {"encoder": network(options), "lr": options.lr, "epochs": options.partial_epochs, **RUN}
     for scenario in options.scenarios:
         hidden = SCENARIOS[scenario](train.Y, random_state=seed)
         some = replace(train, Y=hidden.Y)
@@ -209,9 +209,10 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=16)
     parser.add_argument("--stem", default="pooled")
     parser.add_argument("--augment", default="light")
+    parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--pretrain-epochs", type=int, default=8)
     parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--partial-epochs", type=int, default=12)
+    parser.add_argument("--partial-epochs", type=int, default=8)
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=list(FORMS))
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--methods", nargs="+", default=list(PARTIAL))

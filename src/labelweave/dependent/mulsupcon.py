@@ -85,8 +85,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     pretrain_batch_size : int, default=64
     pretrain_lr : float, default=4e-4
     pretrain_schedule : str, default="cosine-restarts"
-        How it moves, as `schedule` but for "plateau". The default falls and starts again, in cycles of 50 and 100
-        epochs; a pretraining of fewer than 50 ends well with "cosine".
+        How it moves, as `schedule` but for "plateau". The default falls and starts again, in
+        cycles of 50 and 100 epochs; a pretraining of fewer than 50 ends well with "cosine".
     pretrained : fitted MulSupCon or path of a saved one, optional
         Take its encoder, and its scaling of the features, instead of pretraining. The features
         must be the same, the labels need not.
