@@ -36,12 +36,14 @@ FORMS: dict[str, dict[str, Any]] = {
     "ANY": {"positives": "any"},
     "weighted": {"weighted": True},
 }
-# Of .9 and .99 the better on rows held out of the training part of mdi-icons; with the .999 of
-# vectors the momentum encoder would still be half of its random start after such a run.
+# Momentum: of .9 and .99 the better on rows held out of the training part of mdi-icons; with the
+# .999 of vectors the momentum encoder would still be half of its random start after such a run.
+# The queue is longer than that of vectors, so that it holds a few icons of the rarer labels.
 CONTRAST: dict[str, Any] = {
     "pretrain_steps": None,
     "pretrain_schedule": "cosine",
     "momentum": 0.99,
+    "queue_size": 1024,
 }
 RUN: dict[str, Any] = {"batch_size": 64, "schedule": "cosine", "patience": None}
 PROBE: dict[str, Any] = {"mode": "linear-probe", "lr": 1e-2, "epochs": 30}
