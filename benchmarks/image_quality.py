@@ -104,10 +104,16 @@ def mulsupcon(figures: Figures, data: str, seed: int, options: argparse.Namespac
         figures.add(started, **what, method=method, map=score(model, test))
         return model
 
-    if not figures.has(**what, method="BCE from scratch"):
-        both = options.pretrain_epochs + options.epochs  # as many passes as MulSupCon has in all
-        fit("BCE from scratch", pretrain_epochs=0, epochs=both)
+    lengths = {
+        "BCE from scratch": options.pretrain_epochs + options.epochs,  # all passes of MulSupCon
+        "BCE, passes of tuning": options.epochs,
+    }
+    for method, epochs in lengths.items():
+        if "BCE" in options.forms and not figures.has(**what, method=method):
+            fit(method, pretrain_epochs=0, epochs=epochs)
     for name in options.forms:
+        if name == "BCE":
+            continue
         probed, tuned = f"{name}, linear probe", f"{name}, fine-tuned"
         wanted = [probed, tuned] if name == "MulSupCon" else [probed]
         if all(figures.has(**what, method=method) for method in wanted):
@@ -215,7 +221,7 @@ def main() -> None:
     parser.add_argument("--pretrain-epochs", type=int, default=8)
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--partial-epochs", type=int, default=8)
-    parser.add_argument("--forms", nargs="+", choices=FORMS, default=list(FORMS))
+    parser.add_argument("--forms", nargs="+", choices=("BCE", *FORMS), default=["BCE", *FORMS])
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--methods", nargs="+", default=list(PARTIAL))
     options = parser.parse_args()
