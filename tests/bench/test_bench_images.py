@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from labelweave.bench import fitting
 from labelweave.bench.cells import Quick, make_plan
 from labelweave.bench.kinds import kind_module, other_data
 from labelweave.bench.loading import checksum, load, why_missing
@@ -31,6 +32,15 @@ def test_a_suite_on_images_runs(name):
         cell = quick(suite, data=(SCENES,), methods=(replace(method, settings=small),))
         outcome = kind_module(suite.kind).run(cell, load(cell.data))
         assert 0 < outcome.scores["map"] < 1
+
+
+def test_a_smoke_run_cuts_all_stages_down():
+    suite = load_suite("mulsupcon-6-images")
+    cell = quick(suite, data=(SCENES,), methods=suite.methods[-1:])
+    given, cut = cell.settings, fitting._settings(cell)
+    stages = ("pretrain_epochs", "pretrain_steps", "probe_epochs", "epochs")
+    assert all(given[name] > 1 for name in stages)
+    assert all(cut[name] == 1 for name in stages)
 
 
 def test_an_encoder_of_one_set_is_probed_on_another():
