@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from labelweave.bench import fitting
 from labelweave.bench.cells import Quick, make_plan
 from labelweave.bench.kinds import kind_module, other_data
 from labelweave.bench.loading import checksum, load, why_missing
@@ -19,7 +20,7 @@ SCENES = DataEntry("digit-scenes", options={"images": True})
 def quick(suite, **changes):
     """The first cell of a suite, on few rows and for one epoch."""
     cell = make_plan(replace(suite, **changes)).cells[0]
-    return replace(cell, quick=Quick(rows=60, epochs=1))
+    return replace(cell, quick=Quick(rows=60, epochs=1, steps=1))
 
 
 @pytest.mark.parametrize("name", ["mulsupcon-6-images", "cls-2-images"])
@@ -27,11 +28,19 @@ def test_a_suite_on_images_runs(name):
     suite = load_suite(name)
     for method in suite.methods[-3:]:
         inner = "base__" if "base__encoder" in method.settings else ""
-        short = {"pretrain_steps": 1} if "pretrain_steps" in method.settings else {}
-        small = {**method.settings, f"{inner}encoder__width": 4, **short}
+        small = {**method.settings, f"{inner}encoder__width": 4}
         cell = quick(suite, data=(SCENES,), methods=(replace(method, settings=small),))
         outcome = kind_module(suite.kind).run(cell, load(cell.data))
         assert 0 < outcome.scores["map"] < 1
+
+
+def test_a_smoke_run_cuts_all_stages_down():
+    suite = load_suite("mulsupcon-6-images")
+    cell = quick(suite, data=(SCENES,), methods=suite.methods[-1:])
+    given, cut = cell.settings, fitting._settings(cell)
+    stages = ("pretrain_epochs", "pretrain_steps", "probe_epochs", "epochs")
+    assert all(given[name] > 1 for name in stages)
+    assert all(cut[name] == 1 for name in stages)
 
 
 def test_an_encoder_of_one_set_is_probed_on_another():

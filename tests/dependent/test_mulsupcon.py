@@ -117,6 +117,15 @@ def test_the_default_rates_are_those_of_the_paper(mode, rates):
     assert [group["lr"] for group in plan.optimizer.param_groups] == rates
 
 
+def test_the_rate_of_a_short_pretraining_can_fall_to_zero(data):
+    for schedule, share in (("cosine-restarts", 0.9), ("cosine", 0.0)):
+        model = quick(pretrain_schedule=schedule, pretrain_lr=1e-3, epochs=1).fit(*data)
+        rates = model.history_.query("stage == 'pretraining'")["lr"]
+        assert rates.iloc[-1] == pytest.approx(share * 1e-3, abs=1e-4)
+    with pytest.raises(ValueError, match="pretrain_schedule"):  # there is no value to watch
+        quick(pretrain_schedule="plateau").fit(*data)
+
+
 class _Stop(Callback):
     """Breaks off a run at a step, counted over all stages."""
 

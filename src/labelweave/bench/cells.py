@@ -30,6 +30,7 @@ class Quick:
 
     rows: int = 300
     epochs: int = 3
+    steps: int = 10  # of an epoch of a pretraining
 
 
 @dataclass(frozen=True)

@@ -79,14 +79,16 @@ def fit(cell: Cell, parts: Parts, **more: Any) -> tuple[Any, float]:
 
 
 def _settings(cell: Cell) -> dict[str, Any]:
-    """The settings of the method, epochs cut down in a smoke run."""
+    """The settings of the method, epochs and their steps cut down in a smoke run."""
     if cell.quick is None:
         return dict(cell.settings)
     known = {**defaults(cell.method), **cell.settings}
+    most = {name: cell.quick.epochs for name in known if name.rpartition("_")[2] == "epochs"}
+    most["pretrain_steps"] = cell.quick.steps
     short = {
-        name: min(value, cell.quick.epochs)
+        name: min(value, most[name])
         for name, value in known.items()
-        if (name == "epochs" or name.endswith("_epochs")) and isinstance(value, int)
+        if name in most and isinstance(value, int)
     }
     if inner := _of_the_network(cell):
         short[f"{inner}epochs"] = cell.quick.epochs

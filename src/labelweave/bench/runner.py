@@ -89,7 +89,7 @@ def run_suite(
     quick : Quick, optional
         Cut every cell down, for a smoke run.
     seconds : float, optional
-        Begin no cell after so many seconds.
+        Begin no cell after so many seconds; reading the data does not count.
     listener : Listener, optional
 
     Returns
@@ -97,8 +97,8 @@ def run_suite(
     RunResult
     """
     pool, listener = pool or Pool(), listener or Listener()
-    deadline = None if seconds is None else time.monotonic() + seconds
     plan = prepare(make_plan(suite, quick=quick))
+    deadline = None if seconds is None else time.monotonic() + seconds
     store = Store(out)
     folder_id = store.create()
     store.write_suite(suite)

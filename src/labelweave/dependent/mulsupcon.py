@@ -23,7 +23,7 @@ from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.finetuning import FineTuningTask, encoder_and_head
 from labelweave.nn.momentum import ContrastiveTask
 from labelweave.nn.scoring import predict_scores
-from labelweave.nn.task import Task
+from labelweave.nn.task import SCHEDULES, Task
 from labelweave.registry import register
 
 __all__ = ["PUBLIC_CODE", "MulSupCon"]
@@ -84,7 +84,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         Steps in what counts as an epoch of the pretraining; None: one pass over the rows.
     pretrain_batch_size : int, default=64
     pretrain_lr : float, default=4e-4
-        It falls along half a cosine and starts again, in cycles of 50 and 100 epochs.
+    pretrain_schedule : str, default="cosine-restarts"
+        How it moves, as `schedule` but for "plateau". The default falls and starts again, in
+        cycles of 50 and 100 epochs; a pretraining of fewer than 50 ends well with "cosine".
     pretrained : fitted MulSupCon or path of a saved one, optional
         Take its encoder, and its scaling of the features, instead of pretraining. The features
         must be the same, the labels need not.
@@ -158,6 +160,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         "pretrain_steps": [Interval(Integral, 1, None, closed="left"), None],
         "pretrain_batch_size": [Interval(Integral, 1, None, closed="left")],
         "pretrain_lr": [Interval(Real, 0, None, closed="neither")],
+        "pretrain_schedule": [StrOptions(set(SCHEDULES) - {"plateau"})],
         "pretrained": [NeuralClassifier, str, PathLike, None],
         "mode": [StrOptions(set(MODES))],
         "probe_epochs": [Interval(Integral, 0, None, closed="left")],
@@ -193,6 +196,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         pretrain_steps: int | None = 30,
         pretrain_batch_size: int = 64,
         pretrain_lr: float = 4e-4,
+        pretrain_schedule: str = "cosine-restarts",
         pretrained: Any = None,
         mode: str = "finetune",
         probe_epochs: int = 0,
@@ -234,6 +238,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         self.pretrain_steps = pretrain_steps
         self.pretrain_batch_size = pretrain_batch_size
         self.pretrain_lr = pretrain_lr
+        self.pretrain_schedule = pretrain_schedule
         self.pretrained = pretrained
         self.mode = mode
         self.probe_epochs = probe_epochs
@@ -323,7 +328,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             plan={
                 "lr": self.pretrain_lr,
                 "weight_decay": self.weight_decay,
-                "schedule": "cosine-restarts",
+                "schedule": self.pretrain_schedule,
             },
         )
 

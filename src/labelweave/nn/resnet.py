@@ -1,4 +1,4 @@
-"""ResNet-18 and ResNet-50, with the parameter names of torchvision.
+"""ResNet-18, -34 and -50, with the parameter names of torchvision.
 
 He et al., "Deep Residual Learning for Image Recognition", CVPR 2016. The names and shapes of the
 parameters are those of torchvision, so that its weight files load as they are. Stride 2 of a
@@ -18,7 +18,7 @@ from labelweave.exceptions import InputError
 from labelweave.nn.encoders import BatchNorm
 from labelweave.nn.winograd import Conv3x3
 
-__all__ = ["DEPTHS", "STEMS", "ResNetModule", "load_weights"]
+__all__ = ["DEPTHS", "STEMS", "ResNetModule", "load_weights", "read_weights"]
 
 STEMS = ("imagenet", "pooled", "small")
 
@@ -82,7 +82,7 @@ class ResNetModule(nn.Module):
     depth : {18, 34, 50}
     stem : {"imagenet", "pooled", "small"}, default="imagenet"
         The first layers. "imagenet": a 7 x 7 convolution of stride 2 and pooling, which together
-        make an image four times smaller; "pooled": a 3 x 3 convolution and pooling, twice;
+        make an image four times smaller; "pooled": a 3 x 3 convolution and pooling, which halve it;
         "small": a 3 x 3 convolution alone, for images of about 32 pixels.
     width : int, default=64
         Channels of the first stage; each stage has twice as many as the one before it.
