@@ -98,6 +98,7 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
         (["run", "ant-2", "--methods", "br"], "--methods goes with --data"),
         (["run", "ant-2", "--only", "nothing"], "called 'nothing'"),
         (["run", "ant-2", "--seeds", "a"], "--seeds is a number"),
+        (["run", "ant-2", "--seeds", "0-20261117"], "asks for 20261118 seeds, more than 1000"),
         (["run", "ant-2", "--backend", "dask"], "go together"),
         (["compare", "ant-2"], "is no folder of results"),
         (["document"], "is no folder of results"),

@@ -17,6 +17,7 @@ __all__ = ["own_suite", "parse_seeds", "quick_suite", "select"]
 
 OWN_METRICS = ("f1_example", "f1_micro", "f1_macro", "map", "hamming_accuracy")
 _QUICK_DATA = 2
+_MOST_SEEDS = 1000  # more is a slip of the keyboard
 
 
 def select(suite: Suite, only: Iterable[str]) -> Suite:
@@ -67,9 +68,9 @@ def parse_seeds(text: str) -> tuple[int, ...]:
             found = tuple(int(part) for part in text.split(",") if part.strip())
         elif "-" in text:
             first, last = (int(part) for part in text.split("-"))
-            found = tuple(range(first, last + 1))
+            found = _span(first, last + 1)
         else:
-            found = tuple(range(int(text)))
+            found = _span(0, int(text))
     except ValueError:
         found = ()
     if not found or min(found) < 0:
@@ -77,6 +78,12 @@ def parse_seeds(text: str) -> tuple[int, ...]:
             f"--seeds is a number of seeds (3), a list (4,7) or a range (5-8), not {text!r}"
         )
     return tuple(dict.fromkeys(found))
+
+
+def _span(first: int, end: int) -> tuple[int, ...]:
+    if end - first > _MOST_SEEDS:
+        raise InputError(f"--seeds asks for {end - first} seeds, more than {_MOST_SEEDS}")
+    return tuple(range(first, end))
 
 
 def quick_suite(suite: Suite) -> Suite:
