@@ -63,27 +63,24 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     >>> parse_seeds("3"), parse_seeds("4,7"), parse_seeds("5-8")
     ((0, 1, 2), (4, 7), (5, 6, 7, 8))
     """
+    found: Sequence[int]
     try:
         if "," in text:
-            found = tuple(int(part) for part in text.split(",") if part.strip())
+            found = [int(part) for part in text.split(",") if part.strip()]
         elif "-" in text:
             first, last = (int(part) for part in text.split("-"))
-            found = _span(first, last + 1)
+            found = range(first, last + 1)
         else:
-            found = _span(0, int(text))
+            found = range(int(text))
     except ValueError:
         found = ()
+    if len(found) > _MOST_SEEDS:
+        raise InputError(f"--seeds asks for {len(found)} seeds, more than {_MOST_SEEDS}")
     if not found or min(found) < 0:
         raise InputError(
             f"--seeds is a number of seeds (3), a list (4,7) or a range (5-8), not {text!r}"
         )
     return tuple(dict.fromkeys(found))
-
-
-def _span(first: int, end: int) -> tuple[int, ...]:
-    if end - first > _MOST_SEEDS:
-        raise InputError(f"--seeds asks for {end - first} seeds, more than {_MOST_SEEDS}")
-    return tuple(range(first, end))
 
 
 def quick_suite(suite: Suite) -> Suite:
