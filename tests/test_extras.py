@@ -9,6 +9,7 @@ import pytest
 from click import ClickException
 
 from labelweave.exceptions import MissingExtraError
+from labelweave.text import sentence
 from optional_parts import PARTS, write_files
 
 
@@ -18,6 +19,9 @@ def test_a_missing_package_is_named_with_its_extra(name, tmp_path, monkeypatch):
     pytest.importorskip(part.module, reason=f"needs labelweave[{part.extra}]")
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
+    # What another test has loaded or embedded needs no package any more.
+    monkeypatch.setenv("LABELWEAVE_CACHE", str(tmp_path / "cache"))
+    sentence._loaded.cache_clear()
     monkeypatch.setitem(sys.modules, part.module, None)
     with pytest.raises(
         (MissingExtraError, ClickException)

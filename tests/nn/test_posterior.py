@@ -33,16 +33,17 @@ def test_positive_chance_is_what_counting_finds(entries):
         assert truth[near].mean() == pytest.approx(found[near].mean(), abs=0.04)
 
 
-def test_the_shift_makes_the_expected_count_that_of_the_estimate(entries):
+def test_the_shift_lowers_the_expected_count_to_the_estimate(entries):
     p, truth, codes = entries
     codes = codes.copy()
     codes[0, 0], codes[1, 1] = np.nan, -1.0  # they take no part
     part = (codes == 0) | (codes == 1)
     wanted = (codes == 1).sum() / annotation_rate(p, codes)
-    for raised in (-3.0, 0.0, 2.0):  # whatever weights have done to the probabilities
+    slow = brentq(lambda by: expit(logit(p[part]) + by).sum() - wanted, -20, 20)
+    for raised in (1.0, 2.0):  # as weights have done to the probabilities
         shift = count_shift(expit(logit(p) + raised), codes)
-        slow = brentq(lambda by: expit(logit(p[part]) + by).sum() - wanted, -20, 20)
         assert raised + shift == pytest.approx(slow, abs=1e-6)
+    assert count_shift(expit(logit(p) - 2), codes) == 0  # the estimate is a bound from above
     assert wanted == pytest.approx(truth[part].sum(), rel=0.1)
     assert count_shift(p, np.zeros_like(p)) == 0
 

@@ -94,13 +94,14 @@ def test_without_weight_the_trees_say_nothing(data, fitted):
 
 
 @pytest.mark.parametrize("method", [CrossFitEM, EMForest])
-def test_as_many_labels_are_expected_as_there_seem_to_be(data, method):
+def test_no_more_labels_are_expected_than_there_seem_to_be(data, method):
     X, _, partial = data
     model = quick(method).fit(X, partial)
     labels, scores = model._out_of_fold
     codes = labels.to_numpy()
     expected = codes.sum() / annotation_rate(scores, codes)
-    assert scores.sum() == pytest.approx(expected, rel=1e-3)
+    by = model._shift if method is EMForest else model.network_.shift
+    assert scores.sum() == pytest.approx(min(expected, unmoved(scores, by).sum()), rel=1e-3)
 
 
 def test_images_are_refused():

@@ -145,28 +145,31 @@ def positive_chance(chance: np.ndarray, rate: float) -> np.ndarray:
 
 
 def count_shift(scores: np.ndarray, codes: np.ndarray) -> float:
-    """What to add to the log odds so that they expect as many positives as there seem to be.
+    """What to add to the log odds so that they expect no more positives than there seem to be.
 
-    That is the annotated ones over their estimated share of all (:func:`annotation_rate`). Models
-    of partial labels tell the chance of being annotated, or one that weights have raised. It is 0
-    where nothing is annotated.
+    That is the annotated ones over their estimated share of all (:func:`annotation_rate`). Weights
+    of entries raise probabilities. The estimate bounds the number from above, so they are
+    lowered by it and never raised; where nothing is annotated they stay as they are.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000) < 0.2
     >>> odds = rng.normal(8.0 * truth - 4.0)
     >>> codes = (truth & (rng.random(20_000) < 0.5)).astype(float)
-    >>> shift = count_shift(expit(odds - 2), codes)
-    >>> bool(abs(expit(odds - 2 + shift).mean() - 0.2) < 0.02)
+    >>> shift = count_shift(expit(odds + 2), codes)
+    >>> bool(abs(expit(odds + 2 + shift).mean() - 0.2) < 0.02)
     True
+    >>> count_shift(expit(odds - 2), codes)
+    0.0
     """
     taking_part = (codes == 0) | (codes == 1)
     n_positive = int((codes == 1).sum())
     if not n_positive:
         return 0.0
     odds = _log_odds(scores[taking_part])
-    wanted = min(n_positive / annotation_rate(scores, codes) / len(odds), 1 - _EDGE)
-    # The expected share rises with the shift, from nearly none to nearly all.
-    return brentq(lambda by: expit(odds + by).mean() - wanted, -_FARTHEST, _FARTHEST, xtol=1e-6)
+    wanted = n_positive / annotation_rate(scores, codes) / len(odds)
+    if expit(odds).mean() <= wanted:
+        return 0.0
+    return brentq(lambda by: expit(odds + by).mean() - wanted, -_FARTHEST, 0.0, xtol=1e-6)
 
 
 def shifted(scores: np.ndarray, by: float) -> np.ndarray:
