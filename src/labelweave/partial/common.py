@@ -262,7 +262,7 @@ class PartialClassifier(NeuralClassifier):
             self._out_of_fold = self._counted(network, self._aside)
 
     def _counted(self, network: Any, aside: RowsAside) -> tuple[LabelMatrix, np.ndarray]:
-        """Have the peers expect no more labels than there seem to be; their scores of rows aside."""
+        """Lower what the peers expect to what there seems to be; their scores of rows aside."""
         scores = aside.scores()
         by = count_shift(scores, aside.observed.to_numpy())
         network.move(by)
