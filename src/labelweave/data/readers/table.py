@@ -30,6 +30,7 @@ from labelweave.data.readers.label_lists import (
     read_label_file,
     vocabulary,
 )
+from labelweave.data.readers.table_columns import id_list_column, separator_of
 from labelweave.data.readers.table_source import (
     PARQUET_ENDINGS,
     Table,
@@ -243,7 +244,7 @@ class _Layout:
         elif self.names_column is None:
             self.names_column = place(None, LABEL_FIELDS)
         if self.names_column is None and not self.label_columns and wanted is None:
-            self.names_column = _id_list_column(names, sample)
+            self.names_column = id_list_column(names, sample)
         taken = {self.text, self.row_id, self.split, self.names_column, *self.label_columns}
         taken.update(find_columns(named.drop, names, path))
         left = [j for j in range(len(names)) if j not in taken]
@@ -252,7 +253,7 @@ class _Layout:
             self._find_features(left, sample, wanted)
         self.label_separator = label_separator
         if self.names_column is not None and label_separator is None:
-            self.label_separator = _separator_of(sample.columns[self.names_column])
+            self.label_separator = separator_of(sample.columns[self.names_column])
 
     def _find_features(
         self, left: list[int], sample: TableRows, wanted: Sequence[str] | None
@@ -358,26 +359,6 @@ def _plain(cells: Sequence[Any]) -> list[Any]:
     if not isinstance(cells, np.ndarray):
         return list(cells)
     return [int(cell) if float(cell).is_integer() else cell for cell in cells.tolist()]
-
-
-def _separator_of(cells: Sequence[Any]) -> str | None:
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    return next((sign for sign in ";|," if any(sign in text for text in texts)), None)
-
-
-def _id_list_column(names: Sequence[str], sample: TableRows) -> int | None:
-    """In a table of texts without header, the one column of comma-separated whole numbers."""
-    if not all(name.startswith("column_") for name in names):
-        return None
-    whole = [
-        all(part.strip().isdecimal() for cell in cells for part in str(cell).split(","))
-        for cells in sample.columns
-    ]
-    has_text = any(
-        not is_whole and numbers(cells)[1] is not None
-        for is_whole, cells in zip(whole, sample.columns, strict=True)
-    )
-    return whole.index(True) if has_text and sum(whole) == 1 else None
 
 
 def _score(name: str, head: bytes) -> int:
