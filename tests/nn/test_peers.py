@@ -13,8 +13,9 @@ from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.callbacks import Callback
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.peers import STRATEGIES, PeerNetwork, PeerTask, divergence, peers_of
+from labelweave.nn.peers import PeerNetwork, PeerTask, divergence, peers_of
 from labelweave.nn.randomness import forked_rng
+from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import StepInfo, SupervisedTask, Task, make_plan
 from labelweave.nn.training import LoopSettings, train
 
@@ -296,6 +297,23 @@ def test_the_rate_is_estimated_during_the_ramp():
     rates = iter([0.3, 0.2, 0.1, 0.05])
     task = make_task("cls", tau_h=None, ramp=3, estimate=lambda: next(rates))
     assert [task.epoch_metrics()["tau_h"] for _ in range(6)] == [0, 0.3, 0.2, 0.1, 0.1, 0.1]
+
+
+def test_one_optimiser_takes_the_same_steps_as_two(batch):
+    found = []
+    for together in (False, True):
+        task = make_task("cls-soft", tau_l=0.1, one_optimizer=together)
+        plans = task.optimizers(20)
+        assert len(plans) == (1 if together else 2)
+        for epoch in range(20):
+            for plan in plans:
+                plan.optimizer.zero_grad()
+            sum(task.losses(batch, at(epoch)).values()).backward()
+            for plan in plans:
+                plan.optimizer.step()
+        found.append(torch.cat([one.detach().ravel() for one in task.network.parameters()]))
+    assert torch.equal(*found)
+    assert len(make_task("cls", kind=OneStep, one_optimizer=True).optimizers(20)) == 2
 
 
 def test_prediction_is_the_mean_of_the_probabilities(batch):

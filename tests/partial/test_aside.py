@@ -8,8 +8,9 @@ import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
-from labelweave.nn.peers import STRATEGIES, PeerNetwork, PeerTask, peers_of
+from labelweave.nn.peers import PeerNetwork, PeerTask, peers_of
 from labelweave.nn.posterior import annotation_rate, shifted
+from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import StepInfo, SupervisedTask
 from labelweave.partial.cls import CLS
 from labelweave.partial.common import SHORT_RUN

@@ -10,7 +10,6 @@ losses that know such.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,54 +22,17 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.observed import unannotated_in
 from labelweave.nn.selection import drop_share, extreme, rows_to_drop
 from labelweave.nn.shares import current_share, gather_rows
-from labelweave.nn.task import OptimizerPlan, StepInfo, Task, TwoStepTask
+from labelweave.nn.strategies import Strategy
+from labelweave.nn.task import (
+    OptimizerPlan,
+    StepInfo,
+    SupervisedTask,
+    Task,
+    TwoStepTask,
+    make_plan,
+)
 
-__all__ = ["STRATEGIES", "PeerNetwork", "PeerTask", "Strategy", "peers_of"]
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """What the networks of a :class:`PeerTask` do for each other.
-
-    Parameters
-    ----------
-    peers : int, default=2
-    unit : {"labels", "rows"}, default="labels"
-        What is chosen: unannotated entries, or whole rows.
-    by : {"peer", "self", "both"}, default="peer"
-        Whose losses choose: those of the other network, of the network itself, or their sum.
-    correct : {"no", "soft", "batch", "for good"}, default="no"
-        Whether an entry of high loss is called positive rather than left out, and for how long;
-        "soft": as positive as the network says that has chosen it.
-    disagreement : {"no", "only", "or all"}, default="no"
-        Whether only rows on whose labels the networks disagree are learnt from; "or all": where
-        there is none, all of the batch.
-    agreement : float, default=0.0
-        Weight of a term that draws the networks' probabilities together; the losses get one
-        minus this weight.
-    """
-
-    peers: int = 2
-    unit: str = "labels"
-    by: str = "peer"
-    correct: str = "no"
-    disagreement: str = "no"
-    agreement: float = 0.0
-
-
-STRATEGIES: dict[str, Strategy] = {
-    "cls": Strategy(),
-    "cls-soft": Strategy(correct="soft"),
-    "clc": Strategy(correct="batch"),
-    "co-teaching": Strategy(unit="rows"),
-    "co-teaching+": Strategy(unit="rows", disagreement="or all"),
-    "decoupling": Strategy(unit="rows", by="self", disagreement="only"),
-    "jocor": Strategy(unit="rows", by="both", agreement=0.1),
-    "ll-r": Strategy(peers=1, by="self"),
-    "ll-ct": Strategy(peers=1, by="self", correct="batch"),
-    "ll-cp": Strategy(peers=1, by="self", correct="for good"),
-}
-"""The published strategies and "cls-soft"; CLS-H and CLS-L are "cls" with a rate of zero."""
+__all__ = ["PeerNetwork", "PeerTask", "peers_of"]
 
 
 class PeerNetwork(nn.Module):
@@ -134,11 +96,13 @@ class PeerTask(Task):
         The number of the network that does not learn a row; -1 where all do.
     n_rows, n_labels : int
         Of the training rows, where corrections are for good.
+    one_optimizer : bool, default=False
+        Whether one optimiser may move networks that are alike: the same steps in less time, unless
+        gradients are clipped, which looks at all that an optimiser moves.
     """
 
     tasks: Any  # a ModuleList of Task
     tau: Tensor
-    counts: Tensor
     epochs_done: Tensor
     corrected: Tensor
 
@@ -157,6 +121,7 @@ class PeerTask(Task):
         aside: np.ndarray | None = None,
         n_rows: int = 0,
         n_labels: int = 0,
+        one_optimizer: bool = False,
     ) -> None:
         super().__init__(network)
         self.tasks = nn.ModuleList(tasks)
@@ -167,9 +132,10 @@ class PeerTask(Task):
         self.estimate = estimate if tau_h is None else None
         self.missing = missing
         self.aside = aside
-        # Everything that a checkpoint has to hold.
+        self.one_optimizer = one_optimizer
+        self.counts = np.zeros(3)  # of the epoch: removed, missing ones among them, of low loss
+        # Everything else that a checkpoint has to hold.
         self.register_buffer("tau", torch.tensor(tau_h or 0.0, dtype=torch.float64))
-        self.register_buffer("counts", torch.zeros(3, dtype=torch.float64))
         self.register_buffer("epochs_done", torch.zeros((), dtype=torch.long))
         if strategy.correct == "for good":
             self.register_buffer("corrected", torch.zeros(n_rows, n_labels, dtype=torch.bool))
@@ -194,7 +160,7 @@ class PeerTask(Task):
                 weights = self._weights(batch.y, view)
             own = batch._replace(y=view, weight=weights)
             found = task.losses(own, info) if out is None else task.terms(out, own, info)
-            terms.append({name: weight * term for name, term in found.items()})
+            terms.append(found if weight == 1 else {k: weight * t for k, t in found.items()})
         if self.strategy.agreement > 0:
             left_out = torch.isnan(views[0]) | torch.isnan(views[1])
             apart = torch.where(left_out, 0.0, divergence(logits[0], logits[1]))
@@ -219,8 +185,9 @@ class PeerTask(Task):
         choose = self._choose_labels if self.strategy.unit == "labels" else self._choose_rows
         found = choose(scores, targets, is_open, rows, info.epoch)
         if self.aside is not None:
+            kept_from = self.aside[rows]
             for k, view in enumerate(found):
-                view[self.aside[rows] == k] = np.nan
+                view[kept_from == k] = np.nan
         views = [torch.from_numpy(view).to(batch.y.device) for view in found]
         held = current_share()
         return views if held is None else [view[held.start : held.stop] for view in views]
@@ -256,8 +223,7 @@ class PeerTask(Task):
             if self.strategy.correct == "for good":
                 number, label = np.unravel_index(high, is_open.shape)
                 self.corrected[torch.from_numpy(rows[number]), torch.from_numpy(label)] = True
-            self._count(high, rows)
-            self.counts[2] += n_low / len(self.tasks)
+            self._count(high, rows, n_low)
         return views
 
     def _instead(self, logits: np.ndarray) -> np.ndarray | float:
@@ -312,20 +278,33 @@ class PeerTask(Task):
         return losses[1 - k if self.strategy.by == "peer" else k]
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        alike = all(type(task).optimizers is SupervisedTask.optimizers for task in self.tasks)
+        if self.one_optimizer and alike:
+            return [make_plan(self.network.parameters(), n_steps=n_steps, **self.tasks[0].plan)]
         return [plan for task in self.tasks for plan in task.optimizers(n_steps)]
 
     def after_step(self, batch: Batch, info: StepInfo) -> None:
-        plain = batch._replace(y=unannotated_in(batch.y)[0])
-        for task in self.tasks:
-            task.after_step(plain, info)
+        waiting = [task for task in self.tasks if type(task).after_step is not Task.after_step]
+        if waiting:
+            plain = batch._replace(y=unannotated_in(batch.y)[0])
+            for task in waiting:
+                task.after_step(plain, info)
 
     # -- the history -------------------------------------------------------------------
 
-    def _count(self, removed: np.ndarray, rows: np.ndarray) -> None:
-        self.counts[0] += len(removed) / len(self.tasks)
+    def _count(self, removed: np.ndarray, rows: np.ndarray, n_low: int = 0) -> None:
+        hits = 0
         if self.missing is not None:
-            hits = np.count_nonzero(self.missing[rows].toarray().ravel()[removed])
-            self.counts[1] += hits / len(self.tasks)
+            hits = int(np.count_nonzero(self.missing[rows].toarray().ravel()[removed]))
+        self.counts += np.array([len(removed), hits, n_low]) / len(self.tasks)
+
+    def get_extra_state(self) -> Tensor:
+        """The counts of the epoch so far: a checkpoint may fall within one."""
+        return torch.from_numpy(self.counts.copy())
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Put back what :meth:`get_extra_state` gave."""
+        self.counts = state.cpu().numpy().copy()
 
     def epoch_metrics(self) -> dict[str, float]:
         """Entries removed (or corrected) in the epoch, by the average network, and the rate."""
@@ -337,7 +316,7 @@ class PeerTask(Task):
             found["removed_low"] = float(self.counts[2])
         if self.estimate is not None:
             found["tau_h"] = float(self.tau)
-        self.counts.zero_()
+        self.counts[:] = 0
         self.epochs_done += 1
         if self.estimate is not None and int(self.epochs_done) <= self.ramp:
             self.tau.fill_(self.estimate())

@@ -12,9 +12,9 @@ from torch import nn
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
-from labelweave.nn.peers import STRATEGIES, Strategy
 from labelweave.nn.posterior import likely_share
 from labelweave.nn.session import TrainingSession
+from labelweave.nn.strategies import STRATEGIES, Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.common import SHORT_RUN, PartialClassifier
 from labelweave.registry import register

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
-from labelweave.nn.peers import STRATEGIES, Strategy
 from labelweave.nn.session import TrainingSession
+from labelweave.nn.strategies import STRATEGIES, Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
 from labelweave.registry import register

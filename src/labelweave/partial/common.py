@@ -21,11 +21,12 @@ from labelweave.nn.losses import bce
 from labelweave.nn.missing import missing_share
 from labelweave.nn.observed import UNANNOTATED, as_observed, assume_negative, has_zeros
 from labelweave.nn.partial_tasks import EntryLoss, PartialLossTask
-from labelweave.nn.peers import PeerNetwork, PeerTask, Strategy, peers_of
+from labelweave.nn.peers import PeerNetwork, PeerTask, peers_of
 from labelweave.nn.posterior import count_shift, shifted
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
+from labelweave.nn.strategies import Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.aside import RowsAside
 from labelweave.registry import make
@@ -293,6 +294,7 @@ class PartialClassifier(NeuralClassifier):
             aside=None if self._aside is None else self._aside.of_row,
             n_rows=session.Y.n_rows,
             n_labels=session.Y.n_labels,
+            one_optimizer=model.clip_norm is None,
             estimate=self._estimator(session) if rates["tau_h"] is None else None,
             **rates,
         )

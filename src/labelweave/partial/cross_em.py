@@ -17,7 +17,7 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.observed import assume_negative, unannotated_in
 from labelweave.nn.partial_tasks import PartialLossTask
-from labelweave.nn.peers import STRATEGIES, PeerNetwork, PeerTask, peers_of
+from labelweave.nn.peers import PeerNetwork, PeerTask, peers_of
 from labelweave.nn.posterior import (
     annotated_chance,
     annotation_rate,
@@ -28,6 +28,7 @@ from labelweave.nn.posterior import (
 )
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
+from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import StepInfo, SupervisedTask, Task
 from labelweave.partial.common import PartialClassifier
 from labelweave.registry import register

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 from torch import nn
 
-from labelweave.nn.peers import STRATEGIES
 from labelweave.nn.session import TrainingSession
+from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
 from labelweave.registry import register
