@@ -159,20 +159,26 @@ def test_the_loss_of_each_is_over_the_labels_chosen_for_it(batch):
         torch.testing.assert_close(network.weight.grad, alone.weight.grad)
 
 
-def test_unannotated_entries_may_weigh_less(batch):
-    """Known negatives and entries that were corrected keep their weight."""
-    for strategy, fill in (("cls", NAN), ("clc", 1.0)):
-        task = make_task(strategy, tau_h=0.3, negative_weight=0.1)
-        logits = [one(batch.x) for one in peers_of(task.network)]
-        views = slow_labels([one.detach() for one in logits], batch.y, 0.3, 0, 10, fill=fill)
-        expected = 0.0
-        for one, view in zip(logits, views, strict=True):
-            entries = bce(one, view)
-            for i in range(8):
-                for j in range(5):
-                    assumed = batch.y[i, j] == 0 and view[i, j] == 0
-                    expected = expected + entries[i, j] * (0.1 if assumed else 1.0) / 40
-        torch.testing.assert_close(task.losses(batch, at(10))["bce"], expected)
+@pytest.mark.parametrize("strategy", ["cls", "clc", "cls-soft"])
+@pytest.mark.parametrize("weight", [0.1, 3.0])
+def test_unannotated_entries_may_weigh_less(batch, strategy, weight):
+    """Known negatives keep their weight; an entry counts as the positive it is taught to be."""
+    task = make_task(strategy, tau_h=0.3, tau_l=0.1, negative_weight=weight)
+    logits = [one(batch.x) for one in peers_of(task.network)]
+    views = task.choose([one.detach() for one in logits], batch, at(10))
+    expected = 0.0
+    for one, view in zip(logits, views, strict=True):
+        for i in range(8):
+            for j in range(5):
+                z, taught = one[i, j], float(view[i, j])
+                if batch.y[i, j] != 0 or np.isnan(taught):
+                    expected = expected + bce(z, torch.tensor(taught)) / 40
+                    continue
+                # The chance behind what a network says that has learnt with such weights.
+                chance = weight * taught / (weight * taught + 1 - taught)
+                positive, negative = (bce(z, torch.tensor(y)) for y in (1.0, 0.0))
+                expected = expected + (chance * positive + weight * (1 - chance) * negative) / 40
+    torch.testing.assert_close(task.losses(batch, at(10))["bce"], expected)
 
 
 def test_a_task_without_steps_gives_the_same(batch):

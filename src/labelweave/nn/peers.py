@@ -153,11 +153,10 @@ class PeerTask(Task):
         ]
         views = self.choose([gather_rows(one.detach()) for one in logits], batch, info)
         weight = 1 - self.strategy.agreement
-        weights = None  # the same for all networks, unless entries are called positive
         terms = []
-        for task, out, view in zip(self.tasks, outputs, views, strict=True):
-            if weights is None or self.strategy.correct in ("batch", "for good"):
-                weights = self._weights(batch.y, view)
+        for task, out, view, weights in zip(
+            self.tasks, outputs, views, self._weights(batch.y, views), strict=True
+        ):
             own = batch._replace(y=view, weight=weights)
             found = task.losses(own, info) if out is None else task.terms(out, own, info)
             terms.append(found if weight == 1 else {k: weight * t for k, t in found.items()})
@@ -167,16 +166,26 @@ class PeerTask(Task):
             terms.append({"agreement": self.strategy.agreement * apart.mean()})
         return _summed(terms)
 
-    def _weights(self, codes: Tensor, view: Tensor) -> Tensor | None:
-        """Weights of the entries: less for those that are only assumed to be negative."""
-        if self.negative_weight == 1:
-            return None
-        return torch.where((codes == 0) & (view != 1), self.negative_weight, 1.0)
+    def _weights(self, codes: Tensor, views: Sequence[Tensor]) -> list[Tensor | None]:
+        """Weights of the entries for each network: less for those assumed to be negative.
+
+        A network that learns with such weights w says ``p = a / (a + w (1 - a))`` where the chance
+        is a. To teach p is then to teach a positive of weight 1 with chance a, a negative of
+        weight w otherwise: a weight of ``a + w (1 - a) = w / (1 - (1 - w) p)``, w at 0 and 1 at 1.
+        """
+        w = self.negative_weight
+        if w == 1:
+            return [None] * len(views)
+        plain = torch.where(codes == 0, w, 1.0)
+        if self.strategy.correct == "no":
+            return [plain] * len(views)
+        return [torch.where(view > 0, w / (1 - (1 - w) * view), plain) for view in views]
 
     def choose(self, logits: Sequence[Tensor], batch: Batch, info: StepInfo) -> list[Tensor]:
         """The targets that each network learns from, by the logits of the whole batch."""
         codes, rows = gather_rows(batch.y).cpu().numpy(), gather_rows(batch.rows).cpu().numpy()
-        targets, is_open = np.maximum(codes, 0.0), codes == 0
+        targets, is_open = codes.copy(), codes == 0
+        targets[codes < 0] = 0.0  # known negatives
         if self.strategy.correct == "for good":
             corrected = self.corrected[rows].cpu().numpy() & is_open
             targets += corrected
@@ -213,12 +222,13 @@ class PeerTask(Task):
             judge = self._judge(logits, k)
             high = extreme(judge, learnt, n_high)
             view = targets.copy()
+            entries = view.reshape(-1)
             if n_low:
                 # Eq. 3 and 4: the network itself says what it has nothing to learn from.
-                rest = learnt.copy()
-                rest.flat[high] = False
-                view.flat[extreme(own, rest, n_low, largest=False)] = np.nan
-            view.flat[high] = self._instead(judge.flat[high])
+                rest = learnt.flatten()
+                rest[high] = False
+                entries[extreme(own.reshape(-1), rest, n_low, largest=False)] = np.nan
+            entries[high] = self._instead(judge.reshape(-1)[high])
             views.append(view)
             if self.strategy.correct == "for good":
                 number, label = np.unravel_index(high, is_open.shape)
