@@ -7,11 +7,13 @@ Data", WWW 2019), here with side information: no label is regressed on itself.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
-__all__ = ["label_regression"]
+__all__ = ["label_regression", "regression_on_labels", "rows_share_labels"]
 
 _RIDGE_LABELS, _RIDGE_SCORES = 20.0, 100.0
 _MOST_LABELS = 2000  # that others are regressed on: the matrix to invert has twice as many rows
+_FEWEST_WITH_TWO, _FEWEST_ROWS = 0.1, 5  # share of the annotated rows, and rows
 
 
 def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray) -> np.ndarray:
@@ -30,7 +32,7 @@ def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray)
     ndarray of shape (n_rows, n_labels)
     """
     labels = positive.astype(np.float64)
-    frequent = np.sort(np.argsort(-labels.sum(axis=0), kind="stable")[:_MOST_LABELS])
+    frequent = _most_frequent(labels.sum(axis=0))
     n = len(frequent)
     scale = logits.std(axis=0) + 1e-9
     side = (logits[:, frequent] - logits.mean(axis=0)[frequent]) / scale[frequent]
@@ -44,10 +46,70 @@ def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray)
         design = np.hstack([centred[:, frequent], side])
         inverse = np.linalg.inv(design[rest].T @ design[rest] + np.diag(ridge))
         weights = inverse @ (design[rest].T @ centred[rest])
-        # Of a label that is in the design, the column of the inverse is the regression on the
-        # others, up to its diagonal.
-        own = -inverse[:, :n] / np.diag(inverse)[:n]
-        own[np.arange(n), np.arange(n)] = 0
-        weights[:, frequent] = own
+        weights[:, frequent] = _on_the_others(inverse, n)
         found[held] = design[held] @ weights + mean
     return found
+
+
+def regression_on_labels(positive: sp.csr_array, fitted: np.ndarray) -> np.ndarray:
+    """Each label regressed on the other labels of its row alone.
+
+    Parameters
+    ----------
+    positive : boolean csr_array of shape (n_rows, n_labels)
+        The annotated positives.
+    fitted : boolean ndarray of shape (n_rows,)
+        The rows that the regression is fitted to.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_rows, n_labels)
+
+    Examples
+    --------
+    >>> always_together = sp.csr_array(np.tile([[1, 1], [0, 0]], (500, 1)).astype(bool))
+    >>> regression_on_labels(always_together, np.ones(1000, bool))[:2].round(1)
+    array([[1., 1.],
+           [0., 0.]], dtype=float32)
+    """
+    labels = sp.csr_array(positive, dtype=np.float32)
+    rest = labels[np.flatnonzero(fitted)]
+    mean = np.asarray(rest.mean(axis=0), dtype=np.float32).ravel()
+    frequent = _most_frequent(mean)
+    n = len(frequent)
+    some = rest[:, frequent]
+    # Sums of products of centred labels, from the products of the plain ones.
+    both = (some.T @ rest).toarray() - rest.shape[0] * np.outer(mean[frequent], mean)
+    ridge = np.diag(np.full(n, _RIDGE_LABELS, dtype=np.float32))
+    inverse = np.linalg.inv(both[:, frequent] + ridge)
+    weights = inverse @ both
+    weights[:, frequent] = _on_the_others(inverse, n)
+    return labels[:, frequent] @ weights + (mean - mean[frequent] @ weights)
+
+
+def rows_share_labels(n_annotated: np.ndarray) -> bool:
+    """Whether enough rows have two annotated labels to learn from that labels go together.
+
+    Where few have (one a row is a common scenario), that a row has another label says no more
+    than that this one was not chosen.
+
+    >>> rows_share_labels(np.array([1, 1, 1, 1, 1, 1, 0, 2]))
+    False
+    """
+    enough = max(_FEWEST_WITH_TWO * np.count_nonzero(n_annotated), _FEWEST_ROWS)
+    return bool(np.count_nonzero(n_annotated > 1) >= enough)
+
+
+def _most_frequent(frequency: np.ndarray) -> np.ndarray:
+    """Numbers of the labels that others are regressed on, in rising order."""
+    return np.sort(np.argsort(-frequency, kind="stable")[:_MOST_LABELS])
+
+
+def _on_the_others(inverse: np.ndarray, n: int) -> np.ndarray:
+    """The regression of each of the first n variables on all others, by the inverse of the sums.
+
+    It is a column of the inverse, up to its diagonal.
+    """
+    weights = -inverse[:, :n] / np.diag(inverse)[:n]
+    weights[np.arange(n), np.arange(n)] = 0
+    return weights

@@ -19,6 +19,7 @@ from scipy.special import expit
 from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
+from labelweave.nn.label_evidence import LabelEvidence
 from labelweave.nn.observed import unannotated_in
 from labelweave.nn.selection import drop_share, extreme, rows_to_drop
 from labelweave.nn.shares import current_share, gather_rows
@@ -96,6 +97,9 @@ class PeerTask(Task):
         The number of the network that does not learn a row; -1 where all do.
     n_rows, n_labels : int
         Of the training rows, where corrections are for good.
+    evidence : LabelEvidence, optional
+        What the other labels of a row say of its entries, where labels are chosen; `estimate`
+        weighs it.
     one_optimizer : bool, default=False
         Whether one optimiser may move networks that are alike: the same steps in less time, unless
         gradients are clipped, which looks at all that an optimiser moves.
@@ -121,6 +125,7 @@ class PeerTask(Task):
         aside: np.ndarray | None = None,
         n_rows: int = 0,
         n_labels: int = 0,
+        evidence: LabelEvidence | None = None,
         one_optimizer: bool = False,
     ) -> None:
         super().__init__(network)
@@ -132,6 +137,7 @@ class PeerTask(Task):
         self.estimate = estimate if tau_h is None else None
         self.missing = missing
         self.aside = aside
+        self.evidence = evidence
         self.one_optimizer = one_optimizer
         self.counts = np.zeros(3)  # of the epoch: removed, missing ones among them, of low loss
         # Everything else that a checkpoint has to hold.
@@ -212,6 +218,7 @@ class PeerTask(Task):
         # The loss of a negative rises with its logit, so logits rank as losses do.
         share_high = drop_share(epoch, float(self.tau), self.ramp)
         share_low = drop_share(epoch, self.tau_l, self.ramp)
+        evidence = 0.0 if self.evidence is None else self.evidence.of(rows)
         views = []
         for k, own in enumerate(logits):
             learnt = self._learnt(is_open, rows, k)
@@ -219,7 +226,7 @@ class PeerTask(Task):
             n_high = round(share_high * n_open)
             n_low = round(share_low * (n_open - n_high))
             # Eq. 1 and 2: the peer says what looks like a missing positive.
-            judge = self._judge(logits, k)
+            judge = self._judge(logits, k) + evidence
             high = extreme(judge, learnt, n_high)
             view = targets.copy()
             entries = view.reshape(-1)

@@ -17,15 +17,17 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from labelweave.data.splits import stratified_folds
-from labelweave.label_regression import label_regression
+from labelweave.label_regression import label_regression, rows_share_labels
 from labelweave.nn.missing import missing_share
 
 __all__ = [
     "annotated_chance",
+    "annotation_curve",
     "annotation_rate",
     "chance_given_labels",
     "count_shift",
     "likely_share",
+    "log_odds",
     "positive_chance",
     "shifted",
 ]
@@ -35,7 +37,6 @@ _EDGE = 1e-4
 _FOLDS = 5
 _MOST_ENTRIES = 200_000  # that the curve over both kinds of evidence is fitted to
 _FARTHEST = 30.0  # log odds that a shift is looked for within
-_FEWEST_WITH_TWO = 0.1  # share of the annotated rows
 
 
 def annotation_rate(scores: np.ndarray, codes: np.ndarray) -> float:
@@ -66,24 +67,38 @@ def annotated_chance(scores: np.ndarray, codes: np.ndarray, *, steps: int = 30) 
     >>> annotated_chance(scores, np.array([0, 0, 1, 0, 1, 0])).round(2)
     array([0.17, 0.17, 0.46, 0.46, 0.46, 0.46])
     """
-    z = _log_odds(scores)
+    z = log_odds(scores)
     taking_part = (codes == 0) | (codes == 1)
-    x, y = z[taking_part], codes[taking_part] == 1
-    # Two entries of prior knowledge keep the curve finite where the scores divide them all.
-    target = np.where(y, (y.sum() + 1) / (y.sum() + 2), 1 / (len(y) - y.sum() + 2))
-    a, b = 1.0, 0.0
+    slopes, b = annotation_curve(z[taking_part][None], codes[taking_part] == 1, steps=steps)
+    return expit(slopes[0] * z + b)
+
+
+def annotation_curve(
+    features: np.ndarray, annotated: np.ndarray, *, steps: int = 30
+) -> tuple[np.ndarray, float]:
+    """Slopes, none below 0, and intercept of the logistic curve that makes annotations likeliest.
+
+    By Newton's method; `features` has shape (d, n).
+    """
+    design = np.vstack([features, np.ones(features.shape[1])])
+    n_positive = annotated.sum()
+    # Two entries of prior knowledge keep the curve finite where the features divide them all.
+    high, low = (n_positive + 1) / (n_positive + 2), 1 / (len(annotated) - n_positive + 2)
+    target = np.where(annotated, high, low)
+    found = np.zeros(len(design))
+    found[0] = 1.0
     for _ in range(steps):
-        p = expit(a * x + b)
-        error, weight = p - target, p * (1 - p) + 1e-12
-        gradient = np.array([error @ x, error.sum()])
-        cross = weight @ x
-        hessian = np.array([[weight @ (x * x), cross], [cross, weight.sum()]])
-        step = np.linalg.solve(hessian + 1e-9 * np.trace(hessian) * np.eye(2), gradient)
+        p = expit(found @ design)
+        gradient = design @ (p - target)
+        hessian = (design * (p * (1 - p) + 1e-12)) @ design.T
+        ridge = 1e-9 * np.trace(hessian) * np.eye(len(hessian))
+        step = np.linalg.solve(hessian + ridge, gradient)
         step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
-        a, b = max(a - step[0], 0.0), b - step[1]
+        found -= step
+        found[:-1] = np.maximum(found[:-1], 0.0)
         if np.abs(step).max() < 1e-6:
             break
-    return expit(a * z + b)
+    return found[:-1], float(found[-1])
 
 
 def chance_given_labels(
@@ -108,7 +123,7 @@ def chance_given_labels(
     """
     positive, known = codes == 1, ~np.isnan(codes)
     count = positive.sum(axis=1)
-    if (count > 1).sum() < max(_FEWEST_WITH_TWO * (count > 0).sum(), _FOLDS):
+    if not rows_share_labels(count):
         return chance
     from sklearn.linear_model import LogisticRegression
 
@@ -165,7 +180,7 @@ def count_shift(scores: np.ndarray, codes: np.ndarray) -> float:
     n_positive = int((codes == 1).sum())
     if not n_positive:
         return 0.0
-    odds = _log_odds(scores[taking_part])
+    odds = log_odds(scores[taking_part])
     wanted = n_positive / annotation_rate(scores, codes) / len(odds)
     if expit(odds).mean() <= wanted:
         return 0.0
@@ -178,10 +193,11 @@ def shifted(scores: np.ndarray, by: float) -> np.ndarray:
     >>> shifted(np.array([0.5, 0.9]), -np.log(9)).round(2)
     array([0.1, 0.5])
     """
-    return expit(_log_odds(scores) + by).astype(scores.dtype)
+    return expit(log_odds(scores) + by).astype(scores.dtype)
 
 
-def _log_odds(scores: np.ndarray) -> np.ndarray:
+def log_odds(scores: np.ndarray) -> np.ndarray:
+    """Of probabilities, within bounds that any computation bears."""
     return logit(np.clip(scores.astype(np.float64), _TINY, 1 - _TINY))
 
 

@@ -35,8 +35,10 @@ class RowsAside:
     ----------
     of_row : ndarray of shape (n_rows,)
         The number of the network that does not learn a row; -1 where all do.
+    rows : ndarray
+        Numbers of the rows set aside, those of the first network first.
     observed : LabelMatrix
-        The labels of the rows set aside, those of the first network first.
+        Their labels.
     """
 
     def __init__(self, session: TrainingSession, n_peers: int) -> None:
@@ -53,7 +55,8 @@ class RowsAside:
             session.scoring_batches(session.X[rows], session.Y[rows]) if len(rows) else None
             for rows in self._own
         ]
-        self.observed: LabelMatrix = session.Y[np.concatenate(self._own)]
+        self.rows = np.concatenate(self._own)
+        self.observed: LabelMatrix = session.Y[self.rows]
 
     def __len__(self) -> int:
         return self.observed.n_rows

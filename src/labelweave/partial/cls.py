@@ -6,12 +6,15 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.exceptions import InputError
+from labelweave.label_regression import rows_share_labels
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
+from labelweave.nn.label_evidence import LabelEvidence
 from labelweave.nn.posterior import likely_share
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.strategies import STRATEGIES, Strategy
@@ -63,6 +66,10 @@ class CLS(PartialClassifier):
         them out; ``"soften"`` teaches the other network's probability in place of 0;
         ``"correct"`` calls them positive (co-label correction, CLC). ``"auto"`` softens where the
         objective of `base` is binary cross-entropy alone, and leaves out elsewhere.
+    label_evidence : bool or "auto", default="auto"
+        Whether what the annotated labels of a row say about its others counts when the entries of
+        highest loss are chosen, beside the loss. ``"auto"``: where they are softened, `tau_h` is
+        estimated and rows with two annotated labels are not rare.
     **partial
         As in :class:`labelweave.partial.common.PartialClassifier`: `unannotated`, `validation`,
         `monitor`, `threshold`, `validation_fraction`, `random_state`.
@@ -122,6 +129,7 @@ class CLS(PartialClassifier):
         "ramp": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "ema_decay": [Interval(Real, 0, 1, closed="left")],
         "action": [StrOptions({"auto", *_ACTIONS})],
+        "label_evidence": ["boolean", StrOptions({"auto"})],
     }
     tuning_space: ClassVar = {
         "tau_h": ("float", 0.0, 0.5),
@@ -139,6 +147,7 @@ class CLS(PartialClassifier):
         ramp: float | str = "auto",
         ema_decay: float = 0.0,
         action: str = "auto",
+        label_evidence: bool | str = "auto",
         **partial: Any,
     ) -> None:
         super().__init__(base, **partial)
@@ -148,6 +157,7 @@ class CLS(PartialClassifier):
         self.ramp = ramp
         self.ema_decay = ema_decay
         self.action = action
+        self.label_evidence = label_evidence
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         task = self._peer_task(
@@ -170,7 +180,24 @@ class CLS(PartialClassifier):
             "knows no targets between 0 and 1: use 'remove'"
         )
 
+    def _label_evidence(self, strategy: Strategy, observed: LabelMatrix) -> LabelEvidence | None:
+        aside, given = self._aside, self.label_evidence
+        if not aside or self.tau_h != "auto":
+            if given is True:
+                raise InputError(
+                    "label_evidence needs tau_h='auto' and a base without patience, for the rows "
+                    "set aside tell what it weighs: leave it at 'auto'"
+                )
+            return None
+        positive = sp.csr_array(observed.positive())
+        wanted = given is True or (given == "auto" and strategy.correct == "soft")
+        if not wanted or not rows_share_labels(positive.sum(axis=1)):
+            return None
+        return LabelEvidence(positive, aside.of_row < 0)
+
     def _rate(self, scores: np.ndarray, codes: np.ndarray) -> float:
+        if self._evidence is not None and self._aside is not None:
+            scores = self._evidence.weigh(scores, codes, self._aside.rows)
         return likely_share(scores, codes)
 
     def _negative_weight(self, task: Task, observed: LabelMatrix) -> float:

@@ -17,6 +17,7 @@ from labelweave.exceptions import InputError
 from labelweave.joining import join_features, join_labels
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.nn.estimator import NeuralClassifier
+from labelweave.nn.label_evidence import LabelEvidence
 from labelweave.nn.losses import bce
 from labelweave.nn.missing import missing_share
 from labelweave.nn.observed import UNANNOTATED, as_observed, assume_negative, has_zeros
@@ -184,7 +185,7 @@ class PartialClassifier(NeuralClassifier):
         try:
             return super().fit(X, y, validation=validation)
         finally:
-            for name in ("_truth", "_training_rows", "_held", "_aside", "_n_given"):
+            for name in ("_truth", "_training_rows", "_held", "_aside", "_n_given", "_evidence"):
                 self.__dict__.pop(name, None)
 
     def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
@@ -285,15 +286,18 @@ class PartialClassifier(NeuralClassifier):
         """The networks with the objective of their estimator, under a strategy."""
         model = session.estimator
         tasks = [model._build_task(own, session) for own in peers_of(network)]
+        strategy = self._fitting(strategy, tasks[0])
+        self._evidence = self._label_evidence(strategy, session.Y)
         return PeerTask(
             network,
             tasks,
-            self._fitting(strategy, tasks[0]),
+            strategy,
             negative_weight=self._negative_weight(tasks[0], session.Y),
             missing=self._missing(session.Y),
             aside=None if self._aside is None else self._aside.of_row,
             n_rows=session.Y.n_rows,
             n_labels=session.Y.n_labels,
+            evidence=self._evidence,
             one_optimizer=model.clip_norm is None,
             estimate=self._estimator(session) if rates["tau_h"] is None else None,
             **rates,
@@ -302,6 +306,10 @@ class PartialClassifier(NeuralClassifier):
     def _fitting(self, strategy: Strategy, task: Task) -> Strategy:
         """The strategy that suits the objective of the networks."""
         return strategy
+
+    def _label_evidence(self, strategy: Strategy, observed: LabelMatrix) -> LabelEvidence | None:
+        """What labels say of other labels, where the method heeds it."""
+        return None
 
     def _ramp(self, given: float | str, session: TrainingSession) -> float:
         """Epochs over which rates rise; "auto": half of the run, ten at the most."""
