@@ -1,9 +1,11 @@
 """Labels regressed on other labels and scores, against plain least squares."""
 
 import numpy as np
+import pytest
+import scipy.sparse as sp
 
 from labelweave import label_regression as module
-from labelweave.label_regression import label_regression
+from labelweave.label_regression import label_regression, regression_on_labels, rows_share_labels
 
 
 def test_regression_is_a_ridge_without_the_label_itself():
@@ -38,3 +40,21 @@ def test_regression_on_the_most_frequent_labels_only(monkeypatch):
     penalty = np.diag([20.0, 20.0, 100.0, 100.0])
     w = np.linalg.solve(Z[rest].T @ Z[rest] + penalty, Z[rest].T @ (positive[rest, 1] - mean[1]))
     np.testing.assert_allclose(found[~rest, 1], Z[~rest] @ w + mean[1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("most", [2, 10])
+def test_on_labels_alone_it_is_the_same_regression(monkeypatch, most):
+    """Scores that are all alike say nothing, and leave the labels."""
+    monkeypatch.setattr(module, "_MOST_LABELS", most)
+    positive = np.random.default_rng(0).random((60, 4)) < [0.5, 0.1, 0.6, 0.2]
+    fold = np.arange(60) % 2
+    expected = label_regression(positive, np.zeros((60, 4)), fold)
+    for number in (0, 1):
+        found = regression_on_labels(sp.csr_array(positive), fold != number)
+        np.testing.assert_allclose(found[fold == number], expected[fold == number], atol=1e-5)
+
+
+def test_rows_with_two_labels_must_not_be_rare():
+    assert rows_share_labels(np.array([2] * 10 + [1] * 90 + [0] * 900))
+    assert not rows_share_labels(np.array([2] * 9 + [1] * 91))
+    assert not rows_share_labels(np.array([2] * 4))

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import labelweave as lw
+from labelweave.data.scenarios import keep_single_positive
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
@@ -154,3 +155,28 @@ def test_the_short_run_is_the_room_s_and_not_the_bottom_line_s():
         base = lw.make(id).set_params(base__verbose=0).base
         assert {name: base.get_params()[name] for name in expected} == expected
     assert lw.make("an").set_params(base__verbose=0).base.patience == lw.MLP().patience
+
+
+def test_other_labels_count_where_they_can_be_weighed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    together = (X[:, :1] + rng.normal(size=(300, 1)) > 0.3) * np.ones((1, 3))
+    partial = together * (rng.random(together.shape) < 0.6)
+    heeding = two(label_evidence=True).fit(X, partial)
+    deaf = two(label_evidence=False).fit(X, partial)
+    default = two().fit(X, partial)
+    np.testing.assert_array_equal(default.predict_proba(X), heeding.predict_proba(X))
+    assert not np.array_equal(heeding.predict_proba(X), deaf.predict_proba(X))
+    removing = two(action="remove").fit(X, partial)  # the paper's looks at losses alone
+    plain = two(action="remove", label_evidence=False).fit(X, partial)
+    np.testing.assert_array_equal(removing.predict_proba(X), plain.predict_proba(X))
+    for changes in ({"tau_h": 0.1}, {"base": lw.MLP(hidden=(16,), epochs=3)}):
+        with pytest.raises(InputError, match="label_evidence needs tau_h='auto'"):
+            two(label_evidence=True, **changes).fit(X, partial)
+
+
+def test_one_label_a_row_is_no_evidence(data):
+    X, Y, _ = data
+    single = keep_single_positive(Y, random_state=0).Y
+    found = [two(label_evidence=given).fit(X, single).predict_proba(X) for given in (True, False)]
+    np.testing.assert_array_equal(*found)
