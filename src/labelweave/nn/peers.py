@@ -190,11 +190,13 @@ class PeerTask(Task):
     def choose(self, logits: Sequence[Tensor], batch: Batch, info: StepInfo) -> list[Tensor]:
         """The targets that each network learns from, by the logits of the whole batch."""
         codes, rows = gather_rows(batch.y).cpu().numpy(), gather_rows(batch.rows).cpu().numpy()
-        targets, is_open = codes.copy(), codes == 0
-        targets[codes < 0] = 0.0  # known negatives
+        is_open, known_negative = codes == 0, codes < 0
+        targets = codes
+        if known_negative.any():
+            targets = np.where(known_negative, 0.0, codes).astype(codes.dtype)
         if self.strategy.correct == "for good":
             corrected = self.corrected[rows].cpu().numpy() & is_open
-            targets += corrected
+            targets = targets + corrected
             is_open &= ~corrected
         scores = [one.float().cpu().numpy() for one in logits]
         choose = self._choose_labels if self.strategy.unit == "labels" else self._choose_rows
@@ -218,7 +220,7 @@ class PeerTask(Task):
         # The loss of a negative rises with its logit, so logits rank as losses do.
         share_high = drop_share(epoch, float(self.tau), self.ramp)
         share_low = drop_share(epoch, self.tau_l, self.ramp)
-        evidence = 0.0 if self.evidence is None else self.evidence.of(rows)
+        evidence = None if self.evidence is None else self.evidence.of(rows)
         views = []
         for k, own in enumerate(logits):
             learnt = self._learnt(is_open, rows, k)
@@ -226,7 +228,9 @@ class PeerTask(Task):
             n_high = round(share_high * n_open)
             n_low = round(share_low * (n_open - n_high))
             # Eq. 1 and 2: the peer says what looks like a missing positive.
-            judge = self._judge(logits, k) + evidence
+            judge = self._judge(logits, k)
+            if evidence is not None:
+                judge = judge + evidence
             high = extreme(judge, learnt, n_high)
             view = targets.copy()
             entries = view.reshape(-1)
