@@ -185,7 +185,8 @@ class PeerTask(Task):
         plain = torch.where(codes == 0, w, 1.0)
         if self.strategy.correct == "no":
             return [plain] * len(views)
-        return [torch.where(view > 0, w / (1 - (1 - w) * view), plain) for view in views]
+        likely = [torch.mul(view, w - 1).add_(1).reciprocal_().mul_(w) for view in views]
+        return [torch.where(v > 0, own, plain) for v, own in zip(views, likely, strict=True)]
 
     def choose(self, logits: Sequence[Tensor], batch: Batch, info: StepInfo) -> list[Tensor]:
         """The targets that each network learns from, by the logits of the whole batch."""
@@ -317,7 +318,8 @@ class PeerTask(Task):
         hits = 0
         if self.missing is not None:
             hits = int(np.count_nonzero(self.missing[rows].toarray().ravel()[removed]))
-        self.counts += np.array([len(removed), hits, n_low]) / len(self.tasks)
+        # In place: a module looks twice at whatever is assigned to its attributes.
+        self.counts[:] += np.array((len(removed), hits, n_low)) / len(self.tasks)
 
     def get_extra_state(self) -> Tensor:
         """The counts of the epoch so far: a checkpoint may fall within one."""
