@@ -24,7 +24,9 @@ def select(suite: Suite, only: Iterable[str]) -> Suite:
     """The part of a suite that these patterns name.
 
     A pattern is a name, or one with wildcards, of a data set, a scenario, a method (its name
-    or id) or a protocol. Patterns of the same sort add up; different sorts narrow down.
+    or id) or a protocol. Patterns of the same sort add up; different sorts narrow down. An id
+    means every method that has it, unless one of them is called so: "CLS" is that line alone,
+    and not its ablations.
 
     >>> from labelweave.bench.suite import load_suite
     >>> part = select(load_suite("c-gmvae-1"), ["scene", "yeast", "c-gmvae", "honest"])
@@ -35,14 +37,16 @@ def select(suite: Suite, only: Iterable[str]) -> Suite:
     used: set[str] = set()
     changed: dict[str, Any] = {}
     for sort in ("data", "scenarios", "methods", "protocols"):
+        entries = getattr(suite, sort)
+        names = {entry.name.lower() for entry in entries}
         hits = {
             place: found
-            for place, entry in enumerate(getattr(suite, sort))
-            if (found := [pattern for pattern in patterns if _matches(pattern, entry)])
+            for place, entry in enumerate(entries)
+            if (found := [pattern for pattern in patterns if _matches(pattern, entry, names)])
         }
         if hits:
             used.update(*hits.values())
-            changed[sort] = tuple(getattr(suite, sort)[place] for place in hits)
+            changed[sort] = tuple(entries[place] for place in hits)
     for pattern in patterns:
         if pattern not in used:
             raise InputError(
@@ -52,9 +56,12 @@ def select(suite: Suite, only: Iterable[str]) -> Suite:
     return replace(suite, **changed)
 
 
-def _matches(pattern: str, entry: Any) -> bool:
-    called = (entry.name, getattr(entry, "id", entry.name))
-    return any(fnmatch(name.lower(), pattern.lower()) for name in called)
+def _matches(pattern: str, entry: Any, names: set[str]) -> bool:
+    """Whether a pattern names an entry, where the entries of its sort have these names."""
+    pattern = pattern.lower()
+    if pattern in names:
+        return entry.name.lower() == pattern
+    return any(fnmatch(name.lower(), pattern) for name in (entry.name, getattr(entry, "id", "")))
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
