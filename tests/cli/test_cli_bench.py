@@ -72,6 +72,30 @@ def test_results_are_compared_written_and_documented(run, csv_file, workdir):
     assert "hardware" in text
 
 
+def test_results_are_exported_and_imported(run, csv_file, workdir):
+    run_own(run, csv_file, "--seeds", 2)
+    told = run("bench", "export", "cells.jsonl").output
+    assert "4 cells of bench-results written to cells.jsonl, " in told
+    assert "bytes a cell" in told
+    assert run("bench", "export", "again.jsonl", "--suite", "own-shapes", "-q").output == ""
+    assert (workdir / "again.jsonl").read_bytes() == (workdir / "cells.jsonl").read_bytes()
+    exported = json.loads(run("bench", "export", "full.jsonl", "--full", "--json").stdout)
+    assert (exported["cells"], exported["suites"], exported["older"]) == (4, ["own-shapes"], 0)
+
+    told = run("bench", "import", "cells.jsonl", "again.jsonl", "--out", "back").output
+    assert told == "4 cells read, 4 written, 0 were there; results in back\n"
+    imported = json.loads(run("bench", "import", "cells.jsonl", "--out", "back", "--json").stdout)
+    assert (imported["cells"], imported["written"], imported["out"]) == (4, 0, "back")
+    tables = [
+        run("bench", "compare", "own-shapes", "--results", folder).output
+        for folder in ("bench-results", "back")
+    ]
+    assert tables[0] == tables[1]
+    assert (
+        "0 cells run, 4 were there" in run_own(run, csv_file, "--seeds", 2, "--out", "back").output
+    )
+
+
 def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypatch):
     from cli_data import make_rows, write_csv
 
@@ -87,6 +111,8 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
     output = run("bench", "run", "mine.toml", "-j", 1).output
     assert "not available: method New (there is no method 'not-built-yet' yet)" in output
     assert "2 cells run" in output
+    (workdir / "mine.toml").unlink()  # the folder of results knows it by its name
+    assert "shapes" in run("bench", "compare", "mine").output
 
 
 @pytest.mark.parametrize(
@@ -103,6 +129,11 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
         (["compare", "ant-2"], "is no folder of results"),
         (["document"], "is no folder of results"),
         (["run", "missing.toml"], "no such file"),
+        (["export", "cells.jsonl"], "is no folder of results"),
+        (["export"], "Missing argument 'FILE'"),
+        (["export", "cells.jsonl", "--suite", "ant-22"], "did you mean 'ant-2'"),
+        (["import"], "Missing argument 'FILES...'"),
+        (["import", "cells.jsonl"], "cells.jsonl: there is no such file"),
     ],
 )
 def test_mistakes_are_told_in_one_line(run, arguments, message):

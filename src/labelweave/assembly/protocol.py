@@ -29,6 +29,13 @@ class Source(NamedTuple):
 
     def load(self) -> Dataset:
         """The data set, with labels."""
+        return self.load_twice()[0]
+
+    def load_twice(self) -> tuple[Dataset, LabelMatrix]:
+        """The data set, and its labels as they were before corrections.
+
+        By the latter rows are divided: with verdicts or without, the parts are the same.
+        """
         from labelweave.data.catalog import load_dataset
 
         data = load_dataset(self.name, **self.reading)
@@ -39,10 +46,10 @@ class Source(NamedTuple):
             )
         check_finite(data, self.name)
         if self.corrections is None:
-            return data
+            return data, data.Y
         from labelweave.data.corrections import apply_corrections
 
-        return apply_corrections(data, self.corrections)
+        return apply_corrections(data, self.corrections), data.Y
 
 
 class Parts(NamedTuple):
@@ -66,13 +73,18 @@ class Protocol:
     seed: int = 0
     test: str | None = None
 
-    def parts(self, data: Dataset, reading: Mapping[str, Any]) -> Parts:
-        """Train, validation and test rows of a data set."""
-        from labelweave.data.splits import split_dataset
+    def parts(
+        self, data: Dataset, reading: Mapping[str, Any], divide_by: LabelMatrix | None = None
+    ) -> Parts:
+        """Train, validation and test rows of a data set.
 
+        `divide_by` are the labels that each part gets its share of: those before corrections,
+        so that verdicts do not move a row to another part. Default: the labels of the data.
+        """
         if self.test is None:
-            made = split_dataset(
+            made = _divide(
                 data,
+                divide_by,
                 test_size=self.test_size,
                 validation=self.validation,
                 method=self.split,
@@ -86,8 +98,9 @@ class Protocol:
         test = with_labels(Source(self.test, reading).load(), data.label_names)
         check_width(test, data.n_features)
         method = "random" if self.split == "random" else "stratified"
-        train, validation = split_dataset(
+        train, validation = _divide(
             replace(data, part=None),
+            divide_by,
             test_size=self.validation,
             method=method,
             random_state=self.seed,
@@ -107,6 +120,14 @@ class Protocol:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _divide(data: Dataset, labels: LabelMatrix | None, **how: Any) -> list[Dataset]:
+    """The parts of a data set, made as if these were its labels."""
+    numbers = np.arange(len(data)).reshape(-1, 1)
+    Y = data.Y if labels is None else labels
+    bare = Dataset(numbers, Y, data.name, groups=data.groups, part=data.part)
+    return [replace(data[part.X[:, 0]], part=None) for part in bare.split(**how)]
 
 
 def check_finite(

@@ -28,12 +28,19 @@ class ScoredRows(NamedTuple):
 
 
 def rows_to_score(
-    data: Dataset, part: str | None, origin: Origin, reading: Mapping[str, Any]
+    data: Dataset,
+    part: str | None,
+    origin: Origin,
+    reading: Mapping[str, Any],
+    divide_by: LabelMatrix | None = None,
 ) -> ScoredRows:
-    """The part that was asked for; without one the test part where there is such, else all."""
+    """The part that was asked for; without one the test part where there is such, else all.
+
+    `divide_by` are the labels before corrections, where `data` have been corrected.
+    """
     wanted = part or "test"
     if origin.protocol is not None and origin.is_trained_on(data):
-        parts = origin.protocol.parts(data, reading)
+        parts = origin.protocol.parts(data, reading, divide_by)
         if part == "all":
             return ScoredRows(data, "all rows", parts.train.Y, parts.validation)
         rows, how = getattr(parts, wanted), f"{wanted} part, as in its training"

@@ -21,7 +21,17 @@ from labelweave.bench.panel import PANEL
 from labelweave.bench.protocols import Protocol
 from labelweave.bench.suite import DataEntry, ScenarioEntry, Suite
 
-__all__ = ["Cell", "Gap", "Plan", "Quick", "all_cells", "find_gaps", "make_plan"]
+__all__ = [
+    "Cell",
+    "Gap",
+    "Plan",
+    "Quick",
+    "all_cells",
+    "cell_name",
+    "find_gaps",
+    "identities_of",
+    "make_plan",
+]
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Cell:
     @property
     def name(self) -> str:
         """Hash of all that goes in: the name of its file."""
-        return _digest([self.identity, self.seed, self.data_checksum, self.code_version])
+        return cell_name(self.identity, self.seed, self.data_checksum, self.code_version)
 
     def describe(self) -> str:
         """The cell in a few words."""
@@ -84,6 +94,11 @@ class Cell:
             f"{self.method_name} on {self.data.name}{scenario}, seed {self.seed}, "
             f"{self.protocol.name}"
         )
+
+
+def cell_name(identity: str, seed: int, data_checksum: str, code_version: str) -> str:
+    """The name of a cell: a hash of what was asked for, the seed, the data and the code."""
+    return _digest([identity, seed, data_checksum, code_version])
 
 
 def _digest(value: Any) -> str:
@@ -143,6 +158,11 @@ def all_cells(suite: Suite, *, quick: Quick | None = None) -> list[Cell]:
             suite.data, suite.scenarios, suite.methods, suite.protocols, suite.seeds
         )
     ]
+
+
+def identities_of(suite: Suite) -> set[str]:
+    """The identities of all cells that a suite asks for, those of a smoke run too."""
+    return {cell.identity for quick in (None, Quick()) for cell in all_cells(suite, quick=quick)}
 
 
 def make_plan(suite: Suite, *, quick: Quick | None = None) -> Plan:

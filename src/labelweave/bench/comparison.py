@@ -14,7 +14,7 @@ from labelweave.bench.ranking import Ranking, rank_methods, rank_together
 from labelweave.bench.records import Record
 from labelweave.bench.suite import Suite
 
-__all__ = ["Comparison", "Row", "compare", "latest"]
+__all__ = ["Comparison", "Row", "compare", "latest", "standing"]
 
 Place = tuple[str, str, str, str]  # data set, scenario, method, protocol
 
@@ -148,7 +148,7 @@ def latest(records: Iterable[Record]) -> tuple[list[Record], int]:
     newest: dict[tuple[str, int], Record] = {}
     for record in records:
         key = (record["identity"], record["seed"])
-        if key not in newest or _age(record) > _age(newest[key]):
+        if key not in newest or standing(record) > standing(newest[key]):
             newest[key] = record
     versions: dict[str, tuple[str, str, str]] = {}
     for record in newest.values():
@@ -162,7 +162,8 @@ def latest(records: Iterable[Record]) -> tuple[list[Record], int]:
     return list(newest.values()), n_old
 
 
-def _age(record: Record) -> tuple[bool, str]:
+def standing(record: Record) -> tuple[bool, str]:
+    """Which of two records of a cell counts, the greater one: with scores, then the newer."""
     return record["error"] is None, record["finished"]
 
 

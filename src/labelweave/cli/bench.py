@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from labelweave.cli.bench_exchange import export_command, import_command
+from labelweave.cli.bench_options import DEFAULT_OUT, results_option, suite_of
 from labelweave.cli.options import (
     Names,
     Share,
@@ -16,16 +18,7 @@ from labelweave.cli.options import (
 )
 from labelweave.cli.output import Output
 
-DEFAULT_OUT = "bench-results"
 _QUICK_SECONDS = 40.0  # to begin cells in; those begun come to their end
-
-_results_option = click.option(
-    "--results",
-    type=click.Path(file_okay=False),
-    default=DEFAULT_OUT,
-    show_default=True,
-    help="Folder that `bench run` wrote to.",
-)
 
 
 @click.group("bench")
@@ -214,7 +207,7 @@ def _suite_to_run(
     show_default=True,
     help="Level of the tests.",
 )
-@_results_option
+@results_option
 @output_options
 def compare_command(
     suite: str,
@@ -237,22 +230,12 @@ def compare_command(
     from labelweave.bench.store import read_results
 
     records = read_results(results, full=False)
-    comparison = compare(records, select(_suite_to_compare(suite, results), only), alpha=alpha)
+    comparison = compare(records, select(suite_of(suite, results), only), alpha=alpha)
     _show(comparison, output)
     for path in files:
         _write(comparison, path)
         output.say(f"written to {path}")
     output.result(comparison.to_dict())
-
-
-def _suite_to_compare(suite: str, results: str) -> Any:
-    """A suite of the package, a file, or one of the user's own that was run into this folder."""
-    from labelweave.bench.suite import load_suite
-
-    stored = Path(results) / "suites" / f"{suite}.json"
-    if stored.is_file() and suite.startswith("own-"):
-        return load_suite(stored)
-    return load_suite(suite)
 
 
 def _write(comparison: Any, path: str) -> None:
@@ -284,7 +267,7 @@ def _write(comparison: Any, path: str) -> None:
 @click.option(
     "--update", is_flag=True, help="Keep what the file says of suites without results here."
 )
-@_results_option
+@results_option
 @output_options
 def document_command(out: str, update: bool, results: str, as_json: bool, quiet: bool) -> None:
     """Write all results to one Markdown file: measured, published, protocol, seeds, hardware."""
@@ -317,3 +300,7 @@ def _show(comparison: Any, output: Output) -> None:
     output.say()
     for line in gap_lines(comparison):
         output.say(line)
+
+
+command.add_command(export_command)
+command.add_command(import_command)

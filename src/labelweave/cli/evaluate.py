@@ -64,8 +64,8 @@ def command(
         get_metric(name)  # a wrong name is said before anything is read
     fitted, origin = open_model(model)
     reading = reading or origin.reading_of(data)
-    loaded = Source(data, reading, corrections).load()
-    chosen = rows_to_score(loaded, part, origin, reading)
+    loaded, before = Source(data, reading, corrections).load_twice()
+    chosen = rows_to_score(loaded, part, origin, reading, before)
     how = chosen.how
     rows = with_labels(chosen.rows, list(fitted.label_names_))
     check_width(rows, getattr(fitted, "n_features_in_", None))

@@ -38,6 +38,7 @@ _READER_ARGUMENT = re.compile(
     r"(?<![\w-])(?<!--data-option )"
     r"(?P<name>labels|label_column|drop|format|text_column|id_column|image_column|on_error)=(?P<value>[-\w]*)"
 )
+_BLANK_LABEL = re.compile(r"(the label '(.+)' has no known entry) \(all are NaN\): drop it from Y")
 
 
 class _Failure(click.ClickException):
@@ -129,7 +130,12 @@ def _with_options(message: str) -> str:
 
     >>> _with_options("days.csv: give labels= or drop=; labels=9 is too many (text_column=)")
     'days.csv: give --labels or --drop; --labels 9 is too many (--data-option text_column=)'
+    >>> _with_options("the label 'sun' has no known entry (all are NaN): drop it from Y")
+    "the label 'sun' has no known entry in the rows to learn from: leave it out with --drop 'sun'"
     """
+    message = _BLANK_LABEL.sub(
+        r"\1 in the rows to learn from: leave it out with --drop '\2'", message
+    )
 
     def option(match: re.Match[str]) -> str:
         name, value = match["name"], match["value"]

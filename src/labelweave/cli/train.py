@@ -88,11 +88,11 @@ def command(
     )
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
     source = Source(data, source_options, corrections)
-    loaded = source.load()
+    loaded, before = source.load_twice()
     if corrections is not None:
-        recipe = training.with_corrections(recipe, source, loaded, output)
+        recipe = training.with_corrections(recipe, corrections, before, loaded.Y, output)
     loaded, new_labels = training.with_label_texts(loaded, label_texts, method)
-    parts = protocol.parts(loaded, source.reading)
+    parts = protocol.parts(loaded, source.reading, before)
     training.say_data(output, loaded, parts, protocol, recipe)
     result = training.train_and_save(
         recipe,

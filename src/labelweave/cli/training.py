@@ -22,11 +22,14 @@ from labelweave.cli.output import Output
 from labelweave.cli.scoring import show_examples, show_scores
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
 
 __all__ = ["say_data", "train_and_save", "with_corrections", "with_label_texts"]
 
 
-def with_corrections(recipe: Recipe, source: Source, data: Dataset, output: Output) -> Recipe:
+def with_corrections(
+    recipe: Recipe, corrections: str, before: LabelMatrix, after: LabelMatrix, output: Output
+) -> Recipe:
     """Say what verdicts changed; the recipe, told what is unannotated where they made it unclear.
 
     A "no" makes a zero. In labels that were positive or unknown throughout it must not make a
@@ -35,14 +38,13 @@ def with_corrections(recipe: Recipe, source: Source, data: Dataset, output: Outp
     from labelweave.data.corrections import read_verdicts
     from labelweave.nn.observed import has_zeros
 
-    verdicts = read_verdicts(str(source.corrections))
+    verdicts = read_verdicts(corrections)
     said = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())
-    output.say(f"corrections of {source.corrections}: {said}")
+    output.say(f"corrections of {corrections}: {said}")
     has_rule = "unannotated" in defaults(recipe.method)
-    if has_rule and recipe.parameters.get("unannotated", "auto") == "auto":
-        before = Source(source.name, source.reading).load()
-        if has_zeros(data.Y) and not has_zeros(before.Y):
-            return recipe.with_parameters({"unannotated": "unknown"})
+    is_open = has_rule and recipe.parameters.get("unannotated", "auto") == "auto"
+    if is_open and has_zeros(after) and not has_zeros(before):
+        return recipe.with_parameters({"unannotated": "unknown"})
     return recipe
 
 
@@ -77,6 +79,11 @@ def say_data(
         f"{data.name}: {facts['rows']:,} rows, {width}, {facts['labels']:,} labels, "
         f"{facts['cardinality']:.2f} labels a row{unknown}"
     )
+    if not facts["cardinality"]:
+        output.say(
+            "no entry is positive, and nothing but no can be learnt: are these the label columns, "
+            "with 1 for yes?"
+        )
     sizes = parts.sizes()
     n_train, n_held = sizes["train"], sizes["validation"]
     if getattr(recipe.make(data), "_tunes_out_of_fold", False):

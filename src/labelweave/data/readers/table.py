@@ -93,7 +93,7 @@ def read_table(
     text_column, id_column, split_column : str, optional
         The column of texts (X is then these texts alone), of row names, of official parts.
     drop : sequence of str
-        Columns to leave out.
+        Columns to leave out, also of those that `labels` chooses.
     labels_file : path-like, optional
         Names and descriptions of the labels. Where `label_column` holds numbers, the names of
         label 0, 1, ...; by default `labels.txt` (or .json, .jsonl) in the same folder.
@@ -245,8 +245,10 @@ class _Layout:
             self.names_column = place(None, LABEL_FIELDS)
         if self.names_column is None and not self.label_columns and wanted is None:
             self.names_column = id_list_column(names, sample)
+        dropped = set(find_columns(named.drop, names, path))
+        self.label_columns = [j for j in self.label_columns if j not in dropped]
         taken = {self.text, self.row_id, self.split, self.names_column, *self.label_columns}
-        taken.update(find_columns(named.drop, names, path))
+        taken |= dropped
         left = [j for j in range(len(names)) if j not in taken]
         self.features: list[int] = []
         if self.text is None:

@@ -1,0 +1,122 @@
+"""Results that outlive a machine: a folder of cells as one small file, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+from labelweave.bench.cells import identities_of
+from labelweave.bench.comparison import latest, standing
+from labelweave.bench.packing import pack
+from labelweave.bench.records import Record
+from labelweave.bench.store import Store, read_results
+from labelweave.bench.suite import Suite, list_suites
+from labelweave.bench.unpacking import unpack
+from labelweave.exceptions import InputError
+from labelweave.files import atomic_write_text
+
+__all__ = ["Exported", "Imported", "export_cells", "import_cells"]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: cells, the suites they are of, bytes, and cells left out as older."""
+
+    n_cells: int
+    suites: tuple[str, ...]
+    n_bytes: int
+    n_older: int
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many cells were read, and how many of them were new or newer and are written."""
+
+    n_read: int
+    n_written: int
+
+
+def export_cells(
+    folder: str | PathLike[str],
+    path: str | PathLike[str],
+    suites: Sequence[Suite] = (),
+    *,
+    full: bool = False,
+) -> Exported:
+    """Write the newest record of each cell to one file, in one step.
+
+    Parameters
+    ----------
+    folder : path
+        What `labelweave bench run` wrote to; nothing is changed in it.
+    path : path
+        File to write; see :mod:`labelweave.bench.packing`.
+    suites : sequence of Suite, optional
+        Only the cells of these, whichever suite ran them first; default: all.
+    full : bool, default=False
+        Also histories and artifacts, which only plots need.
+
+    Returns
+    -------
+    Exported
+    """
+    records = read_results(folder)
+    wanted = suites or Store(folder).suites()
+    if suites:
+        asked = {suite.name: identities_of(suite) for suite in suites}
+        held = {record["identity"] for record in records}
+        if empty := [name for name, identities in asked.items() if not identities & held]:
+            raise InputError(f"{folder} holds no finished cell of {', '.join(empty)}")
+        records = [one for one in records if any(one["identity"] in i for i in asked.values())]
+    if not records:
+        raise InputError(f"{folder} holds no finished cell yet: there is nothing to export")
+    newest, _ = latest(records)
+    shipped = {suite.name for suite in list_suites()}
+    names = {suite.name for suite in wanted}
+    own = [suite for suite in wanted if suite.name not in shipped]
+    text = pack(newest, names, own, full=full)
+    atomic_write_text(path, text)
+    n_older = len(records) - len(newest)
+    return Exported(len(newest), tuple(sorted(names)), len(text.encode()), n_older)
+
+
+def import_cells(paths: Iterable[str | PathLike[str]], folder: str | PathLike[str]) -> Imported:
+    """Put the cells of exported files into a folder of results.
+
+    All files are read before anything is written. A cell that is there already stays, unless
+    the file has it with scores where it had failed, or a newer one.
+
+    Parameters
+    ----------
+    paths : iterable of path
+        Files that :func:`export_cells` wrote.
+    folder : path
+        Folder of results, made if need be.
+
+    Returns
+    -------
+    Imported
+    """
+    found = [unpack(path) for path in paths]
+    cells: dict[str, Record] = {}
+    for record in (record for one in found for record in one.records):
+        held = cells.setdefault(record["cell"], record)
+        if standing(record) > standing(held):
+            cells[record["cell"]] = record
+    store = Store(folder)
+    store.create()
+    there = store.names()
+    new = [
+        record
+        for name, record in cells.items()
+        if name not in there or standing(record) > standing(store.read(name))
+    ]
+    for record in new:
+        store.write(record)
+    asked = {name for one in found for name in one.names}
+    own = {suite.name: suite for one in found for suite in one.suites}
+    shipped = {suite.name: suite for suite in list_suites() if suite.name in asked}
+    for name in (own | shipped).keys() - {suite.name for suite in store.suites()}:
+        store.write_suite((own | shipped)[name])
+    return Imported(len(cells), len(new))
