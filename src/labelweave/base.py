@@ -145,7 +145,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if self._tells_rates:
             positives, known = Y.counts()
             self.label_rates_ = positives / known
-        rule = make_threshold(self.threshold)
+        rule = make_threshold(self._threshold_rule())
         pair = self._checked_validation(validation)
         must_tune = rule.needs_validation and not self._tunes_out_of_fold
         if pair is None and (must_tune or self._wants_validation()):
@@ -157,6 +157,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             rule.fit(*self._rows_to_tune_on(pair, Y))
         self.threshold_ = rule
         return self
+
+    def _threshold_rule(self) -> Any:
+        """What the parameter `threshold` stands for."""
+        return self.threshold
 
     def _rows_to_tune_on(self, pair: Pair | None, Y: LabelMatrix) -> tuple[LabelMatrix, np.ndarray]:
         if self._tunes_out_of_fold:

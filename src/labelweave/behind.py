@@ -16,7 +16,8 @@ __all__ = ["ClassifierBehind"]
 class ClassifierBehind(MultiLabelClassifier):
     """A classifier behind something that makes its features, in `_checked_features`.
 
-    A subclass has a parameter `classifier`, an estimator or None for binary relevance.
+    A subclass has a parameter `classifier`, an estimator or None for binary relevance. Its
+    `threshold` may be "auto": the rule that the classifier brings.
 
     Attributes
     ----------
@@ -46,6 +47,11 @@ class ClassifierBehind(MultiLabelClassifier):
 
     def _judged_out_of_fold(self) -> tuple[LabelMatrix, np.ndarray] | None:
         return self.classifier_._judged_out_of_fold()
+
+    def _threshold_rule(self) -> Any:
+        if self.threshold != "auto":
+            return self.threshold
+        return getattr(self._unfitted_classifier(), "threshold", 0.5)
 
     def _wants_validation(self) -> bool:
         return self._unfitted_classifier()._wants_validation()

@@ -55,7 +55,17 @@ def test_words_of_validation_texts_are_not_learnt():
     assert "secret" not in model.vocabulary_
 
 
-def test_threshold_is_the_outer_one():
+def test_threshold_is_the_rule_of_the_classifier_by_default():
+    model = TextClassifier(lw.make("mlknn", k=3, threshold="top-1")).fit(TEXTS, LABELS)
+    assert model.threshold == "auto"
+    assert (model.predict(TEXTS[:6]).sum(axis=1) == 1).all()
+    tuned = TextClassifier(lw.make("mlknn", k=3, threshold="tuned"), random_state=0)
+    cut = tuned.fit(TEXTS, LABELS).threshold_
+    assert cut.needs_validation
+    assert TextClassifier().fit(TEXTS, LABELS).threshold_.to_dict()["kind"] == "fixed"
+
+
+def test_a_threshold_of_its_own_goes_before():
     model = TextClassifier(lw.make("mlknn", k=3, threshold=0.0), threshold="top-1")
     assert (model.fit(TEXTS, LABELS).predict(TEXTS[:6]).sum(axis=1) == 1).all()
 

@@ -22,10 +22,13 @@ class ImageClassifier(ClassifierBehind):
     Parameters
     ----------
     classifier : estimator, default=None
-        What is fitted to the features; binary relevance if None. Its own `threshold` is not used.
+        What is fitted to the features; binary relevance if None.
     encoder : ImageEncoder or another transformer of images
         What makes the features.
-    threshold, validation_fraction, random_state
+    threshold : float, str or Threshold, default="auto"
+        How probabilities become label sets. ``"auto"``: by the rule of the classifier, such as
+        "cardinality" where that is made for partial labels. Any other is taken in its place.
+    validation_fraction, random_state
         As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     Attributes
@@ -59,7 +62,7 @@ class ImageClassifier(ClassifierBehind):
         classifier: Any = None,
         *,
         encoder: Any = None,
-        threshold: Any = 0.5,
+        threshold: Any = "auto",
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:

@@ -27,7 +27,7 @@ class TextClassifier(ClassifierBehind):
     Parameters
     ----------
     classifier : estimator, default=None
-        What is fitted to the weights; binary relevance if None. Its own `threshold` is not used.
+        What is fitted to the weights; binary relevance if None.
     embedder : transformer of texts, {"minilm", "fast"} or None, default=None
         What turns texts into features instead of the weights: see :mod:`labelweave.text`. The
         three parameters below are then not used.
@@ -37,7 +37,10 @@ class TextClassifier(ClassifierBehind):
         Longest run of words that counts as one feature; 2 adds pairs of neighbouring words.
     min_texts : int, default=1
         Leave out words that fewer texts contain.
-    threshold, validation_fraction, random_state
+    threshold : float, str or Threshold, default="auto"
+        How probabilities become label sets. ``"auto"``: by the rule of the classifier, such as
+        "cardinality" where that is made for partial labels. Any other is taken in its place.
+    validation_fraction, random_state
         As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     Attributes
@@ -77,7 +80,7 @@ class TextClassifier(ClassifierBehind):
         max_features: int | None = 20_000,
         max_words: int = 1,
         min_texts: int = 1,
-        threshold: Any = 0.5,
+        threshold: Any = "auto",
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
