@@ -2,7 +2,7 @@
 
 Half of the positives of a data set are hidden by chance. A base method scores all rows out of
 fold, once. From the **same scores and the same labels** two lists of unannotated entries are made:
-that of `labelweave.audit`, and cleanlab's. Of cleanlab every ranking of single entries that it
+that of `labelweave.audit`, which looks at the features as well, and cleanlab's. Of cleanlab every ranking of single entries that it
 offers is computed (`get_label_quality_scores_per_class`, three methods, with and without its
 adjustment of probabilities), and the best one **by the hidden truth** is the peer: it gets the
 benefit of the doubt. n is a quarter of the number of hidden positives.
@@ -27,6 +27,7 @@ from cleanlab.multilabel_classification.rank import get_label_quality_scores_per
 
 import labelweave as lw
 from labelweave.audit.ranking import rank_entries
+from labelweave.audit.views import numeric_rows
 from labelweave.data.scenarios import hide_positives
 from labelweave.model_selection import cross_val_predict_proba
 from labelweave.nn.observed import as_observed
@@ -65,7 +66,13 @@ def cell(name: str, method: str, seed: int, options: argparse.Namespace) -> dict
     clock = time.process_time()
     scores = cross_val_predict_proba(model, data.X, scenario.Y, cv=options.folds, random_state=seed)
     base_seconds, clock = time.process_time() - clock, time.process_time()
-    ranked = rank_entries(as_observed(scenario.Y, "zeros"), scores, n_wanted=n, random_state=seed)
+    ranked = rank_entries(
+        as_observed(scenario.Y, "zeros"),
+        scores,
+        X=None if options.scores_only else numeric_rows(data),
+        n_wanted=n,
+        random_state=seed,
+    )
     seconds = time.process_time() - clock
     quality = np.full(positive.shape, np.inf)
     quality[ranked.rows, ranked.columns] = -ranked.annotated
@@ -106,6 +113,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--part", choices=["choice", "report"], default="report")
     parser.add_argument("--most-rows", type=int, default=10**9)
+    parser.add_argument("--scores-only", action="store_true", help="the audit sees no features")
     options = parser.parse_args()
     first = 100 if options.part == "choice" else 0
     for name in options.datasets:
