@@ -13,13 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.data import Dataset
+from labelweave.exceptions import InputError
 from labelweave.label_regression import regression_on_rows
 from labelweave.neighbors import NeighborSearch
 
 __all__ = ["neighbour_votes", "numeric_rows", "reduced_rows", "views_of_rows"]
 
 _MOST_DIMENSIONS = 300
+_MOST_COLUMNS = 20_000  # of a sparse matrix: the directions found in them are dense
 _NEIGHBOURS = 100
+_MOST_VOTERS = 30_000  # rows to search among: the search takes their number times that of rows
 _CLOSENESS = 4  # a vote weighs the cosine to this power
 
 
@@ -28,12 +31,15 @@ def numeric_rows(data: Dataset) -> Any:
     if data.is_text:
         from labelweave.text import TfidfEmbedder
 
-        return TfidfEmbedder().fit_transform(data.X)
+        try:
+            return TfidfEmbedder().fit_transform(data.X)
+        except InputError:  # no word in any of them
+            return None
     if data.is_image:
         return None
     X = sp.csr_array(data.X) if sp.issparse(data.X) else np.asarray(data.X)
     values = X.data if sp.issparse(X) else X
-    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+    if X.shape[1] == 0 or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
         return None
     return X
 
@@ -51,7 +57,7 @@ def views_of_rows(
     fold : int ndarray of shape (n_rows,)
         The regression of a fold is fitted on the others.
     seed : int, default=0
-        Of the reduction to few dimensions.
+        Of the reduction to few dimensions, and of the rows that vote where there are very many.
 
     Returns
     -------
@@ -59,14 +65,14 @@ def views_of_rows(
         The regression on features and other labels, and the votes of near rows.
     """
     rows = reduced_rows(X, seed=seed)
-    return [regression_on_rows(positive, rows, fold), neighbour_votes(rows, positive)]
+    return [regression_on_rows(positive, rows, fold), neighbour_votes(rows, positive, seed=seed)]
 
 
 def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
     """Rows of length one in at most 300 dimensions that keep most of their inner products.
 
-    Columns of a sparse matrix are weighted by how few rows have them, as words are; those of a
-    dense one are brought to mean 0 and deviation 1.
+    Columns of a sparse matrix are weighted by how few rows have them, as words are, and of very
+    many the most frequent are kept; those of a dense one are brought to mean 0 and deviation 1.
 
     Examples
     --------
@@ -78,7 +84,11 @@ def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
     if sp.issparse(X):
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        rows = TfidfTransformer(norm="l2").fit_transform(sp.csr_matrix(X, dtype=np.float32))
+        words = sp.csr_matrix(X, dtype=np.float32)
+        if words.shape[1] > _MOST_COLUMNS:
+            used = np.bincount(words.indices, minlength=words.shape[1])
+            words = words[:, np.sort(np.argsort(-used, kind="stable")[:_MOST_COLUMNS])]
+        rows = TfidfTransformer(norm="l2").fit_transform(words)
     else:
         values = np.asarray(X, dtype=np.float64)
         deviation = values.std(axis=0)
@@ -86,13 +96,14 @@ def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
     if rows.shape[1] > _MOST_DIMENSIONS:
         from sklearn.decomposition import TruncatedSVD
 
-        rows = TruncatedSVD(_MOST_DIMENSIONS, random_state=seed).fit_transform(rows)
+        with np.errstate(invalid="ignore"):  # its share of no variance, where all is zero
+            rows = TruncatedSVD(_MOST_DIMENSIONS, random_state=seed).fit_transform(rows)
     elif sp.issparse(rows):
         rows = rows.toarray()
     return normalize(rows).astype(np.float32)
 
 
-def neighbour_votes(rows: np.ndarray, positive: np.ndarray) -> np.ndarray:
+def neighbour_votes(rows: np.ndarray, positive: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """Share of the 100 nearest other rows that have each label, near ones weighing more.
 
     Parameters
@@ -100,21 +111,25 @@ def neighbour_votes(rows: np.ndarray, positive: np.ndarray) -> np.ndarray:
     rows : float32 ndarray of shape (n_rows, n_dimensions)
         Of length one: near in distance is near in angle.
     positive : boolean ndarray of shape (n_rows, n_labels)
+    seed : int, default=0
+        Of more than 30,000 rows so many are drawn, and the nearest are looked for among these.
 
     Returns
     -------
     float32 ndarray of shape (n_rows, n_labels)
     """
     n = len(rows)
-    k = min(_NEIGHBOURS, n - 1)
-    if k < 1:
-        return np.zeros(positive.shape, dtype=np.float32)
-    near = NeighborSearch(rows).among_themselves(k)
+    voters = np.arange(n)
+    if n > _MOST_VOTERS:
+        voters = np.sort(np.random.default_rng(seed).choice(n, _MOST_VOTERS, replace=False))
+    k = min(_NEIGHBOURS + 1, len(voters))  # one more: a row finds itself, and has no vote
+    near = voters[NeighborSearch(rows[voters]).of(rows, k)]
     cosines = np.empty(near.shape, dtype=np.float32)
     # A block of rows at a time: the neighbours of all at once would be 100 copies of the data.
     for block in np.array_split(np.arange(n), -(-n // 500)):
         cosines[block] = np.einsum("id,ikd->ik", rows[block], rows[near[block]])
     weights = np.maximum(cosines, 0) ** _CLOSENESS
+    weights[near == np.arange(n)[:, None]] = 0
     weights /= weights.sum(axis=1, keepdims=True) + 1e-3
     votes = sp.csr_array((weights.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     return votes @ positive.astype(np.float32)
