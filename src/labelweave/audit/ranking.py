@@ -224,23 +224,23 @@ def _chances(
 ) -> np.ndarray:
     """The chance of being annotated, by models fitted on other rows.
 
-    Trees need many entries, a logistic regression fewer: the one (or the mean of both) that
-    predicts the annotations of other rows best, by log loss, is taken. Only entries that were
-    chosen by their scores are learnt from: among the others here all are annotated, and being
-    one of them would give that away.
+    Trees and products need many entries, a plain logistic regression few: the one (or the mean
+    of the first two) that predicts the annotations of other rows best, by log loss, is taken.
+    Only entries that were chosen by their scores are learnt from: among the others here all are
+    annotated, and being one of them would give that away.
     """
     seed = int(rng.integers(2**31))
     logits = [
         _out_of_fold_logits(model, features, targets, fold, learnt, rng) for model in _models(seed)
     ]
-    logits.append(np.mean(logits, axis=0))
+    logits.append(np.mean(logits[:2], axis=0))
     signs = np.where(targets[learnt], 1.0, -1.0)
     losses = [np.logaddexp(0, -signs * one[learnt]).mean() for one in logits]
     chances = 1 / (1 + np.exp(-logits[int(np.argmin(losses))]))
     return np.clip(chances, _SUREST, 1 - _SUREST)
 
 
-def _models(seed: int) -> tuple[Any, Any]:
+def _models(seed: int) -> tuple[Any, Any, Any]:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -255,13 +255,13 @@ def _models(seed: int) -> tuple[Any, Any]:
         random_state=seed,
     )
     # Far more entries than columns: Newton's method needs a few steps where others need hundreds.
-    logistic = make_pipeline(
+    with_products = make_pipeline(
         StandardScaler(),
         PolynomialFeatures(2, include_bias=False),
         StandardScaler(),
         LogisticRegression(C=0.1, solver="newton-cholesky"),
     )
-    return trees, logistic
+    return trees, with_products, make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
 
 
 def _out_of_fold_logits(
