@@ -37,7 +37,7 @@ def numeric_rows(data: Dataset) -> Any:
             return None
     if data.is_image:
         return None
-    X = sp.csr_array(data.X) if sp.issparse(data.X) else np.asarray(data.X)
+    X: Any = sp.csr_array(data.X) if sp.issparse(data.X) else np.asarray(data.X)
     values = X.data if sp.issparse(X) else X
     if X.shape[1] == 0 or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
         return None
