@@ -2,15 +2,17 @@
 
 Half of the positives of a data set are hidden by chance. A base method scores all rows out of
 fold, once. From the **same scores and the same labels** two lists of unannotated entries are made:
-that of `labelweave.audit`, and cleanlab's. Of cleanlab every ranking of single entries that it
-offers is computed (`get_label_quality_scores_per_class`, three methods, with and without its
-adjustment of probabilities), and the best one **by the hidden truth** is the peer: it gets the
-benefit of the doubt. n is a quarter of the number of hidden positives.
+that of `labelweave.audit`, which looks at the features as well, and cleanlab's. Of cleanlab every
+ranking of single entries that it offers is computed (`get_label_quality_scores_per_class`, three
+methods, with and without its adjustment of probabilities), and the best one **by the hidden
+truth** is the peer: it gets the benefit of the doubt. n is a quarter of the number of hidden
+positives.
 
     precision = hidden positives among the first n unannotated entries / n
 
 Settings of the ranking were chosen on a third of the rows (`--part choice`); figures are of the
-other two thirds (`--part report`, the default), with other seeds. Run it with, say,
+other two thirds (`--part report`, the default), with other seeds. `--views` leaves out what the
+audit makes of the features, or a part of it. Run it with, say,
 
     LABELWEAVE_DATA=... python benchmarks/audit_precision.py --datasets bibtex --seeds 3
 """
@@ -26,7 +28,9 @@ import numpy as np
 from cleanlab.multilabel_classification.rank import get_label_quality_scores_per_class
 
 import labelweave as lw
+from labelweave.audit import ranking
 from labelweave.audit.ranking import rank_entries
+from labelweave.audit.views import numeric_rows, views_of_rows
 from labelweave.data.scenarios import hide_positives
 from labelweave.model_selection import cross_val_predict_proba
 from labelweave.nn.observed import as_observed
@@ -39,6 +43,7 @@ CLEANLAB = (
     ("normalized_margin", True),
     ("confidence_weighted_entropy", False),
 )
+VIEWS = {"both": slice(2), "regression": slice(1), "votes": slice(1, 2), "none": slice(0)}
 
 
 def rows_of(data: lw.Dataset, part: str, most_rows: int) -> lw.Dataset:
@@ -65,7 +70,13 @@ def cell(name: str, method: str, seed: int, options: argparse.Namespace) -> dict
     clock = time.process_time()
     scores = cross_val_predict_proba(model, data.X, scenario.Y, cv=options.folds, random_state=seed)
     base_seconds, clock = time.process_time() - clock, time.process_time()
-    ranked = rank_entries(as_observed(scenario.Y, "zeros"), scores, n_wanted=n, random_state=seed)
+    ranked = rank_entries(
+        as_observed(scenario.Y, "zeros"),
+        scores,
+        X=numeric_rows(data),
+        n_wanted=n,
+        random_state=seed,
+    )
     seconds = time.process_time() - clock
     quality = np.full(positive.shape, np.inf)
     quality[ranked.rows, ranked.columns] = -ranked.annotated
@@ -106,7 +117,10 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--part", choices=["choice", "report"], default="report")
     parser.add_argument("--most-rows", type=int, default=10**9)
+    parser.add_argument("--views", choices=list(VIEWS), default="both")
     options = parser.parse_args()
+    kept = VIEWS[options.views]
+    ranking.views_of_rows = lambda *rows, **how: views_of_rows(*rows, **how)[kept]
     first = 100 if options.part == "choice" else 0
     for name in options.datasets:
         found = [cell(name, options.method, first + seed, options) for seed in range(options.seeds)]

@@ -1,4 +1,4 @@
-"""Each label regressed on the other labels of its row and on scores, all in one matrix inverse.
+"""Each label regressed on the other labels of its row and on scores or features, by one inverse.
 
 A linear autoencoder with zero diagonal (H. Steck, "Embarrassingly Shallow Autoencoders for Sparse
 Data", WWW 2019), here with side information: no label is regressed on itself.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["label_regression", "regression_on_labels", "rows_share_labels"]
+__all__ = ["label_regression", "regression_on_labels", "regression_on_rows", "rows_share_labels"]
 
-_RIDGE_LABELS, _RIDGE_SCORES = 20.0, 100.0
+_RIDGE_LABELS, _RIDGE_SCORES, _RIDGE_ROWS = 20.0, 100.0, 5.0
 _MOST_LABELS = 2000  # that others are regressed on: the matrix to invert has twice as many rows
 _FEWEST_WITH_TWO, _FEWEST_ROWS = 0.1, 5  # share of the annotated rows, and rows
 
@@ -31,12 +31,43 @@ def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray)
     -------
     ndarray of shape (n_rows, n_labels)
     """
-    labels = positive.astype(np.float64)
-    frequent = _most_frequent(labels.sum(axis=0))
-    n = len(frequent)
+    frequent = _most_frequent(positive.sum(axis=0))
     scale = logits.std(axis=0) + 1e-9
     side = (logits[:, frequent] - logits.mean(axis=0)[frequent]) / scale[frequent]
-    ridge = np.repeat([_RIDGE_LABELS, _RIDGE_SCORES], n)
+    return _out_of_fold(positive, frequent, side, _RIDGE_SCORES, fold)
+
+
+def regression_on_rows(positive: np.ndarray, rows: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """Each label regressed on the other labels of its row and on the row's features, out of fold.
+
+    Parameters
+    ----------
+    positive : boolean ndarray of shape (n_rows, n_labels)
+        The annotated positives.
+    rows : ndarray of shape (n_rows, n_features)
+        Rows of length one, of some hundred features at most: all are in the matrix to invert.
+    fold : int ndarray of shape (n_rows,)
+        A row's fold is predicted by the regression of the others.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_rows, n_labels)
+    """
+    frequent = _most_frequent(positive.sum(axis=0))
+    return _out_of_fold(positive, frequent, rows - rows.mean(axis=0), _RIDGE_ROWS, fold)
+
+
+def _out_of_fold(
+    positive: np.ndarray,
+    frequent: np.ndarray,
+    side: np.ndarray,
+    ridge_side: float,
+    fold: np.ndarray,
+) -> np.ndarray:
+    """Each label regressed on the frequent other ones and on `side`, by the rows of other folds."""
+    labels = positive.astype(np.float64)
+    n = len(frequent)
+    ridge = np.repeat([_RIDGE_LABELS, ridge_side], [n, side.shape[1]])
     found = np.empty(labels.shape, dtype=np.float32)
     for number in np.unique(fold):
         held = fold == number

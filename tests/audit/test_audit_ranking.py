@@ -1,11 +1,14 @@
 """The ranking of entries: its equations, and that it finds what was hidden."""
 
+import math
+
 import numpy as np
 import pytest
 from audit_data import make_hidden
 
 from labelweave.audit import ranking
 from labelweave.audit.ranking import rank_entries
+from labelweave.audit.views import views_of_rows
 from labelweave.label_regression import label_regression
 from labelweave.labels import as_labels
 from labelweave.model_selection import cross_val_predict_proba
@@ -31,10 +34,38 @@ def test_no_feature_betrays_the_entry_itself(scored, entry):
     for state in (True, False):
         labels = positive.copy()
         labels[entry] = state
-        regression = label_regression(labels, logits, fold)
-        seen.append(ranking._features(labels, logits, regression, fold, number)[0])
-    per_label = [5, 7]  # the label's frequency, the same for all of its entries
+        shares = [label_regression(labels, logits, fold), *views_of_rows(data.X, labels, fold)]
+        seen.append(ranking._features(labels, logits, shares, fold, number)[0])
+    assert len(seen[0]) == 10
+    per_label = [3, 5]  # the label's frequency, the same for all of its entries
     np.testing.assert_allclose(*(np.delete(one, per_label) for one in seen), rtol=1e-5, atol=1e-6)
+
+
+def test_shares_are_seen_as_logarithms(scored):
+    data, _, scores = scored
+    positive, logits = data.Y.to_numpy() == 1, np.log(scores / (1 - scores))
+    share = np.random.default_rng(0).uniform(-0.2, 1.2, positive.shape)
+    entries = np.array([5, 77, 1000])
+    found = ranking._features(positive, logits, [share], np.arange(len(positive)) % 3, entries)
+    expected = [math.log(min(max(share.flat[entry], 0), 1) + 0.003) for entry in entries]
+    np.testing.assert_allclose(found[:, -1], expected, rtol=1e-5)
+
+
+def test_features_help_where_the_scores_are_poor():
+    """Scores that are noise: what the rows look like is in X alone."""
+    data, hidden = make_hidden(1000)
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.01, 0.99, data.Y.shape)
+    truth = hidden.hidden.toarray()
+    n = int(truth.sum()) // 4
+    precision = []
+    for X in (None, data.X):
+        ranked = rank_entries(as_observed(data.Y), scores, X=X, random_state=0)
+        is_open = ~np.isnan(ranked.missing)
+        order = np.argsort(-ranked.annotated[is_open], kind="stable")[:n]
+        hits = truth[ranked.rows[is_open][order], ranked.columns[is_open][order]]
+        precision.append(hits.mean())
+    assert precision[1] > precision[0] + 0.05
 
 
 def test_best_co_occurrence_against_a_loop():

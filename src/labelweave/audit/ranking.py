@@ -1,14 +1,16 @@
 """Which unannotated entries are positive? From labels and out-of-fold scores to probabilities.
 
 A score of a label says how the row looks. The other labels that the row is known to have say
-more, and so does how much is annotated in the row at all. Both are put together in two steps,
-each fitted on other rows than it is applied to:
+more, and so do how much is annotated in the row at all and what methods of another kind make of
+the row's features. All is put together in two steps, each fitted on other rows than it is applied
+to:
 
 1. a ridge regression of each label on all *other* known labels of the row and on all scores
-   (:mod:`labelweave.label_regression`);
-2. boosted trees or a logistic regression over entries of all labels together, from the score,
-   the regression, co-occurrence, frequency and ranks, to the chance of being *annotated*, which
-   makes entries of different labels comparable.
+   (:mod:`labelweave.label_regression`); where there are features, a second one on these and a vote
+   of near rows (:mod:`labelweave.audit.views`);
+2. boosted trees and a logistic regression with products over entries of all labels together, from
+   the score, these opinions, co-occurrence, frequency and ranks, to the chance of being
+   *annotated*, which makes entries of different labels comparable.
 
 Where annotators miss positives by chance, the chance g of being annotated is c times that of
 being positive, c the share of positives that are annotated. An entry that is not annotated is
@@ -22,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from labelweave.audit.views import views_of_rows
 from labelweave.data.splits import as_generator, stratified_folds
 from labelweave.label_regression import label_regression
 from labelweave.labels import LabelMatrix
@@ -31,8 +34,9 @@ __all__ = ["Candidates", "rank_entries"]
 
 _SUREST = 1e-6
 _EDGE = 1e-4  # scores are kept this far from 0 and 1
+_LEAST_SHARE = 0.003  # added to shares before their logarithm
 _SMOOTHING = 5.0  # rows with the label's own frequency, added to each co-occurrence
-_LIKELY = 8  # entries looked at closely, for each annotated positive
+_LIKELY = 4  # entries looked at closely, for each annotated positive
 _MOST_TRAINED = 120_000
 _FOLDS = 5
 
@@ -53,7 +57,12 @@ class Candidates(NamedTuple):
 
 
 def rank_entries(
-    observed: LabelMatrix, scores: np.ndarray, *, n_wanted: int = 0, random_state: object = 0
+    observed: LabelMatrix,
+    scores: np.ndarray,
+    *,
+    X: Any = None,
+    n_wanted: int = 0,
+    random_state: object = 0,
 ) -> Candidates:
     """Chances of the likeliest unannotated entries and of all annotated positives.
 
@@ -63,10 +72,12 @@ def rank_entries(
         Coded by :func:`labelweave.nn.observed.as_observed`.
     scores : ndarray of shape (n_rows, n_labels)
         Probabilities by models that did not see the row.
+    X : ndarray or sparse matrix of shape (n_rows, n_features), optional
+        Features of the rows; without them labels and scores are all that is looked at.
     n_wanted : int, default=0
         How many unannotated entries are wanted at least, as far as there are so many.
     random_state : None, int, RandomState or Generator
-        Of the folds and of the entries that trees are trained on.
+        Of the folds, of the reduced features and of the entries that are learnt from.
 
     Returns
     -------
@@ -83,7 +94,10 @@ def rank_entries(
     regression = label_regression(positive, logits, fold)
     likely = _likely(codes, logits, regression, n_wanted)
     entries = np.flatnonzero(likely | positive.ravel())
-    features = _features(positive, logits, regression, fold, entries)
+    shares = [regression]
+    if X is not None:
+        shares += views_of_rows(X, positive, fold, seed=int(rng.integers(2**31)))
+    features = _features(positive, logits, shares, fold, entries)
     annotated = _chances(
         features,
         positive.ravel()[entries],
@@ -122,11 +136,15 @@ def _likely(
 def _features(
     positive: np.ndarray,
     logits: np.ndarray,
-    regression: np.ndarray,
+    shares: list[np.ndarray],
     fold: np.ndarray,
     entries: np.ndarray,
 ) -> np.ndarray:
-    """What trees see of each entry; no column looks at the entry's own annotation."""
+    """What is seen of each entry; no column looks at the entry's own annotation.
+
+    `shares` are estimates of how often the label is annotated in such a row. Their logarithms
+    are taken: trees do not mind, and for a logistic regression they are the evidence that adds up.
+    """
     n_rows, n_labels = positive.shape
     rows, columns = np.divmod(entries, n_labels)
     labels = positive.astype(np.float32)
@@ -140,15 +158,18 @@ def _features(
     return np.column_stack(
         [
             logits.ravel()[entries],
-            regression.ravel()[entries],
             lift.ravel()[entries],
-            best.ravel()[entries],
             labels.sum(axis=1)[rows] - own,
             np.log((frequency + 0.5) / n_rows),
             np.log1p(rank_in_row),
             np.log(rank_in_label / (frequency + 1.0)),
+            *(_log_share(one.ravel()[entries]) for one in (best, *shares)),
         ]
     ).astype(np.float32)
+
+
+def _log_share(values: np.ndarray) -> np.ndarray:
+    return np.log(np.clip(values, 0, 1) + _LEAST_SHARE)
 
 
 def _ranks(values: np.ndarray, axis: int) -> np.ndarray:
@@ -203,27 +224,27 @@ def _chances(
 ) -> np.ndarray:
     """The chance of being annotated, by models fitted on other rows.
 
-    Trees need many entries, a logistic regression few: the one (or the mean of both) that
-    predicts the annotations of other rows best, by log loss, is taken. Only entries that were
-    chosen by their scores are learnt from: among the others here all are annotated, and being
-    one of them would give that away.
+    Trees and products need many entries, a plain logistic regression few: the one (or the mean
+    of the first two) that predicts the annotations of other rows best, by log loss, is taken.
+    Only entries that were chosen by their scores are learnt from: among the others here all are
+    annotated, and being one of them would give that away.
     """
     seed = int(rng.integers(2**31))
     logits = [
         _out_of_fold_logits(model, features, targets, fold, learnt, rng) for model in _models(seed)
     ]
-    logits.append(np.mean(logits, axis=0))
+    logits.append(np.mean(logits[:2], axis=0))
     signs = np.where(targets[learnt], 1.0, -1.0)
     losses = [np.logaddexp(0, -signs * one[learnt]).mean() for one in logits]
     chances = 1 / (1 + np.exp(-logits[int(np.argmin(losses))]))
     return np.clip(chances, _SUREST, 1 - _SUREST)
 
 
-def _models(seed: int) -> tuple[Any, Any]:
+def _models(seed: int) -> tuple[Any, Any, Any]:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     trees = HistGradientBoostingClassifier(
         max_iter=80,
@@ -233,7 +254,14 @@ def _models(seed: int) -> tuple[Any, Any]:
         early_stopping=False,
         random_state=seed,
     )
-    return trees, make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+    # Far more entries than columns: Newton's method needs a few steps where others need hundreds.
+    with_products = make_pipeline(
+        StandardScaler(),
+        PolynomialFeatures(2, include_bias=False),
+        StandardScaler(),
+        LogisticRegression(C=0.1, solver="newton-cholesky"),
+    )
+    return trees, with_products, make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
 
 
 def _out_of_fold_logits(

@@ -11,6 +11,7 @@ from labelweave.audit import SUSPECTS
 from labelweave.audit.findings import Audit, Finding, describe_row
 from labelweave.audit.ranking import Candidates, rank_entries
 from labelweave.audit.scoring import checked_scores, out_of_fold_scores, read_scores
+from labelweave.audit.views import numeric_rows
 from labelweave.data import Dataset
 from labelweave.data.corrections import Verdicts, apply_corrections, read_verdicts
 from labelweave.exceptions import InputError
@@ -69,7 +70,11 @@ def run(
         called = "scores of your own"
         found = read_scores(scores) if isinstance(scores, str | PathLike) else scores
     ranked = rank_entries(
-        observed, checked_scores(found, observed), n_wanted=top, random_state=random_state
+        observed,
+        checked_scores(found, observed),
+        X=numeric_rows(corrected),
+        n_wanted=top,
+        random_state=random_state,
     )
     skip = _reviewed(loaded, verdicts)
     chosen, score = _choose(ranked, observed, suspects, skip, top)
