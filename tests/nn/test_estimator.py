@@ -162,9 +162,14 @@ class CountSteps(Callback):
         self.steps += 1
 
 
-@pytest.mark.parametrize(("min_steps", "expected"), [(9, 9), (3, 4)], ids=["few-rows", "enough"])
-def test_an_epoch_has_so_many_steps_at_the_least(min_steps, expected):
-    X, Y = np.random.default_rng(0).normal(size=(100, 3)), np.eye(2, dtype=int)[[0, 1] * 50]
+@pytest.mark.parametrize(
+    ("min_steps", "n_features", "expected"),
+    [(9, 3, 9), (3, 3, 4), ("auto", 3, 40), ("auto", 101, 4)],
+    ids=["few-rows", "enough", "auto", "auto-more-features-than-rows"],
+)
+def test_an_epoch_has_so_many_steps_at_the_least(min_steps, n_features, expected):
+    X = np.random.default_rng(0).normal(size=(100, n_features))
+    Y = np.eye(2, dtype=int)[[0, 1] * 50]
     counter = CountSteps()
     settings = {"epochs": 2, "batch_size": 32, "patience": None, "random_state": 0}
     Linear(min_steps=min_steps, callbacks=[counter], **settings).fit(X, Y)

@@ -40,3 +40,17 @@ def test_none_and_unknown_scales():
     assert fit_scaling(np.eye(2), "none") is None
     with pytest.raises(InputError, match="there is no scale 'z'"):
         fit_scaling(np.eye(2), "z")
+
+
+def test_auto_leaves_rows_of_length_one_as_they_are():
+    rng = np.random.default_rng(0)
+    words = rng.random((40, 30)) * (rng.random((40, 30)) < 0.1)
+    lengths = np.linalg.norm(words, axis=1, keepdims=True)
+    words = np.divide(words, lengths, where=lengths > 0, out=np.zeros_like(words))
+    words[3] = 0  # a text without known words
+    for stored in (words, sp.csr_array(words)):
+        assert fit_scaling(stored, "auto") is None
+        assert fit_scaling(stored * 2, "auto") is not None
+    assert fit_scaling(np.zeros((3, 4)), "auto") is not None
+    dense = np.full((5, 4), 0.5)  # length one, but not sparse
+    torch.testing.assert_close(fit_scaling(dense, "auto").shift, torch.full((4,), 0.5))

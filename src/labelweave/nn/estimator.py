@@ -43,9 +43,10 @@ class NeuralClassifier(MultiLabelClassifier):
         The most passes over the training rows. ``"auto"``: as many as suit a run without patience
         whose rate falls to zero, :func:`labelweave.nn.session.run_length`.
     batch_size : int, default=64
-    min_steps : int, default=1
+    min_steps : int or "auto", default=1
         Steps that count as an epoch at the least: where one pass over the rows takes fewer,
-        patience would be over, and rates would fall, before anything is learnt.
+        patience would be over, and rates would fall, before anything is learnt. ``"auto"``: as
+        suits a run without patience, :func:`labelweave.nn.session.fewest_steps`.
     lr : float, default=1e-3
         Learning rate of AdamW.
     weight_decay : float, default=1e-4
@@ -96,7 +97,7 @@ class NeuralClassifier(MultiLabelClassifier):
         **MultiLabelClassifier._parameter_constraints,
         "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "min_steps": [Interval(Integral, 1, None, closed="left")],
+        "min_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [StrOptions(set(SCHEDULES))],
@@ -128,7 +129,7 @@ class NeuralClassifier(MultiLabelClassifier):
         *,
         epochs: int | str = 100,
         batch_size: int = 64,
-        min_steps: int = 1,
+        min_steps: int | str = 1,
         lr: float = 1e-3,
         weight_decay: float = 1e-4,
         schedule: str = "constant",

@@ -47,8 +47,9 @@ def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
     X : ndarray or SciPy sparse
     how : {"auto", "standard", "max-abs", "none"}
         "standard": mean 0, variance 1; "max-abs": divided by the largest absolute value, so
-        that zeros stay zero; "auto": "max-abs" where fewer than a quarter of the entries are
-        not zero, else "standard".
+        that zeros stay zero; "auto": "standard" where a quarter of the entries or more are not
+        zero; else "max-abs", or "none" if every row has length one, as weights of words have:
+        each feature on its own scale, a word of one text would count as much as a common one.
 
     Examples
     --------
@@ -59,7 +60,8 @@ def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
     if how not in SCALES:
         raise InputError(f"there is no scale {how!r}: choose one of {', '.join(SCALES)}")
     if how == "auto":
-        how = "max-abs" if is_mostly_zero(X) else "standard"
+        sparse = "none" if _has_rows_of_length_one(X) else "max-abs"
+        how = sparse if is_mostly_zero(X) else "standard"
     if how == "none":
         return None
     if how == "max-abs":
@@ -73,6 +75,13 @@ def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
     else:
         variance = X.var(axis=0, dtype=np.float64)
     return _scaling(mean, np.sqrt(variance))
+
+
+def _has_rows_of_length_one(X: Any) -> bool:
+    """Whether every row but empty ones has length one."""
+    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+    filled = squares[squares > 0]
+    return bool(len(filled)) and bool(np.allclose(filled, 1.0, atol=1e-3))
 
 
 def _scaling(shift: np.ndarray, spread: np.ndarray) -> FeatureScaling:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
@@ -19,11 +20,12 @@ from labelweave.nn.task import Task
 from labelweave.nn.training import LoopSettings, TrainingResult, Validation, train
 from labelweave.thresholds import make_threshold
 
-__all__ = ["TrainingSession", "run_length"]
+__all__ = ["TrainingSession", "fewest_steps", "run_length"]
 
 _OPTIONS = ("epochs", "batch_size", "min_steps", "monitor", "patience", "clip_norm")
 
 _FEWEST_PASSES, _MOST_PASSES = 10, 40
+_FEWEST_STEPS = 40
 _ENOUGH_POSITIVES = 100  # of the average label
 
 
@@ -37,6 +39,19 @@ def run_length(Y: LabelMatrix) -> int:
     positives = float(Y.positive().sum()) / Y.n_labels
     passes = _FEWEST_PASSES * math.sqrt(_ENOUGH_POSITIVES / max(positives, 1.0))
     return round(min(max(passes, _FEWEST_PASSES), _MOST_PASSES))
+
+
+def fewest_steps(X: Any) -> int:
+    """Steps of an epoch at the least: 40, or as few as there are where features outnumber rows.
+
+    Few rows with thousands of features (the words of texts) are soon learnt by heart: more passes
+    over them harm.
+
+    >>> fewest_steps(np.ones((9, 2))), fewest_steps(np.ones((9, 10)))
+    (40, 1)
+    """
+    is_table = sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
+    return 1 if is_table and X.shape[1] > X.shape[0] else _FEWEST_STEPS
 
 
 @dataclass
@@ -126,9 +141,10 @@ class TrainingSession:
         history = pd.concat(frames, ignore_index=True)
         return history.astype({"epoch": int})
 
-    def _lengthened(self, batch_size: int, min_steps: int) -> int | None:
+    def _lengthened(self, batch_size: int, min_steps: int | str) -> int | None:
         """Steps of an epoch, where a pass over the rows has too few of them."""
-        return min_steps if math.ceil(len(self.Y) / batch_size) < min_steps else None
+        fewest = fewest_steps(self.X) if min_steps == "auto" else int(min_steps)
+        return fewest if math.ceil(len(self.Y) / batch_size) < fewest else None
 
     def scoring_batches(self, X: Any, Y: LabelMatrix) -> Batches:
         """These rows in batches for prediction."""

@@ -40,7 +40,7 @@ _PROBE_EPOCHS = 8
 # of fixed length whose rate falls to zero needs no rows to choose on.
 SHORT_RUN: dict[str, Any] = {
     "epochs": "auto",
-    "min_steps": 40,
+    "min_steps": "auto",
     "patience": None,
     "lr": 1e-3,
     "schedule": "cosine",
