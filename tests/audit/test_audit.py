@@ -53,6 +53,26 @@ def test_verdicts_are_learnt_from_and_not_asked_again(found):
     assert all(first.label in f.known for f in again.findings if f.row == first.row)
 
 
+def test_a_review_does_not_pass_for_annotation_by_chance():
+    """The first entries of the list are nearly all positive: counted as annotated like the others,
+    they would say that hardly anything is missing."""
+    data, hidden = make_hidden(2000, share=0.5)
+    names, truth = list(data.label_names), hidden.hidden.toarray()
+    first = lw.audit(data, top=600, folds=3)
+    said = [
+        Verdict(f.row, "", f.label, "yes" if truth[f.row, names.index(f.label)] else "no")
+        for f in first.findings
+    ]
+    n_yes = sum(one.verdict == "yes" for one in said)
+    known = data.Y.to_numpy().sum() + n_yes
+    expected = known / (known - n_yes + truth.sum())
+    again = lw.audit(data, top=100, folds=3, corrections=Verdicts(said))
+    assert first.annotated_share == pytest.approx(0.5, abs=0.15)
+    assert again.annotated_share == pytest.approx(expected, abs=0.15)
+    hits = [truth[f.row, names.index(f.label)] for f in again.findings]
+    assert np.mean([f.score for f in again.findings]) == pytest.approx(np.mean(hits), abs=0.25)
+
+
 def test_blanks_that_are_unknown():
     data, _ = make_hidden()
     Y = data.Y.to_numpy().copy()

@@ -39,6 +39,7 @@ _SMOOTHING = 5.0  # rows with the label's own frequency, added to each co-occurr
 _LIKELY = 4  # entries looked at closely, for each annotated positive
 _MOST_TRAINED = 120_000
 _FOLDS = 5
+_MOST_ANNOTATED = 1 - 1e-6
 
 
 class Candidates(NamedTuple):
@@ -61,6 +62,7 @@ def rank_entries(
     scores: np.ndarray,
     *,
     X: Any = None,
+    reviewed: np.ndarray | None = None,
     n_wanted: int = 0,
     random_state: object = 0,
 ) -> Candidates:
@@ -74,6 +76,9 @@ def rank_entries(
         Probabilities by models that did not see the row.
     X : ndarray or sparse matrix of shape (n_rows, n_features), optional
         Features of the rows; without them labels and scores are all that is looked at.
+    reviewed : boolean ndarray of shape (n_rows, n_labels), optional
+        Entries whose annotation is a reviewer's verdict, not chance. What is known of them counts
+        for the others; that they stand annotated says nothing about how much is.
     n_wanted : int, default=0
         How many unannotated entries are wanted at least, as far as there are so many.
     random_state : None, int, RandomState or Generator
@@ -86,6 +91,7 @@ def rank_entries(
     """
     codes = observed.to_numpy()
     positive, is_open = codes == 1, codes == 0
+    by_chance, unsaid = _before_review(positive, is_open, reviewed)
     rng = as_generator(random_state)
     kept = np.clip(scores, _EDGE, 1 - _EDGE)
     logits = np.log(kept / (1 - kept)).astype(np.float32)
@@ -106,12 +112,25 @@ def rank_entries(
         rng,
     )
     open_here = is_open.ravel()[entries]
+    share = _annotated_share(
+        annotated, unsaid.ravel()[entries], by_chance.ravel()[entries], int(unsaid.sum())
+    )
     n_positive = int(positive.sum())
-    share = _annotated_share(annotated, open_here, positive.ravel()[entries], int(is_open.sum()))
+    if n_positive:  # verdicts add to what is annotated by chance
+        share = min(share * n_positive / int(by_chance.sum()), _MOST_ANNOTATED)
     odds = annotated / (1 - annotated) * (1 - share) / share if n_positive else annotated
     missing = np.where(open_here, np.clip(odds, 0, 1), np.nan)
     rows, columns = np.divmod(entries, codes.shape[1])
     return Candidates(rows, columns, annotated, missing, share)
+
+
+def _before_review(
+    positive: np.ndarray, is_open: np.ndarray, reviewed: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which positives were annotated, and which entries were not, before anybody reviewed some."""
+    if reviewed is None or not (positive & ~reviewed).any():
+        return positive, is_open
+    return positive & ~reviewed, is_open | reviewed
 
 
 def observed_positives(observed: LabelMatrix) -> np.ndarray:

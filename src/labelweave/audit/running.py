@@ -54,7 +54,9 @@ def run(
     if verdicts is not None:
         observed = _with_known_negatives(observed, loaded, verdicts)
     if not (observed.to_numpy() == 1).any():
-        raise InputError(f"{loaded.name} has no annotated positive to learn from")
+        raise InputError(
+            f"{loaded.name} has no annotated positive to learn from: is a yes written as 1?"
+        )
     if scores is None:
         model, called = _model(method, corrected, random_state)
         found = out_of_fold_scores(
@@ -73,6 +75,7 @@ def run(
         observed,
         checked_scores(found, observed),
         X=numeric_rows(corrected),
+        reviewed=_decided(as_observed(loaded.Y, rule), loaded, verdicts),
         n_wanted=top,
         random_state=random_state,
     )
@@ -128,6 +131,16 @@ def _reviewed(data: Dataset, verdicts: Verdicts | None) -> np.ndarray:
         return np.empty(0, dtype=np.int64)
     rows, columns, _ = verdicts.entries(data)
     return rows * data.Y.n_labels + columns
+
+
+def _decided(before: LabelMatrix, data: Dataset, verdicts: Verdicts | None) -> np.ndarray | None:
+    """The entries that were unannotated until a verdict."""
+    if verdicts is None:
+        return None
+    rows, columns, said = verdicts.entries(data)
+    found = np.zeros(before.shape, dtype=bool)
+    found[rows, columns] = said != "unsure"
+    return found & (before.to_numpy() == 0)
 
 
 def _with_known_negatives(observed: LabelMatrix, data: Dataset, verdicts: Verdicts) -> LabelMatrix:
