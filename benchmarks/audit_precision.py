@@ -28,9 +28,9 @@ import numpy as np
 from cleanlab.multilabel_classification.rank import get_label_quality_scores_per_class
 
 import labelweave as lw
-from labelweave.audit import ranking
-from labelweave.audit.ranking import rank_entries
-from labelweave.audit.views import numeric_rows, views_of_rows
+from labelweave.auditing import ranking
+from labelweave.auditing.ranking import rank_entries
+from labelweave.auditing.views import numeric_rows, views_of_rows
 from labelweave.data.scenarios import hide_positives
 from labelweave.model_selection import cross_val_predict_proba
 from labelweave.nn.observed import as_observed

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "assets" / "methods"
 sys.path.insert(0, str(ROOT / "src"))
 
-from labelweave.report.plots.style import HEAT, draw, line, log_scale  # noqa: E402  after the path is set
+from labelweave.reporting.plots.style import HEAT, draw, line, log_scale  # noqa: E402  after the path is set
 
 Paint = Callable[[Any], None]
 

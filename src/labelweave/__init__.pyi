@@ -5,6 +5,7 @@ A method that is not listed here works all the same, and is `Any` to a type chec
 
 from typing import Any
 
+from labelweave import auditing as auditing
 from labelweave import base as base
 from labelweave import calibration as calibration
 from labelweave import data as data
@@ -17,10 +18,11 @@ from labelweave import model_selection as model_selection
 from labelweave import nn as nn
 from labelweave import persistence as persistence
 from labelweave import registry as registry
+from labelweave import reporting as reporting
 from labelweave import testing as testing
 from labelweave import text as text
 from labelweave import thresholds as thresholds
-from labelweave.audit import audit as audit
+from labelweave.auditing import audit as audit
 from labelweave.calibration import CalibratedMultiLabel as CalibratedMultiLabel
 from labelweave.data.catalog import list_datasets as list_datasets
 from labelweave.data.catalog import load_dataset as load_dataset
@@ -80,7 +82,7 @@ from labelweave.persistence.model import load as load
 from labelweave.persistence.model import save as save
 from labelweave.registry import list_methods as list_methods
 from labelweave.registry import make as make
-from labelweave.report import report as report
+from labelweave.reporting import report as report
 from labelweave.scattered.aka import AKA as AKA
 from labelweave.scattered.ant import ANT as ANT
 from labelweave.scattered.bl import BL as BL

@@ -49,7 +49,7 @@ HARMLESS = (
     "labelweave.persistence",
     "labelweave.progress",
     "labelweave.registry",
-    "labelweave.report",
+    "labelweave.reporting",
 )
 """Modules, with all below them, that move, show or store things and compute no score."""
 

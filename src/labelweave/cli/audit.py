@@ -103,7 +103,7 @@ def command(
     from labelweave.assembly.parameters import parse_settings
     from labelweave.assembly.protocol import Source
     from labelweave.assembly.recipe import Recipe
-    from labelweave.audit.writing import checked_target
+    from labelweave.auditing.writing import checked_target
     from labelweave.cli.blanks import about_blanks
 
     targets = [checked_target(path) for path in files or _default_files(data)]

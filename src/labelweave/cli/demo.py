@@ -78,6 +78,6 @@ def _report(model: object, test: object, folder: Path, output: Output) -> Path |
     if find_spec("matplotlib") is None:
         output.say("a report with plots needs matplotlib: pip install 'labelweave[report]'")
         return None
-    from labelweave.report import report
+    from labelweave.reporting import report
 
     return report(model, test, folder / "report.html")

@@ -55,7 +55,7 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.report import report
+    from labelweave.reporting import report
 
     if out is None:
         out = f"{Path(path).resolve().name}-report.{chosen_format or 'html'}"

@@ -68,7 +68,7 @@ class Disagreement:
 
     def plot(self, path: str | PathLike[str] | None = None) -> str:
         """An SVG of the rates, one bar a pair and label, divided by direction."""
-        from labelweave.report.plots.disagreement import disagreement_bars
+        from labelweave.reporting.plots.disagreement import disagreement_bars
 
         svg = disagreement_bars(self.table)
         if path is not None:

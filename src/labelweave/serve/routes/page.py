@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from labelweave.report.html import resource
+from labelweave.reporting.html import resource
 from labelweave.serve.problems import ProblemError
 
 __all__ = ["router"]

@@ -1,0 +1,123 @@
+"""The page on which a reviewer goes through the list: one file, no network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from labelweave import __version__
+from labelweave.auditing.findings import Audit
+from labelweave.reporting.document import printable
+from labelweave.reporting.html import Markup, element, resource, whole_page
+from labelweave.reporting.writing import now
+
+__all__ = ["to_page"]
+
+_HERE = "labelweave.auditing"
+_QUESTIONS = {
+    "missing": "Labels that may be missing",
+    "wrong": "Labels that may be wrong",
+}
+_KEYS = (
+    ("y", "yes, the row has the label"),
+    ("n", "no, it does not"),
+    ("u", "unsure"),
+    ("x", "take the verdict back"),
+    ("j or \u2193", "next"),
+    ("k or \u2191", "previous"),
+    ("/", "search"),
+)
+
+
+def to_page(audit: Audit) -> str:
+    """The whole page; the entries are data in it, and become text only in the browser."""
+    title = f"{_QUESTIONS[audit.suspects]}: {audit.data}"
+    stored = _as_script_data(audit)
+    return whole_page(
+        title,
+        f"{resource('style.css')}\n{resource('page.css', _HERE)}",
+        resource("page.js", _HERE),
+        element("a", "Skip to the entries", href="#entries", class_="skip"),
+        element(
+            "header",
+            element("h1", title),
+            element("p", _subtitle(audit), class_="subtitle"),
+        ),
+        _controls(),
+        element("main", element("ol", id="entries", class_="entries"), _pager(), id="list"),
+        element("noscript", element("p", "This page needs JavaScript.", class_="note")),
+        element("script", stored, type="application/json", id="audit-data"),
+        element("footer", f"Made by labelweave {__version__}, {now()}."),
+    )
+
+
+def _subtitle(audit: Audit) -> str:
+    return (
+        f"{len(audit):,} entries, the likeliest first, by {audit.method}. Verdicts stay in this "
+        "browser until you export them."
+    )
+
+
+def _as_script_data(audit: Audit) -> Markup:
+    """Entries as JSON that cannot end the element that holds it."""
+    rows = [finding.to_dict() for finding in audit.findings]
+    about = {"data": printable(audit.data), "suspects": audit.suspects, "entries": rows}
+    text = json.dumps(about, ensure_ascii=True, separators=(",", ":"))
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    text = json.dumps(about | {"key": key}, ensure_ascii=True, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _controls() -> Markup:
+    return element(
+        "section",
+        element(
+            "div",
+            element("label", "Label ", element("select", id="by-label")),
+            element("label", "Verdict ", element("select", id="by-verdict")),
+            element(
+                "label",
+                "Search ",
+                element("input", id="search", type="search", placeholder="text, id, label"),
+            ),
+            class_="filters",
+        ),
+        element(
+            "div",
+            element("progress", id="bar", value="0", max="1", aria_label="Reviewed"),
+            element("span", id="progress", role="status"),
+            class_="filters",
+        ),
+        element(
+            "div",
+            element("button", "Export CSV", type="button", id="to-csv"),
+            element("button", "Export JSONL", type="button", id="to-jsonl"),
+            element(
+                "details",
+                element("summary", "Keys"),
+                element(
+                    "dl",
+                    [
+                        [element("dt", element("kbd", key)), element("dd", what)]
+                        for key, what in _KEYS
+                    ],
+                ),
+            ),
+            class_="filters",
+        ),
+        element("p", id="storage", class_="note", hidden=True),
+        class_="controls",
+        aria_label="Filters, progress, export",
+    )
+
+
+def _pager() -> Markup:
+    return element(
+        "div",
+        element("button", "Previous page", type="button", id="back"),
+        element("span", id="where"),
+        element("button", "Next page", type="button", id="forth"),
+        class_="filters pager",
+    )

@@ -1,0 +1,220 @@
+"""A report as one HTML file that needs nothing else: no network, no other file.
+
+Markup is built of elements whose texts are escaped as they are put in, so that no name of a
+label or a file can become markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from labelweave import __version__
+from labelweave.reporting.document import (
+    Block,
+    Document,
+    Figure,
+    Note,
+    Paragraph,
+    Section,
+    Table,
+    printable,
+    shown,
+    slug,
+)
+
+__all__ = ["Markup", "element", "resource", "to_html", "whole_page"]
+
+_EMPTY = ("meta", "link", "br", "input")
+_SHORT = 24  # characters that are not broken into two lines
+
+
+class Markup(str):
+    """A text that is markup already."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *content: Any, **attributes: str | bool) -> Markup:
+    """An element; contents that are not markup are escaped.
+
+    >>> element("p", "1 < 2, ", element("b", "sure"), class_="note")
+    '<p class="note">1 &lt; 2, <b>sure</b></p>'
+    """
+    said = "".join(
+        f" {name.rstrip('_').replace('_', '-')}"
+        + ("" if value is True else f'="{html.escape(printable(value))}"')
+        for name, value in attributes.items()
+        if value is not False
+    )
+    if tag in _EMPTY:
+        return Markup(f"<{tag}{said}>")
+    return Markup(f"<{tag}{said}>{_joined(content)}</{tag}>")
+
+
+def _joined(content: Iterable[Any]) -> str:
+    return "".join(
+        part
+        if isinstance(part, Markup)
+        else html.escape(printable(part), quote=False)
+        if isinstance(part, str)
+        else _joined(part)
+        for part in content
+    )
+
+
+def whole_page(title: str, style: str, script: str, *content: Markup) -> str:
+    """A page that loads nothing and runs the one script, which stands at its end."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'"
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="generator", content=f"labelweave {__version__}"),
+        element("title", title),
+        element("style", Markup(style)),
+    )
+    body = element("body", *content, element("script", Markup(script)))
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def to_html(document: Document) -> str:
+    """The whole page."""
+    ids = _ids(document.sections)
+    return whole_page(
+        document.title,
+        resource("style.css"),
+        resource("sorting.js"),
+        element("a", "Skip to the report", href="#report", class_="skip"),
+        element(
+            "header",
+            element("h1", document.title),
+            element("p", document.subtitle, class_="subtitle"),
+        ),
+        element(
+            "nav",
+            element("h2", "Contents"),
+            element(
+                "ol",
+                [
+                    element("li", element("a", section.title, href=f"#{id}"))
+                    for id, section in zip(ids, document.sections, strict=True)
+                ],
+            ),
+            aria_label="Contents",
+        ),
+        element(
+            "main",
+            [_section(id, section) for id, section in zip(ids, document.sections, strict=True)],
+            id="report",
+        ),
+        element(
+            "footer",
+            "Made by labelweave ",
+            __version__,
+            ", ",
+            element("time", document.made, datetime=document.made),
+            ".",
+        ),
+    )
+
+
+def _ids(sections: Iterable[Section]) -> list[str]:
+    """One id a section, made of its title; a number tells equal ones apart."""
+    found: list[str] = []
+    for section in sections:
+        id = stem = slug(section.title)
+        k = 1
+        while id in found or id == "report":
+            k += 1
+            id = f"{stem}-{k}"
+        found.append(id)
+    return found
+
+
+def _section(id: str, section: Section) -> Markup:
+    return element("section", element("h2", section.title), map(_block, section.blocks), id=id)
+
+
+def _block(block: Block) -> Markup:
+    if isinstance(block, Paragraph):
+        return element("p", block.text)
+    if isinstance(block, Note):
+        return element("p", element("strong", "Note: "), block.text, class_="note", role="note")
+    if isinstance(block, Figure):
+        return _figure(block)
+    return _table(block)
+
+
+def _figure(figure: Figure) -> Markup:
+    return element(
+        "figure",
+        element("div", Markup(inline_svg(figure)), class_="plot"),
+        element("figcaption", element("strong", f"{figure.title}. "), figure.caption),
+        id=f"plot-{figure.name}",
+    )
+
+
+def inline_svg(figure: Figure) -> str:
+    """The SVG as part of a page: named for screen readers, without namespace declarations."""
+    head, _, body = figure.svg.partition(">")
+    head = re.sub(r' (?:xmlns(?::xlink)?|width|height)="[^"]*"', "", head)
+    width = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+)', head)
+    size = f' style="width: {float(width[1]) * 4 / 3:.0f}px"' if width else ""  # 72 pt are 96 px
+    body = body.replace("xlink:href=", "href=")
+    return f'{head}{size} role="img">{described(figure)}{body}'
+
+
+def described(figure: Figure) -> str:
+    """Title and description of an SVG, as markup."""
+    return element("title", figure.title) + element("desc", figure.alt)
+
+
+def _table(table: Table) -> Markup:
+    right = [table.is_number(j) for j in range(len(table.columns))]
+    kinds = ["number" if is_right else "text" for is_right in right]
+    head = [
+        element("th", name, scope="col", class_=kind)
+        for name, kind in zip(table.columns, kinds, strict=True)
+    ]
+    body = [
+        element(
+            "tr", [_cell(value, kind, table.digits) for value, kind in zip(row, kinds, strict=True)]
+        )
+        for row in table.rows
+    ]
+    caption = Markup("") if table.folded else element("caption", table.caption)
+    whole = element(
+        "div",
+        element("table", caption, element("thead", element("tr", head)), element("tbody", body)),
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=table.caption,
+    )
+    if not table.folded:
+        return whole
+    return element("details", element("summary", table.caption), whole)
+
+
+def _cell(value: Any, kind: str, digits: int) -> Markup:
+    text = shown(value, digits)
+    return element("td", text, class_=kind if len(text) > _SHORT else f"{kind} short")
+
+
+@cache
+def resource(name: str, package: str = "labelweave.reporting") -> str:
+    """The text of a file of the package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()

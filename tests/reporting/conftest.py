@@ -1,0 +1,135 @@
+"""Small models and a small folder of results to report on."""
+
+import json
+
+import numpy as np
+import pytest
+
+import labelweave as lw
+from labelweave.data import Dataset
+
+
+@pytest.fixture(autouse=True)
+def fixed_date(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
+@pytest.fixture
+def quick_plots(monkeypatch):
+    """Plots are painted but not laid out, which takes most of the time."""
+    empty = '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
+    monkeypatch.setattr("labelweave.reporting.plots.style._svg_of", lambda figure: empty)
+
+
+@pytest.fixture
+def make_data():
+    """Rows whose labels follow from the features; options change the labels."""
+
+    def make(n_rows=80, names=("red", "blue", "round"), *, seed=0, change=None, sparse=False):
+        X = np.random.default_rng(seed).random((n_rows, len(names)))
+        Y = (X + X[:, ::-1] > 1).astype(np.float32)
+        if change is not None:
+            Y = change(Y)
+        labels = lw.as_labels(Y, names=names)
+        return Dataset(X, labels.to_sparse() if sparse else labels, name="shapes")
+
+    return make
+
+
+@pytest.fixture
+def page(tmp_path):
+    """The page that a report writes."""
+
+    def write(*arguments, **options):
+        return lw.report(*arguments, out=tmp_path / "report.html", **options).read_text("utf-8")
+
+    return write
+
+
+SUITE = """
+title = "Two methods on three sets"
+kind = "supervised"
+paper = "C-GMVAE"
+table = "1"
+setting = "80/10/10 split"
+data = ["emotions", "scene", "yeast"]
+metrics = ["f1_micro", "hamming_loss"]
+seeds = [0, 1]
+
+[methods]
+BR = "br"
+MLP = "mlp"
+MLkNN = "mlknn"
+"<b>bold</b>" = "no-such-method"
+
+[protocols.honest]
+
+[protocols.as-published]
+cut = "test"
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    from labelweave.bench.suite import load_suite
+
+    path = tmp_path / "two.toml"
+    path.write_text(SUITE)
+    return load_suite(path)
+
+
+@pytest.fixture
+def results(tmp_path, suite):
+    """A folder of results with made-up scores; the last cell failed."""
+    from labelweave.bench.cells import make_plan
+    from labelweave.bench.store import Store
+
+    store = Store(tmp_path / "results")
+    store.create()
+    store.write_suite(suite)
+    cells = [cell for cell in make_plan(suite).cells if cell.method != "no-such-method"]
+    for k, cell in enumerate(cells):
+        failed = k == len(cells) - 1
+        store.write(made_up_record(cell, k, failed=failed))
+    return store.folder
+
+
+def made_up_record(cell, k, *, failed=False):
+    level = {"br": 0.5, "mlp": 0.7, "mlknn": 0.6}[cell.method]
+    score = level + 0.01 * cell.seed + (0.1 if cell.protocol.name == "as-published" else 0.0)
+    history = {"epoch": [1, 2], "loss": [2.0, 1.0], "val_loss": [2.0, 1.5], "test_map": [0.1, None]}
+    record = {
+        "schema": 1,
+        "cell": f"cell-{k:03d}",
+        "identity": cell.identity,
+        "suite": cell.suite,
+        "kind": cell.kind,
+        "method": cell.method,
+        "method_name": cell.method_name,
+        "settings": {},
+        "dataset": cell.data.name,
+        "dataset_facts": {"rows": 10, "features": 2, "labels": 3, "cardinality": 1.5},
+        "scenario": "",
+        "scenario_settings": {},
+        "seed": cell.seed,
+        "protocol": cell.protocol.name,
+        "protocol_settings": {},
+        "rows": {},
+        "scores": {} if failed else {"f1_micro": score, "hamming_loss": 1 - score},
+        "cuts": {},
+        "seconds": {"fit": 1.0 + k, "wall": 2.0 + k, "cpu": 1.0},
+        "memory": {"peak": 100.0 + k, "before": 50.0, "how": "per cell"},
+        "history": history if cell.method == "mlp" else None,
+        "artifacts": {"label_similarity": {"names": ["a<i>", "b"], "values": [[1, 0.3], [0.3, 1]]}}
+        if cell.method == "mlp"
+        else {},
+        "data_checksum": "0" * 24,
+        "code_version": "1",
+        "versions": {"python": "3.11.7"},
+        "machine": {"host": "here", "cores": 2},
+        "finished": "2026-01-01T00:00:00+00:00",
+        "error": {"type": "ValueError", "message": "<u>too few</u>", "trace": ""}
+        if failed
+        else None,
+    }
+    return json.loads(json.dumps(record))

@@ -1,0 +1,240 @@
+"""Reports on models of every kind: what they say, and what they do without."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import labelweave as lw
+from labelweave.exceptions import InputError, MissingExtraError
+
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def plots_of(page):
+    return re.findall(r'id="plot-([a-z-]+)"', page)
+
+
+def fitted(data, method="mlknn", **parameters):
+    return lw.make(method, **parameters).fit(data.X, data.Y)
+
+
+def test_a_model_in_memory(make_data, page):
+    model = fitted(make_data(), k=3)
+    found = page(model, make_data(seed=1))
+    assert "<h1>MLkNN on shapes</h1>" in found
+    assert "whether the model has seen them is not known" in found
+    assert plots_of(found) == [
+        "label-scores",
+        "precision-recall",
+        "reliability",
+        "threshold",
+        "co-occurrence",
+        "confusion",
+    ]
+    assert "MLkNN does not train in epochs" in found
+
+
+def test_scores_are_those_of_evaluate(make_data, page, quick_plots):
+    data = make_data(seed=1)
+    model = fitted(make_data(), k=3)
+    found = page(model, (data.X, data.Y))
+    for name, value in lw.evaluate(model, data).items():
+        assert re.search(rf">{value:.4f}</td><td[^>]*>\w+</td><td[^>]*>{re.escape(name)}<", found)
+
+
+def test_embeddings_and_learning_curves_of_a_neural_method(make_data, page):
+    small = {"epochs": 2, "encoder": (8,), "label_encoder": (8,), "decoder": (8,)}
+    model = fitted(make_data(), "c-gmvae", embedding_size=4, latent_size=2, random_state=0, **small)
+    found = page(model, make_data(seed=1))
+    assert {"learning-curves", "label-embeddings"} <= set(plots_of(found))
+    assert "2 epochs" in found
+
+
+def test_the_method_inside_a_text_classifier(page, quick_plots):
+    texts = ["the sea is blue", "a hot sun", "hot sun over the blue sea"] * 20
+    labels = lw.as_labels([["sea"], ["sun"], ["sea", "sun"]] * 20)
+    inner = lw.MLP(epochs=2, hidden=(4,), random_state=0)
+    model = lw.TextClassifier(inner, random_state=0).fit(texts, labels)
+    found = page(model, lw.Dataset(texts[:6], labels[:6], name="news"))
+    assert "<h1>MLP on news</h1>" in found
+    assert "learning-curves" in plots_of(found)
+    assert "hot sun over the blue sea" in found
+
+
+def test_names_are_never_markup(make_data, page):
+    names = (EVIL, "</title><script>alert(1)</script>", "$a$")
+    found = page(fitted(make_data(names=names), k=3), make_data(names=names, seed=1))
+    assert "<img" not in found
+    assert found.count("<script>") == 1
+    assert "&lt;img src=x onerror=alert(1)&gt;" in found
+
+
+def test_unknown_labels_take_no_part(make_data, page, quick_plots):
+    def hide(Y):
+        Y[::3, 0] = np.nan
+        return Y
+
+    found = page(fitted(make_data(), k=3), make_data(seed=1, change=hide))
+    assert "27 entries of the labels are unknown" in found
+    assert "predicted, truth unknown" in found
+
+
+def test_sparse_labels_say_the_same(make_data, page):
+    model = fitted(make_data(), k=3)
+    assert page(model, make_data(seed=1, sparse=True)) == page(model, make_data(seed=1))
+
+
+def test_a_single_label(make_data, page, quick_plots):
+    model = fitted(make_data(names=("red",)), k=3)
+    found = page(model, make_data(names=("red",), seed=1))
+    assert "There is one label only." in found
+    assert "precision-recall" in plots_of(found)
+    assert "co-occurrence" not in plots_of(found)
+
+
+def test_a_label_without_a_positive(make_data, page):
+    def without(Y):
+        Y[:, 1] = 0
+        return Y
+
+    found = page(fitted(make_data(), k=3), make_data(seed=1, change=without))
+    assert "1 of 3 labels have no positive among the scored rows" in found
+
+
+def test_no_positive_at_all(make_data, page, quick_plots):
+    found = page(fitted(make_data(), k=3), make_data(seed=1, change=np.zeros_like))
+    assert "there are no precision-recall curves" in found
+    assert "No two labels occur in the same row." in found
+
+
+def test_one_class_a_row(make_data, page, quick_plots):
+    data = make_data()
+    classes = np.array(["a", "b", "c"])[data.Y.to_numpy().argmax(axis=1)]
+    model = lw.make("mlknn", k=3).fit(data.X, classes)
+    labels = lw.as_labels([[name] for name in classes], names=["a", "b", "c"])
+    assert "label-scores" in plots_of(page(model, (data.X, labels)))
+
+
+def test_many_labels_are_cut_and_it_is_said(make_data, page):
+    names = [f"l{j}" for j in range(120)]
+    model = fitted(make_data(names=names), k=3)
+    found = page(model, make_data(names=names, seed=1), n_shown=5)
+    assert "The 5 most frequent of 120 labels" in found
+    assert "Scores of the 100 most frequent labels" in found
+    assert len(found) < 2_000_000
+
+
+def test_per_label_cuts_are_no_single_line(make_data, page, quick_plots):
+    data = make_data()
+    model = fitted(data, k=3, threshold="per-label", random_state=0)
+    found = page(model, make_data(seed=1))
+    assert "It is not one cut for all labels" in found
+    assert "model&#x27;s own cut" not in found
+
+
+def test_the_method_at_the_end_of_a_pipeline(make_data, page, quick_plots):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    data = make_data()
+    model = make_pipeline(StandardScaler(), lw.MLP(epochs=2, hidden=(4,), random_state=0))
+    found = page(model.fit(data.X, data.Y), make_data(seed=1))
+    assert "<h1>MLP on shapes</h1>" in found
+    assert "The model makes label sets by: label sets by FixedThreshold" in found
+
+
+def test_anything_with_probabilities(make_data, page, quick_plots):
+    class Own:
+        def predict_proba(self, X):
+            return (X + X[:, ::-1]) / 2
+
+        def predict(self, X):
+            return self.predict_proba(X) > 0.5
+
+    found = page(Own(), make_data())
+    assert "<h1>Own on shapes</h1>" in found
+    assert "The model makes label sets by" not in found
+
+
+def test_the_same_input_gives_the_same_bytes(make_data, page):
+    model = fitted(make_data(), k=3)
+    assert page(model, make_data(seed=1)) == page(model, make_data(seed=1))
+
+
+def test_no_page_reaches_out(make_data, page):
+    found = page(fitted(make_data(), k=3), make_data(seed=1))
+    assert not re.search(r"https?://|//cdn|@import|url\((?!#)", found)
+
+
+def test_markdown(make_data, tmp_path):
+    model = fitted(make_data(), k=3)
+    path = lw.report(model, make_data(seed=1), tmp_path / "shapes.md")
+    text = path.read_text()
+    for name in re.findall(r"\((shapes-plots/[^)]+)\)", text):
+        assert (tmp_path / name).read_text().startswith("<?xml")
+    assert text.count("](shapes-plots/") == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("no-such-folder",), "does not exist"),
+        ((__file__,), "is a file"),
+        ((".",), "neither the folder of a model nor that of a run"),
+        ((lw.make("mlknn"),), "pass data="),
+        ((lw.make("mlknn"), 3), "data must be a Dataset"),
+        ((lw.make("mlknn"), "scene", "report.html"), "part and reading"),
+    ],
+)
+def test_wrong_input_in_one_sentence(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=words):
+        lw.report(*arguments, part="test" if len(arguments) == 3 else None)
+
+
+def test_a_model_without_probabilities_or_label_sets(make_data, page):
+    class SetsOnly:
+        def predict(self, X):
+            return (X > 0.5).astype(int)
+
+    class ScoresOnly:
+        def predict_proba(self, X):
+            return X
+
+    with pytest.raises(InputError, match="gives no probabilities"):
+        page(SetsOnly(), make_data())
+    with pytest.raises(InputError, match="gives no label sets"):
+        page(ScoresOnly(), make_data())
+
+
+def test_scores_that_are_no_probabilities(make_data, page, quick_plots):
+    from sklearn.linear_model import RidgeClassifier
+
+    data = make_data()
+    model = RidgeClassifier().fit(data.X, data.Y.to_numpy())
+    found = page(model, make_data(seed=1))
+    assert "there is no reliability diagram" in found
+    assert "no cuts are shown" in found
+
+
+def test_without_matplotlib_it_is_said_which_extra_brings_it(make_data, page, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"labelweave\[report\]"):
+        page(fitted(make_data(), k=3), make_data(seed=1))
+
+
+def test_no_cuts_on_validation_rows_that_the_method_learnt_from(make_data):
+    from labelweave.reporting.model.probabilities import threshold_section
+    from labelweave.reporting.model.subject import Subject
+
+    rows, validation = make_data(), make_data(seed=1)
+    said = {}
+    for model in (lw.make("br"), lw.Weave(members=["br"], n_folds=2)):
+        model.fit(rows.X, rows.Y, validation=validation)
+        subject = Subject(model, rows, "all rows", "", validation=validation)
+        said[model.method_id] = str(threshold_section(subject))
+    assert "validation rows (to choose on)" in said["br"]
+    assert "validation rows (to choose on)" not in said["weave"]
+    assert "learnt from the validation rows too" in said["weave"]
