@@ -2,12 +2,11 @@
 
 import itertools
 import os
-import random
 import resource
 import shutil
 import signal
+import sys
 import tempfile
-import time
 import traceback
 from pathlib import Path
 
@@ -204,18 +203,18 @@ def test_the_second_rename_fails(saved, model, monkeypatch):
 @pytest.fixture
 def two_models(frequency, rows, labels):
     return [
-        frequency(extra=np.full((300, 300), float(k)), random_state=k).fit(rows, labels)
+        frequency(extra=np.full((30, 30), float(k)), random_state=k).fit(rows, labels)
         for k in (0, 1)
     ]
 
 
-def keep_saving(models, folder):
-    """Save one model after the other in a process of its own, until it is killed."""
+def in_child(action):
+    """Run `action` in a process of its own; the process ends with 0 when it returns."""
     process = os.fork()
     if process == 0:
         try:
-            for model in itertools.cycle(reversed(models)):
-                save(model, folder)
+            action()
+            os._exit(0)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -227,33 +226,88 @@ def is_whole(model):
     return bool((model.extra == model.random_state).all())
 
 
-@pytest.mark.parametrize("how", ["exchange", "two renames"])
-def test_killed_at_any_moment(two_models, tmp_path, monkeypatch, how):
-    """SIGKILL at random moments: what is there is always one whole model."""
-    if how == "two renames":
+CHANGES = ("os.mkdir", "os.chmod", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym")
+
+
+def kill_before(step):
+    """Kill this process before its change number `step` to files, counted from zero.
+
+    Python announces every change to audit hooks before it is made; the exchange of two folders
+    is announced by the look-up of its system call (``ctypes.dlsym``).
+    """
+    steps = itertools.count()
+
+    def hook(event, arguments):
+        makes_a_file = event == "open" and arguments[2] & os.O_CREAT
+        if (makes_a_file or event in CHANGES) and next(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+
+
+def kill_in_write(size):
+    """Kill this process while it writes a file that grows beyond `size` bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("start", ["one model", "leftovers of a killed save"])
+@pytest.mark.parametrize("method", ["exchange", "two renames"])
+def test_killed_before_any_step(two_models, tmp_path, monkeypatch, method, start):
+    """Whichever step of a save is the last one, the folder holds one whole model."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # slow, and of no use after a kill
+    if method == "two renames":
         monkeypatch.setattr(folder_module, "_exchange", lambda first, second: False)
+    prepared = tmp_path / "prepared"
+    save(two_models[0], prepared / "model")
+    if start != "one model":
+        shutil.copytree(prepared / "model", prepared / ".model.killed.saving")
+        if method == "two renames":
+            (prepared / "model").rename(prepared / ".model.previous")
+    loaded, leftovers = [], 0
+    for step in itertools.count():
+        parent = tmp_path / str(step)
+        shutil.copytree(prepared, parent)
+        folder = parent / "model"
+
+        def save_until_killed(step=step, folder=folder):
+            kill_before(step)
+            save(two_models[1], folder)
+
+        _, status = os.waitpid(in_child(save_until_killed), 0)
+        model = load(folder)
+        assert is_whole(model)
+        loaded.append(model.random_state)
+        leftovers += len(hidden(parent))
+        # The next save that is not killed clears away what the killed one left.
+        save(two_models[0], folder)
+        assert load(folder).random_state == 0
+        assert hidden(parent) == []
+        if not os.WIFSIGNALED(status):
+            break
+    assert status == 0
+    assert loaded == sorted(loaded)  # there is one step that replaces the model
+    assert loaded[0] == 0
+    assert loaded[-2:] == [1, 1]  # of a save that was killed after it, and of a finished one
+    assert leftovers > 0
+
+
+@pytest.mark.parametrize("size", [0, 100, 600, 1500])
+def test_killed_in_the_middle_of_a_write(two_models, tmp_path, size):
     folder = tmp_path / "model"
     save(two_models[0], folder)
-    begin = time.monotonic()
-    save(two_models[0], folder)
-    one_save = time.monotonic() - begin
-    moment = random.Random(0)
-    seen, leftovers = set(), 0
-    for attempt in range(200):  # on a busy machine it takes more to meet all there is
-        if attempt >= 25 and seen == {0, 1} and leftovers:
-            break
-        process = keep_saving(two_models, folder)
-        time.sleep(moment.uniform(0, 4 * one_save))
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
-        found = load(folder)
-        assert is_whole(found)
-        seen.add(found.random_state)
-        leftovers += len(hidden(tmp_path))
-    assert seen == {0, 1}
-    assert leftovers > 0  # otherwise no save was ever killed half-way
-    # The next save that is not killed clears away what the killed ones left.
-    save(two_models[0], folder)
+
+    def save_until_killed():
+        kill_in_write(size)
+        save(two_models[1], folder)
+
+    _, status = os.waitpid(in_child(save_until_killed), 0)
+    assert os.WTERMSIG(status) == signal.SIGXFSZ
+    assert is_whole(load(folder))
+    assert load(folder).random_state == 0
+    assert hidden(tmp_path) != []
+    save(two_models[1], folder)
     assert hidden(tmp_path) == []
 
 
@@ -274,18 +328,17 @@ def test_a_folder_that_another_save_is_about_to_delete_is_not_written_to(tmp_pat
     assert found == made[1] != made[0]
 
 
-def test_two_processes_saving_to_one_folder(two_models, tmp_path):
+def test_two_processes_saving_to_one_folder(two_models, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
     folder = tmp_path / "model"
     save(two_models[0], folder)
-    processes = [keep_saving(two_models, folder) for _ in range(2)]
-    try:
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:
-            time.sleep(0.05)
-            for process in processes:
-                assert os.waitpid(process, os.WNOHANG) == (0, 0)  # no error ended it
-    finally:
-        for process in processes:
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
+
+    def save_repeatedly():
+        for model in [*two_models, *two_models] * 5:
+            save(model, folder)
+
+    processes = [in_child(save_repeatedly) for _ in range(2)]
+    for process in processes:
+        assert os.waitpid(process, 0) == (process, 0)  # no error ended it
     assert is_whole(load(folder))
+    assert hidden(tmp_path) == []
