@@ -26,7 +26,6 @@ from labelweave.images import Images, ResNet
 from labelweave.labels import as_labels
 from labelweave.nn.batches import Batches
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.memory import kept_memory
 from labelweave.nn.task import make_plan
 
 N_LABELS = 20
@@ -155,10 +154,6 @@ class Ours:
         self.waited = 0.0
 
     def epoch(self) -> float:
-        with kept_memory():
-            return self._epoch()
-
-    def _epoch(self) -> float:
         started = time.perf_counter()
         waiting = 0.0
         batches = self.batches.epoch(0)

@@ -16,7 +16,6 @@ from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.exceptions import InputError
 from labelweave.nn.encoders import BatchNorm
-from labelweave.nn.winograd import Conv3x3
 
 __all__ = ["DEPTHS", "STEMS", "ResNetModule", "load_weights", "read_weights"]
 
@@ -179,8 +178,6 @@ def load_weights(network: ResNetModule, weights: Mapping[str, Tensor], source: s
 
 
 def _conv(n_in: int, n_out: int, kernel: int, stride: int) -> nn.Conv2d:
-    if (kernel, stride) == (3, 1):
-        return Conv3x3(n_in, n_out)
     return nn.Conv2d(n_in, n_out, kernel, stride, padding=kernel // 2, bias=False)
 
 

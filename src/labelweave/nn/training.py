@@ -30,7 +30,6 @@ from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.callbacks import Callback, RunView
 from labelweave.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
 from labelweave.nn.distributed import Engine
-from labelweave.nn.memory import kept_memory
 from labelweave.nn.randomness import get_rng_state, set_rng_state
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.shares import held_share
@@ -135,9 +134,7 @@ def train(
     -------
     TrainingResult
     """
-    run = _Run(task, batches, settings, engine, validation, callbacks, stage, identity)
-    with kept_memory(batches.images is not None):  # of vectors, a step needs little
-        return run.go()
+    return _Run(task, batches, settings, engine, validation, callbacks, stage, identity).go()
 
 
 class _Run:
