@@ -105,7 +105,7 @@ def test_certain_probabilities_and_constant_labels(rng, method):
 def test_many_blocks_give_the_same(rng, monkeypatch):
     Y, p = overconfident(rng, 200, 7)
     whole = LabelCalibrator().fit(Y, p).transform(p)
-    monkeypatch.setattr("labelweave.metrics._inputs._BLOCK_ENTRIES", 450)
+    monkeypatch.setattr("labelweave.metrics._inputs._CHUNK_ENTRIES", 450)
     np.testing.assert_allclose(LabelCalibrator().fit(Y, p).transform(p), whole, rtol=1e-6)
 
 

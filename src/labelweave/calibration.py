@@ -22,7 +22,7 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels, can_be_told
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.metrics._inputs import blocks, check_score
+from labelweave.metrics._inputs import check_score, chunks
 
 __all__ = ["CalibratedMultiLabel", "LabelCalibrator"]
 
@@ -103,7 +103,7 @@ class LabelCalibrator(BaseEstimator):
         self.offset_ = np.full(labels.n_labels, offset)
         chosen = np.flatnonzero(enough)
         knots: list[np.ndarray] = [np.empty((2, 0))] * labels.n_labels
-        for part in blocks(len(chosen), labels.n_rows):
+        for part in chunks(len(chosen), labels.n_rows):
             columns = chosen[part]
             truth = labels[:, columns].to_numpy(np.float64)
             if self.method == "sigmoid":

@@ -29,7 +29,7 @@ def test_different_rows_differ():
 def test_blocks_change_nothing(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 4))
     whole = row_numbers(X)
-    monkeypatch.setattr(seen_rows, "_BLOCK_ENTRIES", 12)
+    monkeypatch.setattr(seen_rows, "_CHUNK_ENTRIES", 12)
     np.testing.assert_array_equal(row_numbers(X), whole)
 
 

@@ -9,11 +9,11 @@ from audit_data import make_hidden
 from labelweave.auditing import ranking
 from labelweave.auditing.ranking import rank_entries
 from labelweave.auditing.views import views_of_rows
-from labelweave.label_regression import label_regression
 from labelweave.labels import as_labels
 from labelweave.model_selection import cross_val_predict_proba
 from labelweave.nn.observed import as_observed
 from labelweave.registry import make
+from labelweave.shallow.label_regression import label_regression
 
 
 @pytest.fixture(scope="module")

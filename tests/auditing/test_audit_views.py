@@ -10,7 +10,7 @@ from audit_data import make_hidden
 import labelweave as lw
 from labelweave.auditing import views
 from labelweave.auditing.views import neighbour_votes, numeric_rows, reduced_rows, views_of_rows
-from labelweave.label_regression import regression_on_rows
+from labelweave.shallow.label_regression import regression_on_rows
 
 
 def unit_rows(n, d, seed=0):

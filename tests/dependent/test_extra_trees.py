@@ -6,10 +6,10 @@ import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
-from labelweave import forest
 from labelweave.dependent.extra_trees import ExtraTrees
-from labelweave.forest import join_trees
 from labelweave.labels import as_labels
+from labelweave.shallow import forest
+from labelweave.shallow.forest import join_trees
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelweave.boxes import Boxes, grow_boxes
 from labelweave.dependent.haram import HARAM
+from labelweave.dependent.haram_boxes import Boxes, grow_boxes
 
 
 def complement(A):

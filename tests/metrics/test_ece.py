@@ -26,7 +26,7 @@ def slow(truth, probability, n_bins, weight=None):
 @pytest.mark.parametrize("n_bins", [1, 4, 15])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_as_the_slow_way(n_bins, weighted, monkeypatch):
-    monkeypatch.setattr(_inputs, "_BLOCK_ENTRIES", 30)
+    monkeypatch.setattr(_inputs, "_CHUNK_ENTRIES", 30)
     rng = np.random.default_rng(0)
     Y_true = (rng.random((50, 4)) < 0.4).astype(float)
     Y_true[rng.random(Y_true.shape) < 0.2] = np.nan

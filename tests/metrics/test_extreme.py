@@ -67,7 +67,7 @@ def fast(Y_true, Y_score, k, p):
 @pytest.mark.parametrize("k", [1, 3, 5, 20])
 @pytest.mark.parametrize("labels", ["problem", "partial"])
 def test_as_the_slow_way(request, labels, k, monkeypatch):
-    monkeypatch.setattr(_inputs, "_BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(_inputs, "_CHUNK_ENTRIES", 100)
     Y_true, _, Y_score = request.getfixturevalue(labels)
     p = propensities(Y_true)
     expected = slow(Y_true, Y_score, k, 1 / p)

@@ -32,7 +32,7 @@ def slow(function, Y_true, Y_score, weight=None):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("labels", ["problem", "partial"])
 def test_as_scikit_learn_label_by_label(request, labels, weighted, monkeypatch):
-    monkeypatch.setattr(_inputs, "_BLOCK_ENTRIES", 150)  # several blocks of labels
+    monkeypatch.setattr(_inputs, "_CHUNK_ENTRIES", 150)  # several blocks of labels
     Y_true, _, Y_score = request.getfixturevalue(labels)
     w = np.random.default_rng(2).random(len(Y_true)) if weighted else None
     ap = slow(sk.average_precision_score, Y_true, Y_score, w)

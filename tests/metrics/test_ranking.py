@@ -40,7 +40,7 @@ def test_as_scikit_learn(problem, metric, weighted):
 
 @pytest.mark.parametrize("metric", [*THEIRS, one_error])
 def test_unknown_labels_are_as_if_they_were_not_there(partial, metric, monkeypatch):
-    monkeypatch.setattr(_inputs, "_BLOCK_ENTRIES", 40)  # several blocks of rows
+    monkeypatch.setattr(_inputs, "_CHUNK_ENTRIES", 40)  # several blocks of rows
     Y_true, _, Y_score = partial
     each = []
     for truth, scores in zip(Y_true, Y_score, strict=True):

@@ -16,7 +16,7 @@ CUTS = [0.7, 0.1, 0.5, 0.5, 0.0, 1.1]
 @pytest.mark.parametrize("zero_division", [0.0, 1.0, np.nan])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_as_one_threshold_at_a_time(request, labels, average, zero_division, dtype, monkeypatch):
-    monkeypatch.setattr(_inputs, "_BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(_inputs, "_CHUNK_ENTRIES", 100)
     Y_true, _, Y_score = request.getfixturevalue(labels)
     Y_score = Y_score.astype(dtype)
     f1 = getattr(lwm, f"f1_{average}")

@@ -59,7 +59,7 @@ def test_many_labels_count_as_the_most(monkeypatch):
 def test_blocks_of_rows_change_nothing(monkeypatch):
     p, weights = some_probabilities(), np.array([0.1, 1.0, 0.7, 0.2, 0.05, 0.6])
     whole = reweighted(p, weights)
-    monkeypatch.setattr(label_counts, "row_blocks", lambda n, _: [slice(0, 7), slice(7, n)])
+    monkeypatch.setattr(label_counts, "row_chunks", lambda n, _: [slice(0, 7), slice(7, n)])
     assert np.array_equal(reweighted(p, weights), whole)
 
 

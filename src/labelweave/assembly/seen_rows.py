@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelweave.rows import row_chunks
+
 __all__ = ["row_numbers"]
 
-_BLOCK_ENTRIES = 4_000_000
+_CHUNK_ENTRIES = 4_000_000
 
 
 def row_numbers(X: Any) -> np.ndarray:
@@ -37,10 +39,9 @@ def row_numbers(X: Any) -> np.ndarray:
         return _of_sparse(sp.csr_array(X))
     if X.ndim > 2:
         X = X.reshape(len(X), -1)
-    block = max(1, _BLOCK_ENTRIES // max(1, X.shape[1]))
     pieces = [
-        _of_sparse(sp.csr_array(np.asarray(X[i : i + block], dtype=np.float32)))
-        for i in range(0, X.shape[0], block)
+        _of_sparse(sp.csr_array(np.asarray(X[rows], dtype=np.float32)))
+        for rows in row_chunks(X.shape[0], X.shape[1], _CHUNK_ENTRIES)
     ]
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint64)
 

@@ -6,8 +6,8 @@ the row's features. All is put together in two steps, each fitted on other rows 
 to:
 
 1. a ridge regression of each label on all *other* known labels of the row and on all scores
-   (:mod:`labelweave.label_regression`); where there are features, a second one on these and a vote
-   of near rows (:mod:`labelweave.auditing.views`);
+   (:mod:`labelweave.shallow.label_regression`); where there are features, a second one on these
+   and a vote of near rows (:mod:`labelweave.auditing.views`);
 2. boosted trees and a logistic regression with products over entries of all labels together, from
    the score, these opinions, co-occurrence, frequency and ranks, to the chance of being
    *annotated*, which makes entries of different labels comparable.
@@ -26,9 +26,9 @@ import numpy as np
 
 from labelweave.auditing.views import views_of_rows
 from labelweave.data.splits import as_generator, stratified_folds
-from labelweave.label_regression import label_regression
 from labelweave.labels import LabelMatrix
 from labelweave.nn.missing import missing_share
+from labelweave.shallow.label_regression import label_regression
 
 __all__ = ["Candidates", "rank_entries"]
 

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
-from labelweave.label_regression import regression_on_rows
-from labelweave.neighbors import NeighborSearch
+from labelweave.shallow.label_regression import regression_on_rows
+from labelweave.shallow.neighbors import NeighborSearch
 
 __all__ = ["neighbour_votes", "numeric_rows", "reduced_rows", "views_of_rows"]
 

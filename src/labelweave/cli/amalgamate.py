@@ -219,8 +219,7 @@ def _rows(
     from labelweave.data.catalog import is_named_set, load_dataset
     from labelweave.data.readers.base import no_labels
     from labelweave.data.reading import iter_batches
-    from labelweave.scattered.lesson import stacked
-    from labelweave.scattered.teacher import count_rows
+    from labelweave.rows import concatenate_features, count_rows
 
     if known or is_named_set(data):
         rows = load_dataset(data, **reading)
@@ -236,7 +235,7 @@ def _rows(
         if not batches:
             raise InputError(f"{data} has no rows")
         ids = [i for one in batches for i in one.row_ids or ()] or None
-        X = stacked([one.X for one in batches])
+        X = concatenate_features([one.X for one in batches])
         rows = Dataset(
             X, no_labels(count_rows(X)), batches[0].name, feature_names=wanted, row_ids=ids
         )

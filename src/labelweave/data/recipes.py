@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from labelweave.data.compression import iter_lines
 from labelweave.data.dataset import Dataset
@@ -21,7 +20,8 @@ from labelweave.data.readers.label_lists import read_label_file
 from labelweave.data.reading import read_dataset
 from labelweave.data.sources import Files
 from labelweave.exceptions import DataFileError, InputError
-from labelweave.labels import LabelMatrix, as_labels
+from labelweave.labels import as_labels
+from labelweave.rows import concatenate_features, concatenate_labels
 
 if TYPE_CHECKING:
     from labelweave.data.catalog import CatalogEntry
@@ -162,29 +162,12 @@ def join_parts(parts: Mapping[str, Dataset]) -> Dataset:
     pieces = list(parts.values())
     return replace(
         first,
-        X=_stack([data.X for data in pieces]),
-        Y=LabelMatrix(
-            _stack([data.Y.values for data in pieces]),
-            first.Y.names,
-            first.Y.descriptions,
-            absent=first.Y.absent,
-        ),
+        X=concatenate_features([data.X for data in pieces]),
+        Y=concatenate_labels([data.Y for data in pieces]),
         row_ids=_chain(data.row_ids for data in pieces),
         groups=_chain(data.groups for data in pieces),
         part=[part for part, data in parts.items() for _ in range(len(data))],
     )
-
-
-def _stack(blocks: Sequence[Any]) -> Any:
-    if any(sp.issparse(block) for block in blocks):
-        return sp.vstack([sp.csr_array(block) for block in blocks], format="csr")
-    if hasattr(blocks[0], "pixels"):
-        from labelweave.data.images.collection import join_images
-
-        return join_images(blocks)
-    if hasattr(blocks[0], "shape"):
-        return np.concatenate(blocks)
-    return [row for block in blocks for row in block]
 
 
 def _chain(columns: Iterable[Sequence[Any] | None]) -> list[Any] | None:

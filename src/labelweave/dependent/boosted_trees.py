@@ -13,12 +13,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.blocks import row_blocks
-from labelweave.forest import Splits, join_trees
 from labelweave.importance import HasFeatureImportance
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import OnePerLabel
 from labelweave.registry import register
+from labelweave.rows import row_chunks
+from labelweave.shallow.forest import Splits, join_trees
+from labelweave.shallow.per_label import OnePerLabel
 
 __all__ = ["BoostedTrees"]
 
@@ -52,7 +52,8 @@ class BoostedTrees(HasFeatureImportance, OnePerLabel):
     Attributes
     ----------
     node_children_, node_feature_, node_threshold_, roots_, node_value_ : ndarray
-        The splits of all trees and what each leaf adds; see :class:`labelweave.forest.Splits`.
+        The splits of all trees and what each leaf adds; see
+        :class:`labelweave.shallow.forest.Splits`.
     baseline_ : ndarray of shape (n_labels,)
         The log-odds of a label before its trees.
     n_iter_ : ndarray of shape (n_labels,)
@@ -170,7 +171,7 @@ class BoostedTrees(HasFeatureImportance, OnePerLabel):
         if len(self.roots_):
             learnt = np.flatnonzero(self.n_iter_)
             first = np.cumsum(self.n_iter_[learnt]) - self.n_iter_[learnt]
-            for rows in row_blocks(X.shape[0], max(X.shape[1], len(self.roots_))):
+            for rows in row_chunks(X.shape[0], max(X.shape[1], len(self.roots_))):
                 leaves = self._splits().leaves_of(self._dense(X[rows]))
                 raw[rows, learnt] += np.add.reduceat(self.node_value_[leaves], first, axis=1)
         return expit(raw)

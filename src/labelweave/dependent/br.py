@@ -11,8 +11,8 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.importance import HasFeatureImportance, column_scales
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import NestsClassifier, OnePerLabel
 from labelweave.registry import register
+from labelweave.shallow.per_label import NestsClassifier, OnePerLabel
 
 __all__ = ["BinaryRelevance"]
 

@@ -15,7 +15,8 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import (
+from labelweave.registry import register
+from labelweave.shallow.per_label import (
     NestsClassifier,
     constant_rates,
     is_linear,
@@ -23,7 +24,6 @@ from labelweave.per_label import (
     seeded_clones,
     with_short_indices,
 )
-from labelweave.registry import register
 
 __all__ = ["ClassifierChain"]
 

@@ -13,8 +13,8 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.chain import ClassifierChain
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import NestsClassifier
 from labelweave.registry import register
+from labelweave.shallow.per_label import NestsClassifier
 
 __all__ = ["EnsembleOfChains"]
 

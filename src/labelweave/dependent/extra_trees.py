@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.forest import GRID, Forest, Splits, grow_forest
 from labelweave.importance import HasFeatureImportance
 from labelweave.labels import LabelMatrix
 from labelweave.registry import register
+from labelweave.shallow.forest import GRID, Forest, Splits, grow_forest
 
 __all__ = ["ExtraTrees"]
 
@@ -51,7 +51,7 @@ class ExtraTrees(HasFeatureImportance, MultiLabelClassifier):
     Attributes
     ----------
     node_children_, node_feature_, node_threshold_, roots_ : ndarray
-        The splits of all trees; see :class:`labelweave.forest.Splits`.
+        The splits of all trees; see :class:`labelweave.shallow.forest.Splits`.
     members_ : csr_array of shape (n_nodes, n_rows)
         How often each training row stands in each leaf.
     train_positive_ : csr_array of shape (n_rows, n_labels)

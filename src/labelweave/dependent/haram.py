@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.blocks import row_blocks
-from labelweave.boxes import Boxes, grow_boxes
-from labelweave.label_sets import label_set_codes
+from labelweave.dependent._label_sets import label_set_codes
+from labelweave.dependent.haram_boxes import Boxes, grow_boxes
 from labelweave.labels import LabelMatrix
 from labelweave.registry import register
+from labelweave.rows import row_chunks
 
 __all__ = ["HARAM"]
 
@@ -213,7 +213,7 @@ class HARAM(MultiLabelClassifier):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         result = np.empty((X.shape[0], self.n_labels_))
-        for rows in row_blocks(X.shape[0], max(X.shape[1], len(self._boxes), self.n_labels_)):
+        for rows in row_chunks(X.shape[0], max(X.shape[1], len(self._boxes), self.n_labels_)):
             result[rows] = self._votes(self._activations(self._scaled(X[rows])))
         return result
 

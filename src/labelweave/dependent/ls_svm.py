@@ -16,14 +16,14 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.blocks import row_blocks
 from labelweave.calibration import LabelCalibrator
 from labelweave.exceptions import InputError
 from labelweave.importance import column_scales
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import constant_rates
 from labelweave.registry import register
+from labelweave.rows import row_chunks
+from labelweave.shallow.per_label import constant_rates
 
 __all__ = ["LSSVM"]
 
@@ -161,7 +161,7 @@ class LSSVM(MultiLabelClassifier):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         odds = np.empty((X.shape[0], self.n_labels_))
-        for rows in row_blocks(X.shape[0], max(self.centres_.shape)):
+        for rows in row_chunks(X.shape[0], max(self.centres_.shape)):
             some = self._scaled(X[rows])
             odds[rows] = _kernel(some, self.centres_, self.kernel_, self.width_) @ self.weights_
         return expit(odds + self.intercept_)

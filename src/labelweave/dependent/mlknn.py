@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.blocks import row_blocks
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
-from labelweave.neighbors import ENGINES, NeighborSearch, sum_over
 from labelweave.registry import register
+from labelweave.rows import row_chunks
+from labelweave.shallow.neighbors import ENGINES, NeighborSearch, sum_over
 
 __all__ = ["MLkNN"]
 
@@ -41,7 +41,7 @@ class MLkNN(MultiLabelClassifier):
     smoothing : float, default=1.0
         The paper's s, added to every count (1 is Laplace's rule).
     neighbors : {"auto", "blocks", "sklearn", "faiss"}, default="auto"
-        How the neighbours are found, exactly in each case: see :mod:`labelweave.neighbors`.
+        How the neighbours are found, exactly in each case: see :mod:`labelweave.shallow.neighbors`.
     n_jobs : int, optional
         Threads of the neighbour search; None means one.
     threshold, validation_fraction, random_state
@@ -154,7 +154,7 @@ class MLkNN(MultiLabelClassifier):
             return tables[0], tables[1]
         nearest = self._search.among_themselves(self.k_)
         offset = np.arange(self.n_labels_) * shape[1]
-        for rows in row_blocks(len(Y), self.n_labels_, _BLOCK_ENTRIES):
+        for rows in row_chunks(len(Y), self.n_labels_, _BLOCK_ENTRIES):
             cell = self._counts(nearest[rows]) + offset
             truth = Y[rows].to_numpy()
             for table, state in zip(tables, (1, 0), strict=True):
@@ -168,7 +168,7 @@ class MLkNN(MultiLabelClassifier):
         nearest = self._search.of(X, self.k_)
         result = np.empty((len(nearest), self.n_labels_))
         label = np.arange(self.n_labels_)
-        for rows in row_blocks(len(nearest), self.n_labels_, _BLOCK_ENTRIES):
+        for rows in row_chunks(len(nearest), self.n_labels_, _BLOCK_ENTRIES):
             result[rows] = self.posterior_[label, self._counts(nearest[rows])]
         return result
 

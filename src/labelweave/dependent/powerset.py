@@ -11,12 +11,12 @@ from scipy.special import expit, softmax
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.dependent._label_sets import label_set_codes
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.known import KnowsSomeLabels
-from labelweave.label_sets import label_set_codes
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.per_label import NestsClassifier, seeded_clones, with_short_indices
 from labelweave.registry import register
+from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
 
 __all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"]
 

@@ -14,8 +14,8 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.powerset import completed, fit_label_sets, label_probabilities
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import NestsClassifier, seeded_clones, with_short_indices
 from labelweave.registry import register
+from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
 
 __all__ = ["RAkEL"]
 

@@ -13,11 +13,11 @@ from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.blocks import row_blocks
 from labelweave.importance import column_scales
 from labelweave.labels import LabelMatrix
-from labelweave.neighbors import NeighborSearch, sum_over
 from labelweave.registry import register
+from labelweave.rows import row_chunks
+from labelweave.shallow.neighbors import NeighborSearch, sum_over
 
 __all__ = ["SLEEC"]
 
@@ -216,7 +216,7 @@ class SLEEC(MultiLabelClassifier):
                 found = _with_constant(X[asked]) @ part["weights"]
                 search = NeighborSearch(part["embedding"], "blocks")
                 nearest = part["rows"][search.of(found, min(self.k, len(part["rows"])))]
-                for block in row_blocks(len(asked), self.n_labels_):
+                for block in row_chunks(len(asked), self.n_labels_):
                     rows = asked[block]
                     positive[rows] += sum_over(nearest[block], self.train_positive_)
                     if self.train_known_ is None:
@@ -237,7 +237,7 @@ def joined_pairs(labels: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     n, k = labels.shape[0], min(n_neighbors, labels.shape[0])
     transposed, index = labels.T.toarray(), np.arange(n)
     rows, columns, values = [], [], []
-    for block in row_blocks(n, n):
+    for block in row_chunks(n, n):
         inner = labels[block] @ transposed
         # Larger products first, of equal ones those that follow in the data: all keys differ.
         key = np.float64(-n) * inner + index
@@ -263,7 +263,7 @@ def singular_value_projection(
     Z = np.zeros((n, size))
     for _ in range(iterations):
         fitted = np.empty(pairs.nnz)
-        for block in row_blocks(pairs.nnz, size):
+        for block in row_chunks(pairs.nnz, size):
             fitted[block] = np.einsum("ij,ij->i", Z[rows[block]], Z[columns[block]])
         gap = sp.csr_array((step * (pairs.data - fitted), columns, pairs.indptr), shape=(n, n))
         values, vectors = _top_eigenvectors(Z, gap, size)

@@ -15,18 +15,18 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.data.splits import stratified_folds
 from labelweave.dependent.weave_members import plan_members
 from labelweave.dependent.weave_schedule import Schedule, draw_seed
-from labelweave.dependent.weave_trials import Clock, fitted
-from labelweave.exceptions import InputError
-from labelweave.input_checks import is_mostly_zero
-from labelweave.joining import join_features, join_labels
-from labelweave.labels import LabelMatrix
-from labelweave.registry import register
-from labelweave.stacking import (
+from labelweave.dependent.weave_stacking import (
     SecondLayer,
     best_layer,
     log_odds,
     weighted_mean,
 )
+from labelweave.dependent.weave_trials import Clock, fitted
+from labelweave.exceptions import InputError
+from labelweave.input_checks import is_mostly_zero
+from labelweave.labels import LabelMatrix
+from labelweave.registry import register
+from labelweave.rows import concatenate_features, concatenate_labels
 
 __all__ = ["Weave"]
 
@@ -79,7 +79,7 @@ class Weave(MultiLabelClassifier):
     models_ : list of lists of fitted estimators
         Those of the members that were chosen, the heaviest first.
     second_layer_ : dict of ndarray
-        See :class:`labelweave.stacking.SecondLayer`.
+        See :class:`labelweave.dependent.weave_stacking.SecondLayer`.
     form_ : float or {"mean", "calibrated"}
         The form of the second layer that was best: its penalty, the weighted mean, or the
         weighted mean of members that were calibrated label by label.
@@ -145,7 +145,7 @@ class Weave(MultiLabelClassifier):
 
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         if validation is not None:
-            X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
+            X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
         self.scaler_ = None if is_mostly_zero(X) else StandardScaler(with_mean=False).fit(X)
         X = self._scaled(X)
         clock = Clock(_seconds(self.budget, len(Y) * Y.n_labels))

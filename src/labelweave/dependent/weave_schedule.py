@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from labelweave.dependent.weave_members import Member
+from labelweave.dependent.weave_stacking import choose_members
 from labelweave.dependent.weave_trials import Clock, Trial
 from labelweave.labels import LabelMatrix
 from labelweave.progress import ProgressBar
-from labelweave.stacking import choose_members
 
 __all__ = ["Schedule", "draw_seed"]
 

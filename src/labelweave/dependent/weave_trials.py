@@ -10,9 +10,9 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from labelweave.dependent.weave_members import Member
+from labelweave.dependent.weave_stacking import log_odds
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
-from labelweave.stacking import log_odds
 
 __all__ = ["Clock", "Trial", "fitted"]
 

@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.labels import LabelMatrix
-from labelweave.metrics._inputs import blocks
+from labelweave.metrics._inputs import chunks
 
-__all__ = ["Ranked", "by_label", "by_row", "pooled", "ranked_together", "row_blocks"]
+__all__ = ["Ranked", "by_label", "by_row", "pooled", "ranked_together", "score_chunks"]
 
 
 @dataclass
@@ -73,14 +73,14 @@ def by_row(
     Y_true: LabelMatrix, scores: np.ndarray, measure: Callable[[Ranked], np.ndarray]
 ) -> np.ndarray:
     """A measure of each row's ranking of its known labels."""
-    return np.concatenate([measure(_rank(*block)) for block in row_blocks(Y_true, scores)])
+    return np.concatenate([measure(_rank(*block)) for block in score_chunks(Y_true, scores)])
 
 
-def row_blocks(
+def score_chunks(
     Y_true: LabelMatrix, scores: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
     """Scores, positive and known entries of some rows after the other; None if all are known."""
-    for rows in blocks(*Y_true.shape):
+    for rows in chunks(*Y_true.shape):
         yield scores[rows], *_dense_states(Y_true[rows])
 
 
@@ -94,7 +94,7 @@ def by_label(
     n_rows, n_labels = Y_true.shape
     columns_of = sp.csc_array(Y_true.values) if Y_true.is_sparse else Y_true.values
     parts = []
-    for labels in blocks(n_labels, n_rows):
+    for labels in chunks(n_labels, n_rows):
         block = LabelMatrix(columns_of[:, labels].T, Y_true.names[labels], absent=Y_true.absent)
         positive, known = _dense_states(block)
         lines = np.ascontiguousarray(scores[:, labels].T)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.rows import row_chunks
 
 __all__ = ["check_pred", "check_score", "check_true", "check_weight", "mean_of_defined"]
 
-# Work on large matrices goes in blocks of about this many entries, which stay in the cache.
-_BLOCK_ENTRIES = 2**19
+# Large matrices are processed in chunks of about this many entries, which stay in the cache.
+_CHUNK_ENTRIES = 2**19
 
 
 def check_true(Y_true: Any) -> LabelMatrix:
@@ -110,11 +111,9 @@ def mean_of_defined(
     return float(values[defined] @ weight[defined] / total) if total > 0 else float("nan")
 
 
-def blocks(length: int, width: int) -> Iterator[slice]:
-    """Slices of `length` lines of `width` entries each, of bounded size."""
-    step = max(1, _BLOCK_ENTRIES // max(width, 1))
-    for start in range(0, length, step):
-        yield slice(start, min(start + step, length))
+def chunks(length: int, width: int) -> list[slice]:
+    """Split `length` rows (or labels) of `width` entries each into slices that fit the cache."""
+    return row_chunks(length, width, _CHUNK_ENTRIES)
 
 
 def aligned_columns(

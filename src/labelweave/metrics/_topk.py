@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._counts import count_known
-from labelweave.metrics._inputs import blocks
+from labelweave.metrics._inputs import chunks
 
 __all__ = ["Top", "top_labels", "top_of_sparse"]
 
@@ -41,7 +41,7 @@ def top_labels(Y_true: LabelMatrix, scores: np.ndarray | sp.csr_array, k: int) -
         labels = top_of_sparse(_only_known(Y_true, scores), k)
     else:
         labels = np.empty((Y_true.n_rows, k), dtype=np.int64)
-        for rows in blocks(*Y_true.shape):
+        for rows in chunks(*Y_true.shape):
             block, unknown = scores[rows], None
             if Y_true.has_unknown:
                 unknown = np.isnan(Y_true[rows].to_numpy())

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.metrics._inputs import blocks, check_score, check_weight, mean_of_defined
+from labelweave.metrics._inputs import check_score, check_weight, chunks, mean_of_defined
 
 __all__ = ["calibration_bins", "ece", "ece_macro", "ece_of_labels"]
 
@@ -98,7 +98,7 @@ def calibration_bins(
     weight = check_weight(sample_weight, truth.n_rows)
     size = truth.n_labels * n_bins
     sums = np.zeros((3, size))
-    for rows in blocks(*truth.shape):
+    for rows in chunks(*truth.shape):
         cell, probability, is_positive, mass = _entries(truth[rows], scores[rows], n_bins)
         if weight is not None:
             mass = mass * weight[rows, None]

@@ -18,7 +18,7 @@ import numpy as np
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._counts import count_known
-from labelweave.metrics._curves import Ranked, by_row, row_blocks
+from labelweave.metrics._curves import Ranked, by_row, score_chunks
 from labelweave.metrics._inputs import check_score, check_weight, mean_of_defined
 
 __all__ = ["coverage", "lrap", "one_error", "ranking_loss"]
@@ -91,7 +91,7 @@ def coverage(
     """
     truth, scores = check_score(Y_true, Y_score)
     depths = []
-    for block, positive, known in row_blocks(truth, scores):
+    for block, positive, known in score_chunks(truth, scores):
         lowest = np.where(positive, block, np.inf).min(axis=1, keepdims=True)
         covered = block >= lowest if known is None else (block >= lowest) & known
         depths.append(np.where(positive.any(axis=1), covered.sum(axis=1), np.nan))
@@ -112,7 +112,7 @@ def one_error(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """
     truth, scores = check_score(Y_true, Y_score)
     missed = []
-    for block, positive, known in row_blocks(truth, scores):
+    for block, positive, known in score_chunks(truth, scores):
         ranked = block if known is None else np.where(known, block, -np.inf)
         at_top = ranked == ranked.max(axis=1, keepdims=True)
         right = (at_top & positive).sum(axis=1) / at_top.sum(axis=1)

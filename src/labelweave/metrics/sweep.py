@@ -14,7 +14,7 @@ import numpy as np
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._counts import Counts, overlap_score
-from labelweave.metrics._inputs import blocks, check_score
+from labelweave.metrics._inputs import check_score, chunks
 
 __all__ = ["sweep_counts", "sweep_f1"]
 
@@ -57,7 +57,7 @@ def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label
     groups = truth.n_labels if by == "label" else truth.n_rows
     size = groups * (len(cuts) + 1)
     hits, predicted = np.zeros(size), np.zeros(size)
-    for rows in blocks(*truth.shape):
+    for rows in chunks(*truth.shape):
         group, is_positive, is_known = _states(truth, rows, by)
         reached = np.searchsorted(ascending, scores[rows], side="right")
         cell = group * (len(cuts) + 1) + reached

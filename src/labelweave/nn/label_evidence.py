@@ -13,8 +13,8 @@ import torch
 from scipy.special import expit, logit
 from torch import Tensor, nn
 
-from labelweave.label_regression import regression_on_labels
 from labelweave.nn.posterior import annotation_curve, log_odds
+from labelweave.shallow.label_regression import regression_on_labels
 
 __all__ = ["LabelEvidence"]
 

@@ -17,8 +17,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from labelweave.data.splits import stratified_folds
-from labelweave.label_regression import label_regression, rows_share_labels
 from labelweave.nn.missing import missing_share
+from labelweave.shallow.label_regression import label_regression, rows_share_labels
 
 __all__ = [
     "annotated_chance",

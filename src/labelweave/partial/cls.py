@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.exceptions import InputError
-from labelweave.label_regression import rows_share_labels
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.label_evidence import LabelEvidence
@@ -21,6 +20,7 @@ from labelweave.nn.strategies import STRATEGIES, Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.common import SHORT_RUN, PartialClassifier
 from labelweave.registry import register
+from labelweave.shallow.label_regression import rows_share_labels
 
 __all__ = ["CLS"]
 

@@ -14,7 +14,6 @@ from torch import nn
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
-from labelweave.joining import join_features, join_labels
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.label_evidence import LabelEvidence
@@ -31,6 +30,7 @@ from labelweave.nn.strategies import Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.aside import RowsAside
 from labelweave.registry import make
+from labelweave.rows import concatenate_features, concatenate_labels
 
 __all__ = ["SHORT_RUN", "PartialClassifier"]
 
@@ -211,7 +211,7 @@ class PartialClassifier(NeuralClassifier):
         self._n_given = Y.n_rows
         if validation is not None and self._tunes_out_of_fold and self.validation == "partial":
             # As good as the others: other networks learn what one of them sets aside.
-            X, Y = join_features(X, validation[0]), join_labels(Y, validation[1])
+            X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
             validation = None
         model = self._network_model()
         if self.random_state is not None:

@@ -16,6 +16,7 @@ from labelweave.calibration import METHODS as CALIBRATIONS
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
+from labelweave.rows import count_rows
 from labelweave.scattered.disagreement import Disagreement, disagreement_of
 from labelweave.scattered.fidelity import fidelity_to
 from labelweave.scattered.label_rates import teachers_rates
@@ -23,7 +24,7 @@ from labelweave.scattered.lesson import Lesson, known_labels, make_lesson
 from labelweave.scattered.opinions import ask_teachers, join_teachers
 from labelweave.scattered.student import fit_student, made_student, takes_probabilities
 from labelweave.scattered.synthetic import usual_share
-from labelweave.scattered.teacher import Teacher, as_teachers, count_rows, take_rows
+from labelweave.scattered.teacher import Teacher, as_teachers, take_rows
 from labelweave.scattered.vocabulary import MATCHES, Vocabulary
 from labelweave.signatures import name_all_parameters
 from labelweave.thresholds import Threshold, make_threshold

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelweave.blocks import row_blocks
+from labelweave.rows import row_chunks
 
 __all__ = ["count_chances", "count_weights", "reweighted", "sharpened_counts"]
 
@@ -95,7 +95,7 @@ def reweighted(p: np.ndarray, weights: np.ndarray) -> np.ndarray:
     array([[0.67, 0.67]])
     """
     found = np.empty(p.shape)
-    for rows in row_blocks(len(p), (p.shape[1] + 1) * len(weights)):
+    for rows in row_chunks(len(p), (p.shape[1] + 1) * len(weights)):
         found[rows] = _reweighted(p[rows].astype(np.float64), weights)
     return found
 

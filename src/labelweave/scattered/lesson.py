@@ -9,12 +9,13 @@ import numpy as np
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.rows import concatenate_features, count_rows
 from labelweave.scattered.opinions import Opinions, ask_teachers
 from labelweave.scattered.synthetic import synthetic_rows
-from labelweave.scattered.teacher import Teacher, count_rows, take_rows
+from labelweave.scattered.teacher import Teacher, take_rows
 from labelweave.scattered.vocabulary import Vocabulary
 
-__all__ = ["Lesson", "known_labels", "make_lesson", "stacked"]
+__all__ = ["Lesson", "known_labels", "make_lesson"]
 
 _FEWEST_ROWS = 10  # with fewer none are held out
 
@@ -92,7 +93,7 @@ def make_lesson(
     if calibration is not None:
         assert truth is not None
         teachers = [
-            _calibrated(teacher, columns, stacked([X, held]), truth, calibration)
+            _calibrated(teacher, columns, concatenate_features([X, held]), truth, calibration)
             for teacher, columns in zip(teachers, vocabulary.columns, strict=True)
         ]
     n_made = round(augment * count_rows(X))
@@ -100,7 +101,7 @@ def make_lesson(
     if truth is not None and n_made:
         blank = np.full((n_made, truth.shape[1]), np.nan, dtype=np.float32)
         truth = np.concatenate([truth[: count_rows(X)], blank, truth[count_rows(X) :]])
-    rows = stacked([part for part in (X, made, held) if part is not None])
+    rows = concatenate_features([part for part in (X, made, held) if part is not None])
     opinions = ask_teachers(teachers, vocabulary, rows, batch_rows=batch_rows, verbose=verbose)
     seed = int(generator.randint(np.iinfo(np.int32).max))
     numbers = np.concatenate([train, np.full(n_made, -1), late])
@@ -115,22 +116,3 @@ def _calibrated(
     if not len(labelled):
         raise InputError(f"y has no label of teacher {teacher.name!r} to calibrate it on")
     return teacher.calibrated(take_rows(X, labelled), own[labelled], how)
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Rows of the same kind, one after the other."""
-    parts = [part for part in parts if count_rows(part)] or list(parts[:1])
-    if len(parts) == 1:
-        return parts[0]
-    first = parts[0]
-    if hasattr(first, "iloc"):
-        import pandas as pd
-
-        return pd.concat(parts, ignore_index=True)
-    if hasattr(first, "tocsr"):
-        import scipy.sparse as sp
-
-        return sp.vstack(parts, format="csr")
-    if hasattr(first, "shape"):
-        return np.concatenate(parts)
-    return [row for part in parts for row in part]

@@ -11,7 +11,8 @@ import numpy as np
 
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.progress import ProgressBar
-from labelweave.scattered.teacher import Teacher, count_rows, take_rows, unique_names
+from labelweave.rows import count_rows
+from labelweave.scattered.teacher import Teacher, take_rows, unique_names
 from labelweave.scattered.vocabulary import Vocabulary, join_vocabularies
 
 __all__ = ["Opinions", "ask_teachers", "join_teachers"]

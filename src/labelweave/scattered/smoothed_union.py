@@ -12,12 +12,13 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
 from labelweave.registry import register
+from labelweave.rows import count_rows
 from labelweave.scattered.label_counts import count_weights, reweighted, sharpened_counts
 from labelweave.scattered.label_rates import rate_shift, shift_to_count
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.opinions import ask_teachers
 from labelweave.scattered.synthetic import is_numbers
-from labelweave.scattered.teacher import Teacher, count_rows, log_odds
+from labelweave.scattered.teacher import Teacher, log_odds
 from labelweave.scattered.union import TeacherUnion
 
 __all__ = ["SmoothedUnion"]

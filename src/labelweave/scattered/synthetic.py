@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
-from labelweave.scattered.teacher import count_rows
+from labelweave.rows import count_rows
 
 __all__ = ["is_numbers", "synthetic_rows", "usual_share"]
 

@@ -12,9 +12,10 @@ from scipy.special import expit, logit
 from sklearn.utils import _safe_indexing
 
 from labelweave.exceptions import InputError
+from labelweave.rows import count_rows
 from labelweave.scattered.answers import as_probabilities
 
-__all__ = ["Teacher", "as_teachers", "count_rows", "log_odds"]
+__all__ = ["Teacher", "as_teachers", "log_odds"]
 
 # Probabilities of 0 and 1, which trees and hard votes give, have no finite log odds; beyond
 # this a single teacher would outweigh all others in a mean.
@@ -235,11 +236,6 @@ def log_odds(p: np.ndarray) -> np.ndarray:
     array([0.  , 9.21], dtype=float32)
     """
     return logit(np.clip(p, _EDGE, 1 - _EDGE)).astype(np.float32)
-
-
-def count_rows(X: Any) -> int:
-    """Number of rows of an array, a sparse matrix, a DataFrame or a sequence of texts."""
-    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

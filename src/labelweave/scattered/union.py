@@ -10,12 +10,13 @@ from sklearn.utils._param_validation import StrOptions
 
 from labelweave.exceptions import InputError
 from labelweave.registry import register
+from labelweave.rows import count_rows
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import RULES
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.opinions import ask_teachers, join_teachers
 from labelweave.scattered.rules import integrated
-from labelweave.scattered.teacher import Teacher, count_rows
+from labelweave.scattered.teacher import Teacher
 from labelweave.scattered.transfer import transfer
 
 __all__ = ["TeacherUnion"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.blocks import row_blocks
+from labelweave.rows import row_chunks
 
 __all__ = ["bilinear_scores", "pair_features", "score_shortlist", "shortlist", "sparse_pattern"]
 
@@ -74,7 +74,7 @@ def _scores_of_blocks(
     """
     used = np.unique(F.indices)
     F, W = sp.csr_array(F[:, used]), sp.csr_array(W[:, used])
-    for part in row_blocks(X.shape[0], max(len(used), F.shape[0])):
+    for part in row_chunks(X.shape[0], max(len(used), F.shape[0])):
         mapped = (X[part] @ W).T.toarray(order="C")
         yield part, (F @ mapped).T
 
@@ -116,7 +116,7 @@ def pair_features(
     groups = keys[bounds[:-1]]
     width = int(np.diff(selected.indptr).mean()) + 1
     parts = []
-    for part in row_blocks(len(rows), width, _FEATURES_AT_ONCE):
+    for part in row_chunks(len(rows), width, _FEATURES_AT_ONCE):
         mine = columns[part]
         each = np.diff(F.indptr)[mine]
         of_label = _ranges(F.indptr[mine], each)

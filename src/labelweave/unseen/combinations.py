@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelweave.blocks import row_blocks
 from labelweave.exceptions import InputError
+from labelweave.rows import row_chunks
 
 __all__ = ["CANCELLED", "MOST_LABELS", "Combinations"]
 
@@ -108,7 +108,7 @@ class Combinations:
         # Scaled first, the product gives the scores themselves.
         scaled = (chosen * self.inverse.reshape(-1, 1)).T.astype(np.float32)
         rows, found = [], []
-        for part in row_blocks(len(B), len(chosen), 4 * _BLOCK):
+        for part in row_chunks(len(B), len(chosen), 4 * _BLOCK):
             values = B[part].astype(np.float32) @ scaled
             values[:, 0] = -np.inf
             limit = values.max(axis=1, keepdims=True) - np.float32(self._slack)

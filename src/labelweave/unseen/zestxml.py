@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
-from labelweave.per_label import with_short_indices
 from labelweave.registry import register
+from labelweave.shallow.per_label import with_short_indices
 from labelweave.text.tfidf import TfidfEmbedder
 from labelweave.unseen.bilinear import (
     bilinear_scores,

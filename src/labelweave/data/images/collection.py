@@ -20,7 +20,7 @@ __all__ = [
     "as_images",
     "checked_images",
     "is_images",
-    "join_images",
+    "concatenate_images",
     "pixel_rows",
     "side_of",
 ]
@@ -191,15 +191,15 @@ def checked_images(X: Any, size: int) -> Images:
     return images
 
 
-def join_images(blocks: Sequence[Images]) -> Images:
-    """One collection of several, at the size of the first.
+def concatenate_images(parts: Sequence[Images]) -> Images:
+    """Return one collection of the images of all parts, at the size of the first part.
 
     >>> one = Images(np.zeros((2, 4, 4), dtype=np.uint8), size=4)
-    >>> len(join_images([one, one[:1]]))
+    >>> len(concatenate_images([one, one[:1]]))
     3
     """
-    sources = [source for block in blocks for source in block.sources]
-    return Images(sources, size=blocks[0].size, resize=blocks[0].resize)
+    sources = [source for part in parts for source in part.sources]
+    return Images(sources, size=parts[0].size, resize=parts[0].resize)
 
 
 def side_of(n_columns: int) -> int | None:

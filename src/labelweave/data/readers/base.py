@@ -10,12 +10,12 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from labelweave.data.compression import inner_stem
 from labelweave.data.dataset import Dataset
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.rows import concatenate_features
 
 __all__ = [
     "FeatureSpec",
@@ -89,13 +89,7 @@ def join_pieces(pieces: Sequence[Piece]) -> Piece:
     """One piece with all rows, in order."""
 
     def join(values: list[Any]) -> Any:
-        if len(values) == 1 or values[0] is None:
-            return values[0]
-        if sp.issparse(values[0]):
-            return sp.vstack(values, format="csr")
-        if hasattr(values[0], "shape"):
-            return np.concatenate(values)
-        return [value for part in values for value in part]
+        return None if values[0] is None else concatenate_features(values)
 
     return Piece(
         join([piece.X for piece in pieces]),

@@ -9,7 +9,7 @@ import numpy as np
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import sweep_counts, sweep_f1
 from labelweave.metrics._curves import ranked_together
-from labelweave.metrics._inputs import blocks
+from labelweave.metrics._inputs import chunks
 from labelweave.metrics.calibration import calibration_bins
 
 __all__ = [
@@ -124,7 +124,7 @@ def threshold_effect(Y: LabelMatrix, scores: np.ndarray, cuts: Any = None) -> Th
 def _subset_accuracy(Y: LabelMatrix, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     """A row is right at the cuts above its best negative and not above its worst positive."""
     lowest, highest, known = [], [], []
-    for rows in blocks(*Y.shape):
+    for rows in chunks(*Y.shape):
         values, block = Y[rows].to_numpy(), scores[rows]
         lowest.append(np.where(values == 1, block, np.inf).min(axis=1))
         highest.append(np.where(values == 0, block, -np.inf).max(axis=1))

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.blocks import row_blocks
-from labelweave.per_label import with_short_indices
+from labelweave.rows import row_chunks
+from labelweave.shallow.per_label import with_short_indices
 
 __all__ = [
     "GRID",
@@ -93,7 +93,7 @@ class Forest:
         """What each training row weighs for each row of X, some rows at a time."""
         sizes = np.asarray(self.members.sum(axis=1)).ravel()
         width = max(X.shape[1], self.members.shape[1], n_labels, len(self.splits.roots))
-        for rows in row_blocks(X.shape[0], width):
+        for rows in row_chunks(X.shape[0], width):
             leaves = self.splits.leaves_of(dense_rows(X, rows))
             yield rows, row_weights(leaves, self.members, sizes)
 

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelweave import label_regression as module
-from labelweave.label_regression import label_regression, regression_on_labels, rows_share_labels
+from labelweave.shallow import label_regression as module
+from labelweave.shallow.label_regression import (
+    label_regression,
+    regression_on_labels,
+    rows_share_labels,
+)
 
 
 def test_regression_is_a_ridge_without_the_label_itself():

@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import check_grad, minimize
 from scipy.special import expit
 
-from labelweave import stacking
 from labelweave.calibration import LabelCalibrator
-from labelweave.stacking import (
+from labelweave.dependent import weave_stacking
+from labelweave.dependent.weave_stacking import (
     best_layer,
     calibrated_mean,
     choose_members,
@@ -41,12 +41,14 @@ def slow_entropy(odds, truth):
 
 def test_cross_entropy(rows):
     odds, truth = rows
-    assert stacking.mean_entropy(odds[0], truth) == pytest.approx(slow_entropy(odds[0], truth))
+    assert weave_stacking.mean_entropy(odds[0], truth) == pytest.approx(
+        slow_entropy(odds[0], truth)
+    )
 
 
 def test_selection_takes_the_best_in_each_round(rows, monkeypatch):
     odds, truth = rows
-    monkeypatch.setattr(stacking, "N_ROUNDS", 4)
+    monkeypatch.setattr(weave_stacking, "N_ROUNDS", 4)
     factors = []
     for member in odds:
         steps = np.linspace(0, 4, 401)
@@ -94,13 +96,13 @@ def test_the_second_layer_minimises_what_it_says(rows):
 def test_its_gradient(rows, monkeypatch):
     odds, truth = rows
     seen = {}
-    real = stacking.minimize
+    real = weave_stacking.minimize
 
     def spy(objective, start, **options):
         seen["objective"], seen["n"] = objective, len(start)
         return real(objective, start, **options)
 
-    monkeypatch.setattr(stacking, "minimize", spy)
+    monkeypatch.setattr(weave_stacking, "minimize", spy)
     fit_second_layer(odds, truth, np.full(3, 1 / 3), penalty=2.0, n_directions=2)
     at = np.random.default_rng(1).normal(size=seen["n"]) * 0.1
     value, gradient = (lambda x: seen["objective"](x)[0]), (lambda x: seen["objective"](x)[1])
@@ -159,9 +161,9 @@ def test_without_time_no_layer_is_learnt(rows):
 def test_many_entries_are_weighed_by_some_of_them(rows, monkeypatch):
     odds, truth = rows
     whole = choose_members(odds, truth)
-    monkeypatch.setattr(stacking, "_ENTRIES_TO_WEIGH", 600)  # 200 of 300 rows
+    monkeypatch.setattr(weave_stacking, "_ENTRIES_TO_WEIGH", 600)  # 200 of 300 rows
     np.testing.assert_allclose(choose_members(odds, truth), whole, atol=0.15)
-    assert len(truth[stacking._some_rows(truth, 600, 0)]) == 200
+    assert len(truth[weave_stacking._some_rows(truth, 600, 0)]) == 200
 
 
 def test_log_odds_are_bounded():

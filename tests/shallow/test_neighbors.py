@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from labelweave.exceptions import InputError
-from labelweave.neighbors import NeighborSearch
+from labelweave.shallow.neighbors import NeighborSearch
 
 
 def nearest_by_table(X, Q, k):
@@ -80,7 +80,7 @@ def test_a_row_is_not_its_own_neighbour_but_its_duplicates_are(engine):
 def test_several_blocks_and_threads_give_the_same(rng, monkeypatch):
     X = rng.normal(size=(500, 30))
     whole = NeighborSearch(X, "blocks").among_themselves(5)
-    monkeypatch.setattr("labelweave.neighbors._BLOCK_BYTES", 500 * 4 * 37)
+    monkeypatch.setattr("labelweave.shallow.neighbors._BLOCK_BYTES", 500 * 4 * 37)
     np.testing.assert_array_equal(NeighborSearch(X, "blocks", 2).among_themselves(5), whole)
 
 

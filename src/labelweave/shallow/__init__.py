@@ -1,0 +1,1 @@
+"""What at least two packages share and that needs no network: trees, neighbours, regressions."""
