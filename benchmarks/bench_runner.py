@@ -28,14 +28,14 @@ from pathlib import Path
 
 import numpy as np
 
-from labelweave.bench.cells import Cell, all_cells, make_plan
 from labelweave.bench.kinds import kind_module
-from labelweave.bench.loading import load
-from labelweave.bench.pool import Pool
-from labelweave.bench.runner import prepare, run_suite
-from labelweave.bench.store import Store
+from labelweave.bench.running.cell_data import load
+from labelweave.bench.running.plan import Cell, all_cells, make_plan
+from labelweave.bench.running.pool import Pool
+from labelweave.bench.running.runner import prepare, run_suite
+from labelweave.bench.running.worker import failed_record
+from labelweave.bench.storing.store import Store
 from labelweave.bench.suite import DataEntry, MethodEntry, Suite, load_suite
-from labelweave.bench.worker import failed_record
 
 
 def small_cells(n_seeds: int) -> Suite:

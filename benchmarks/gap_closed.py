@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labelweave.bench.comparison import Comparison, Row, compare
-from labelweave.bench.store import read_results
+from labelweave.bench.comparing.comparison import Comparison, Row, compare
+from labelweave.bench.storing.store import read_results
 from labelweave.bench.suite import load_suite
 from labelweave.metrics import get_metric
 

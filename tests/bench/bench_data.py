@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.evaluation_protocol import EvaluationProtocol
 from labelweave.bench.suite import DataEntry, MethodEntry, Suite
 
 
@@ -35,8 +35,8 @@ def small_suite(folder, *, seeds=(0, 1), names=("one", "two"), methods=None, **c
         "metrics": ("f1_micro", "map"),
         "seeds": tuple(seeds),
         "protocols": (
-            Protocol("honest", test_size=0.3),
-            Protocol("as-published", split="random", test_size=0.2, cut="test"),
+            EvaluationProtocol("honest", test_size=0.3),
+            EvaluationProtocol("as-published", split="random", test_size=0.2, threshold="test"),
         ),
     }
     return Suite(**{**stated, **changes})
@@ -49,7 +49,7 @@ def scores_of(records):
 
 def make_record(cell, scores, *, finished="2026-01-01T00:00:00+00:00", error=None, **changes):
     """A record of a cell that was never run."""
-    from labelweave.bench.worker import _record
+    from labelweave.bench.running.worker import _record
 
     record = _record(cell, None, error, {"rows": 60})
     return {**record, "scores": dict(scores), "finished": finished, **changes}

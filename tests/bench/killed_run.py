@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench_data import small_suite
 
-from labelweave.bench.pool import Pool
-from labelweave.bench.runner import run_suite
+from labelweave.bench.running.pool import Pool
+from labelweave.bench.running.runner import run_suite
 
 
 def main(folder: str, out: str, kills: int) -> None:

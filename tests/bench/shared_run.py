@@ -5,8 +5,8 @@ from pathlib import Path
 
 from bench_data import small_suite
 
-from labelweave.bench.pool import Pool
-from labelweave.bench.runner import run_suite
+from labelweave.bench.running.pool import Pool
+from labelweave.bench.running.runner import run_suite
 
 if __name__ == "__main__":
     suite = small_suite(Path(sys.argv[1]), seeds=range(6))

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from bench_data import small_suite
 
-from labelweave.bench import code_version as versions
-from labelweave.bench.cells import Quick, all_cells, make_plan
+from labelweave.bench.running import code_version as versions
+from labelweave.bench.running.plan import Quick, all_cells, make_plan
 from labelweave.bench.suite import MethodEntry
 
 
@@ -116,7 +116,7 @@ def test_a_method_made_by_its_id_counts(package, monkeypatch):
 
 
 def test_weave_depends_on_its_members_and_a_setting_on_the_method_it_names(suite):
-    from labelweave.bench.runner import prepare
+    from labelweave.bench.running.runner import prepare
 
     _, named = versions._facts("labelweave.dependent.weave_members")
     assert {"labelweave.dependent.mlp", "labelweave.dependent.extra_trees"} <= set(named)
@@ -131,7 +131,7 @@ def test_weave_depends_on_its_members_and_a_setting_on_the_method_it_names(suite
 
 
 def test_the_modules_listed_as_harmless_exist():
-    from labelweave.bench.code_version import HARMLESS, _source
+    from labelweave.bench.running.code_version import HARMLESS, _source
 
     missing = [name for name in HARMLESS if _source(name) is None]
     assert missing in ([], ["labelweave.reporting"])

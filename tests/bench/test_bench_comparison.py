@@ -9,15 +9,20 @@ import pytest
 from bench_data import make_record
 from scipy.stats import rankdata
 
-from labelweave.bench.bootstrap import mean_intervals
-from labelweave.bench.cells import Quick, all_cells
-from labelweave.bench.comparison import Comparison, Row, compare, latest
+from labelweave.bench.comparing.comparison import Comparison, Row, compare, latest, mean_intervals
+from labelweave.bench.comparing.comparison_tables import (
+    figure_tables,
+    gap_lines,
+    heading_lines,
+    to_csv,
+    to_markdown,
+)
+from labelweave.bench.comparing.method_ranks import draw_diagram, rank_methods, rank_together
+from labelweave.bench.comparing.published import Figure
 from labelweave.bench.document import write_document
-from labelweave.bench.figures import Figure
-from labelweave.bench.ranking import draw_diagram, rank_methods, rank_together
-from labelweave.bench.store import Store
+from labelweave.bench.running.plan import Quick, all_cells
+from labelweave.bench.storing.store import Store
 from labelweave.bench.suite import DataEntry, MethodEntry, load_suite
-from labelweave.bench.tables import figure_tables, gap_lines, heading_lines, to_csv, to_markdown
 from labelweave.metrics.significance import average_ranks, friedman_test, wilcoxon_holm
 
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from bench_data import make_record, small_suite
 
-from labelweave.bench.cells import all_cells
-from labelweave.bench.comparison import compare
+from labelweave.bench.comparing.comparison import compare
 from labelweave.bench.document import write_document
-from labelweave.bench.exchange import export_cells, import_cells
-from labelweave.bench.pool import Pool
-from labelweave.bench.records import Record
-from labelweave.bench.runner import run_suite
-from labelweave.bench.store import Store, read_results
+from labelweave.bench.running.plan import all_cells
+from labelweave.bench.running.pool import Pool
+from labelweave.bench.running.runner import run_suite
+from labelweave.bench.storing.exchange import export_cells, import_cells
+from labelweave.bench.storing.records import Record
+from labelweave.bench.storing.store import Store, read_results
 from labelweave.bench.suite import MethodEntry
 from labelweave.exceptions import DataFileError, InputError
 
@@ -30,7 +30,7 @@ def fill(folder, suite, **changes):
             cell,
             {"f1_micro": 0.5 + i / 77, "map": 1 / (3 + i)},
             rows={"train": 40, "test": 20},
-            cuts={"f1_micro": 0.2 + i / 300},
+            thresholds={"f1_micro": 0.2 + i / 300},
             **changes,
         )
         for i, cell in enumerate(all_cells(suite))
@@ -95,7 +95,7 @@ def test_every_field_comes_back(suite, tmp_path):
         cells[0],
         SCORES,
         rows={"train": 40, "validation": 2, "test": 18},
-        cuts={"f1_micro": 0.25, "cf1": 0.25},
+        thresholds={"f1_micro": 0.25, "cf1": 0.25},
         seconds={"fit": 0.1, "wall": 0.2, "cpu": 0.3},
         memory={"peak": 2.5, "before": 1.5, "how": "per cell"},
         warnings=["a line\u2028of a package"],
@@ -145,7 +145,7 @@ def test_one_more_seed_is_one_more_line_a_figure(suite, file, results, tmp_path)
 
 
 def test_a_cell_is_a_few_hundred_bytes(tmp_path):
-    from labelweave.bench.panel import PANEL
+    from labelweave.bench.evaluation_protocol import PANEL
 
     many = small_suite(tmp_path, seeds=range(20))
     records = fill(tmp_path / "results", many)

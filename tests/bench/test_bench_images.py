@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from labelweave.bench import fitting
-from labelweave.bench.cells import Quick, make_plan
 from labelweave.bench.kinds import kind_module, other_data
-from labelweave.bench.loading import checksum, load, why_missing
+from labelweave.bench.running import fitting
+from labelweave.bench.running.cell_data import checksum, load, why_missing
+from labelweave.bench.running.plan import Quick, make_plan
 from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry, load_suite
 from labelweave.data import Dataset
 from labelweave.images import Images
@@ -37,10 +37,10 @@ def test_a_suite_on_images_runs(name):
 def test_a_smoke_run_cuts_all_stages_down():
     suite = load_suite("mulsupcon-6-images")
     cell = quick(suite, data=(SCENES,), methods=suite.methods[-1:])
-    given, cut = cell.settings, fitting._settings(cell)
+    given, short = cell.settings, fitting._settings(cell)
     stages = ("pretrain_epochs", "pretrain_steps", "probe_epochs", "epochs")
     assert all(given[name] > 1 for name in stages)
-    assert all(cut[name] == 1 for name in stages)
+    assert all(short[name] == 1 for name in stages)
 
 
 def test_an_encoder_of_one_set_is_probed_on_another():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from bench_data import small_suite
 
-from labelweave.bench import fitting
-from labelweave.bench.cells import all_cells, make_plan
+from labelweave.bench.evaluation_protocol import EvaluationProtocol
 from labelweave.bench.kinds import kind_module
-from labelweave.bench.loading import load
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.running import fitting
+from labelweave.bench.running.cell_data import load
+from labelweave.bench.running.plan import all_cells, make_plan
 from labelweave.bench.suite import MethodEntry, ScenarioEntry
 from labelweave.exceptions import InputError
 
@@ -37,7 +37,7 @@ def partial_suite(folder, options=None, **settings):
         kind="partial",
         methods=(MethodEntry("MLkNN", "mlknn", options=options or {}),),
         scenarios=(ScenarioEntry("s", settings=settings),),
-        protocols=(Protocol("honest", cut="cardinality"),),
+        protocols=(EvaluationProtocol("honest", threshold="cardinality"),),
     )
 
 
@@ -123,7 +123,7 @@ def test_curves_and_label_similarities_are_kept_where_a_method_has_them(tmp_path
         names=("one",),
         methods=(MethodEntry("C-GMVAE", "c-gmvae", settings=small), MethodEntry("BR", "br")),
         keep=("test_curve:map", "label_similarity"),
-        protocols=(Protocol("honest"),),
+        protocols=(EvaluationProtocol("honest"),),
     )
     cells = make_plan(suite).cells
     data = load(suite.data[0])
@@ -155,9 +155,9 @@ def test_what_cannot_be_kept_is_told(suite):
 
 @pytest.mark.data
 def test_texts_get_words_as_features(data_home):
-    from labelweave.bench.cells import Quick
-    from labelweave.bench.selection import select
+    from labelweave.bench.running.plan import Quick
     from labelweave.bench.suite import load_suite
+    from labelweave.bench.suite_selection import select
 
     suite = select(load_suite("c-gmvae-1"), ["reuters21578", "br", "honest"])
     cell = make_plan(suite, quick=Quick()).cells[0]
@@ -176,7 +176,7 @@ def test_cuts_are_chosen_on_rows_the_model_did_not_learn_from(tmp_path, given, m
 
     monkeypatch.setattr(fitting, "score_test_rows", watched)
     methods = (MethodEntry("a", "mlknn"), MethodEntry("b", "weave", {"members": ["mlknn"]}))
-    honest = (Protocol("honest", test_size=0.3),)
+    honest = (EvaluationProtocol("honest", test_size=0.3),)
     suite = small_suite(tmp_path, seeds=(0,), names=("one",), methods=methods, protocols=honest)
     cells = make_plan(suite).cells
     for cell in cells:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from bench_data import scores_of, small_suite
 
-from labelweave.bench.cells import Quick
-from labelweave.bench.pool import Pool, WorkerDiedError
-from labelweave.bench.runner import run_suite
-from labelweave.bench.store import Store, read_results
+from labelweave.bench.running.plan import Quick
+from labelweave.bench.running.pool import Pool, WorkerDiedError
+from labelweave.bench.running.runner import run_suite
+from labelweave.bench.storing.store import Store, read_results
 from labelweave.bench.suite import MethodEntry, ScenarioEntry
 from labelweave.exceptions import InputError
 
@@ -162,7 +162,7 @@ def test_two_processes_share_one_folder(tmp_path):
 
 def test_a_cell_that_kills_its_process_is_found_and_recorded(suite, tmp_path, monkeypatch):
     """The death of a worker is played: cells that were begun are run again, each alone."""
-    from labelweave.bench import runner
+    from labelweave.bench.running import runner
 
     deadly = run_suite(suite, tmp_path / "plan", pool=ALONE, seconds=0.0).plan.cells[3].name
     out = Store(tmp_path / "out")
@@ -193,7 +193,7 @@ def test_a_cell_that_kills_its_process_is_found_and_recorded(suite, tmp_path, mo
 
 
 def test_a_process_that_is_killed_is_told_from_one_that_fails():
-    from labelweave.bench.pool import run_alone
+    from labelweave.bench.running.pool import run_alone
 
     assert run_alone(len, "abc") == 3
     with pytest.raises(ZeroDivisionError):
@@ -231,7 +231,7 @@ def test_two_workers_of_a_dask_cluster(suite, tmp_path):
 
 
 def test_a_worker_that_does_not_see_the_folder_returns_its_record(suite, tmp_path):
-    from labelweave.bench.worker import Assignment, work
+    from labelweave.bench.running.worker import Assignment, work
 
     plan = run_suite(suite, tmp_path / "out", pool=ALONE, seconds=0.0).plan
     record, is_new = work(plan.cells[0], Assignment(str(tmp_path / "elsewhere"), "id"))
@@ -241,7 +241,7 @@ def test_a_worker_that_does_not_see_the_folder_returns_its_record(suite, tmp_pat
 
 
 def test_a_record_from_elsewhere_replaces_the_failed_one(suite, tmp_path, monkeypatch):
-    from labelweave.bench import runner, worker
+    from labelweave.bench.running import runner, worker
 
     broken = replace(suite, methods=(MethodEntry("broken", "mlknn", settings={"k": -1}),))
     run_suite(broken, tmp_path / "out", pool=ALONE)
@@ -255,7 +255,7 @@ def test_a_record_from_elsewhere_replaces_the_failed_one(suite, tmp_path, monkey
 
 
 def test_other_data_under_the_same_name_are_refused(suite, tmp_path):
-    from labelweave.bench.worker import Assignment, work
+    from labelweave.bench.running.worker import Assignment, work
 
     plan = run_suite(suite, tmp_path / "out", pool=ALONE, seconds=0.0).plan
     cell = replace(plan.cells[0], data_checksum="of-another-machine")

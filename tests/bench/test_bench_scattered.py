@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from bench_data import small_suite, write_data
 
-from labelweave.bench.cells import make_plan
+from labelweave.bench.evaluation_protocol import EvaluationProtocol
 from labelweave.bench.kinds import kind_module, scattered
-from labelweave.bench.loading import load
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.running.cell_data import load
+from labelweave.bench.running.plan import make_plan
 from labelweave.bench.suite import MethodEntry, ScenarioEntry, load_suite
 from labelweave.exceptions import InputError
 
@@ -32,8 +32,8 @@ def suite_of(folder, *methods, **settings):
         methods=methods,
         scenarios=(ScenarioEntry("s", settings=scenario),),
         protocols=(
-            Protocol("honest", split="random", test_size=0.25),
-            Protocol("as-published", split="random", test_size=0.25, cut=0.5),
+            EvaluationProtocol("honest", split="random", test_size=0.25),
+            EvaluationProtocol("as-published", split="random", test_size=0.25, threshold=0.5),
         ),
     )
 
@@ -60,7 +60,7 @@ def test_a_student_is_fitted_without_labels_and_once_for_both_protocols(tmp_path
     assert not hasattr(validation, "Y")
     assert honest.rows == {"teachers": 140, "train": len(X), "validation": 9, "test": 15}
     assert honest.scores["map"] == published.scores["map"]
-    assert set(published.cuts.values()) == {0.5}
+    assert set(published.thresholds.values()) == {0.5}
     assert honest.artifacts["amalgamation"]["fidelity"][0]["rows"] == 9
 
 

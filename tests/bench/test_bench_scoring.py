@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from labelweave.bench.cuts import choose_cut, metric_at_cuts
-from labelweave.bench.panel import PANEL
-from labelweave.bench.protocols import Protocol
-from labelweave.bench.scoring import score_test_rows
+from labelweave.bench.evaluation_protocol import PANEL, EvaluationProtocol
+from labelweave.bench.running.cell_scores import (
+    best_threshold,
+    metric_at_thresholds,
+    score_test_rows,
+)
 from labelweave.labels import as_labels
 from labelweave.metrics import get_metric
 from labelweave.thresholds import PAPER_GRID
@@ -26,18 +28,21 @@ def some_rows(seed=0, n=80, n_labels=6, unknown=0.0):
 @pytest.mark.parametrize("unknown", [0.0, 0.2])
 def test_a_sweep_equals_the_metric_at_each_cut(name, unknown):
     Y, scores = some_rows(unknown=unknown)
-    cuts = np.array([0.0, 0.25, 0.5, 0.51, 0.9, 1.5])
-    slow = [get_metric(name)(Y, Y_pred=(scores >= np.float32(cut)).astype(int)) for cut in cuts]
-    assert metric_at_cuts(name, Y, scores, cuts) == pytest.approx(slow)
+    thresholds = np.array([0.0, 0.25, 0.5, 0.51, 0.9, 1.5])
+    slow = [
+        get_metric(name)(Y, Y_pred=(scores >= np.float32(threshold)).astype(int))
+        for threshold in thresholds
+    ]
+    assert metric_at_thresholds(name, Y, scores, thresholds) == pytest.approx(slow)
 
 
 @pytest.mark.parametrize("name", OF_SETS)
 def test_the_chosen_cut_is_the_best_of_all(name):
     Y, scores = some_rows(1)
     metric = get_metric(name)
-    cut, value = choose_cut(name, Y, scores)
-    at_cut = metric(Y, Y_pred=(scores >= np.float32(cut)).astype(int))
-    assert at_cut == pytest.approx(value)
+    threshold, value = best_threshold(name, Y, scores)
+    at_threshold = metric(Y, Y_pred=(scores >= np.float32(threshold)).astype(int))
+    assert at_threshold == pytest.approx(value)
     everywhere = [
         metric.sign * metric(Y, Y_pred=(scores >= other).astype(int)) for other in PAPER_GRID
     ]
@@ -48,11 +53,11 @@ def test_the_chosen_cut_is_the_best_of_all(name):
 def test_honest_cuts_do_not_depend_on_the_test_labels():
     validation, (Y, scores) = some_rows(0), some_rows(1)
     flipped = as_labels(1 - Y.to_numpy())
-    protocol = Protocol("honest")
-    _, cuts = score_test_rows(protocol, validation, (Y, scores))
+    protocol = EvaluationProtocol("honest")
+    _, thresholds = score_test_rows(protocol, validation, (Y, scores))
     _, same = score_test_rows(protocol, validation, (flipped, scores))
-    assert cuts == same
-    published = Protocol("as-published", cut="test")
+    assert thresholds == same
+    published = EvaluationProtocol("as-published", threshold="test")
     _, chosen = score_test_rows(published, validation, (Y, scores))
     _, other = score_test_rows(published, validation, (flipped, scores))
     assert chosen != other
@@ -60,27 +65,31 @@ def test_honest_cuts_do_not_depend_on_the_test_labels():
 
 def test_cuts_on_the_test_rows_flatter():
     validation, test = some_rows(0), some_rows(1)
-    honest, _ = score_test_rows(Protocol("honest"), validation, test)
-    flattered, cuts = score_test_rows(Protocol("as-published", cut="test"), validation, test)
-    fixed, at_half = score_test_rows(Protocol("as-published", cut=0.5), validation, test)
-    assert set(cuts.values()) <= set(PAPER_GRID)
+    honest, _ = score_test_rows(EvaluationProtocol("honest"), validation, test)
+    flattered, thresholds = score_test_rows(
+        EvaluationProtocol("as-published", threshold="test"), validation, test
+    )
+    fixed, at_half = score_test_rows(
+        EvaluationProtocol("as-published", threshold=0.5), validation, test
+    )
+    assert set(thresholds.values()) <= set(PAPER_GRID)
     assert set(at_half.values()) == {0.5}
     for name in OF_SETS:
         sign = get_metric(name).sign
         assert sign * flattered[name] >= sign * fixed[name] - 1e-12
-    assert honest["map"] == flattered["map"]  # no cut, no difference
+    assert honest["map"] == flattered["map"]  # no threshold, no difference
 
 
 def test_every_metric_has_a_cut_of_its_own():
-    _, cuts = score_test_rows(Protocol("honest"), some_rows(0), some_rows(1))
-    assert set(cuts) == set(OF_SETS)
-    assert len(set(cuts.values())) > 1
-    assert cuts["hamming_loss"] == cuts["hamming_accuracy"]
+    _, thresholds = score_test_rows(EvaluationProtocol("honest"), some_rows(0), some_rows(1))
+    assert set(thresholds) == set(OF_SETS)
+    assert len(set(thresholds.values())) > 1
+    assert thresholds["hamming_loss"] == thresholds["hamming_accuracy"]
 
 
 def test_the_expected_number_of_labels_needs_no_labels():
     (Y, scores), test = some_rows(0), some_rows(1)
-    protocol = Protocol("honest", cut="cardinality")
+    protocol = EvaluationProtocol("honest", threshold="cardinality")
     blank = as_labels(np.zeros(Y.shape))
     assert (
         score_test_rows(protocol, (Y, scores), test)[1]
@@ -90,7 +99,7 @@ def test_the_expected_number_of_labels_needs_no_labels():
 
 def test_places_beyond_the_labels_are_undefined():
     Y, scores = some_rows(n_labels=3)
-    found, _ = score_test_rows(Protocol("honest"), (Y, scores), (Y, scores))
+    found, _ = score_test_rows(EvaluationProtocol("honest"), (Y, scores), (Y, scores))
     assert found["precision@5"] is None
     assert found["precision@3"] is not None
 
@@ -98,15 +107,17 @@ def test_places_beyond_the_labels_are_undefined():
 def test_the_papers_leave_empty_rows_out_of_the_example_f1():
     Y = as_labels([[1, 0], [0, 0]])
     scores = np.array([[0.95, 0.0], [0.0, 0.0]])
-    found, _ = score_test_rows(Protocol("as-published", cut="test"), (Y, scores), (Y, scores))
+    found, _ = score_test_rows(
+        EvaluationProtocol("as-published", threshold="test"), (Y, scores), (Y, scores)
+    )
     assert found["f1_example"] == 1.0
-    honest, _ = score_test_rows(Protocol("honest"), (Y, scores), (Y, scores))
+    honest, _ = score_test_rows(EvaluationProtocol("honest"), (Y, scores), (Y, scores))
     assert honest["f1_example"] == 0.5
 
 
 def test_propensities_come_from_the_training_labels():
     Y, scores = some_rows()
     found, _ = score_test_rows(
-        Protocol("honest"), (Y, scores), (Y, scores), ["psp@3"], train_labels=Y
+        EvaluationProtocol("honest"), (Y, scores), (Y, scores), ["psp@3"], train_labels=Y
     )
     assert found["psp@3"] > 0

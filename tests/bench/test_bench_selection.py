@@ -2,8 +2,8 @@
 
 import pytest
 
-from labelweave.bench.selection import select
 from labelweave.bench.suite import load_suite
+from labelweave.bench.suite_selection import select
 from labelweave.exceptions import InputError
 
 

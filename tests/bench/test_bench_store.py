@@ -11,12 +11,12 @@ import pytest
 import scipy.sparse as sp
 from bench_data import make_record, small_suite, write_data
 
-from labelweave.bench.cells import all_cells
-from labelweave.bench.claims import STALE_AFTER, claimed, is_claimed
-from labelweave.bench.loading import checksum, load, why_missing
-from labelweave.bench.measuring import Meter, bounded_threads
-from labelweave.bench.records import SCHEMA
-from labelweave.bench.store import Store, read_results
+from labelweave.bench.running.cell_data import checksum, load, why_missing
+from labelweave.bench.running.measuring import Meter, bounded_threads
+from labelweave.bench.running.plan import all_cells
+from labelweave.bench.storing.claims import STALE_AFTER, claimed, is_claimed
+from labelweave.bench.storing.records import SCHEMA
+from labelweave.bench.storing.store import Store, read_results
 from labelweave.bench.suite import DataEntry
 from labelweave.data import Dataset
 from labelweave.exceptions import DataFileError, InputError
@@ -50,7 +50,7 @@ def test_summaries_leave_out_what_only_plots_need(store, records):
 
 
 def test_the_index_is_only_a_cache(store, records, monkeypatch):
-    monkeypatch.setattr("labelweave.bench.store._INDEX_WORTH", 1)
+    monkeypatch.setattr("labelweave.bench.storing.store._INDEX_WORTH", 1)
     for record in records:
         store.write(record)
     store.summaries()
@@ -69,7 +69,7 @@ def test_the_index_is_only_a_cache(store, records, monkeypatch):
 
 
 def test_summaries_are_read_from_the_index(store, records, monkeypatch):
-    monkeypatch.setattr("labelweave.bench.store._INDEX_WORTH", 1)
+    monkeypatch.setattr("labelweave.bench.storing.store._INDEX_WORTH", 1)
     for record in records:
         store.write(record)
     store.summaries()
@@ -112,7 +112,7 @@ def test_a_claim_is_held_by_one(tmp_path):
 def test_the_claim_of_a_dead_process_is_taken_over(tmp_path):
     path = tmp_path / "cell"
     code = (
-        "import sys, os; from pathlib import Path; from labelweave.bench.claims import _take; "
+        "from pathlib import Path; from labelweave.bench.storing.claims import _take; "
         f"_take(Path({str(path)!r}))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -193,8 +193,8 @@ def test_external_data_are_found_once_they_are_there(tmp_path, monkeypatch):
 
 
 def test_a_changed_file_makes_other_cells(tmp_path):
-    from labelweave.bench.loading import _kept
-    from labelweave.bench.worker import data_checksum
+    from labelweave.bench.running.cell_data import _kept
+    from labelweave.bench.running.worker import data_checksum
 
     suite = small_suite(tmp_path, names=("one",))
     cell = all_cells(suite)[0]
@@ -205,15 +205,15 @@ def test_a_changed_file_makes_other_cells(tmp_path):
 
 
 def test_no_more_data_are_held_than_allowed(tmp_path, monkeypatch):
-    from labelweave.bench import loading
+    from labelweave.bench.running import cell_data
 
     suite = small_suite(tmp_path, names=("one", "two"))
     one, two = suite.data
-    first, second = loading.load(one), loading.load(two)
-    assert loading.load(one) is first
-    monkeypatch.setattr(loading, "_MOST_KEPT", 1)  # none but the last
-    assert loading.load(two) is second
-    assert loading.load(one) is not first
+    first, second = cell_data.load(one), cell_data.load(two)
+    assert cell_data.load(one) is first
+    monkeypatch.setattr(cell_data, "_MOST_KEPT", 1)  # none but the last
+    assert cell_data.load(two) is second
+    assert cell_data.load(one) is not first
 
 
 # -- costs ---------------------------------------------------------------------------------

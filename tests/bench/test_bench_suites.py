@@ -2,10 +2,10 @@
 
 import pytest
 
-from labelweave.bench.cells import find_gaps, make_plan
-from labelweave.bench.figures import Published, published_figures
+from labelweave.bench.comparing.published import Published, published_figures
+from labelweave.bench.evaluation_protocol import EvaluationProtocol
 from labelweave.bench.kinds import kind_module, why_no_kind
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.running.plan import find_gaps, make_plan
 from labelweave.bench.suite import Suite, list_suites, load_suite
 from labelweave.data.catalog import list_datasets
 from labelweave.exceptions import InputError
@@ -31,7 +31,7 @@ def test_names_metrics_and_data_are_known(name):
         assert entry.source in catalog or entry.external
     for metric in suite.metrics:
         assert get_metric(metric).name == metric
-    # Orders have no cut, and a stand-in has no published rows: both would be the same cells.
+    # Rankings have no threshold and stand-ins no published rows: the cells would be the same.
     is_both = suite.paper and not (suite.stand_in and suite.kind == "unseen")
     protocols = ["honest", "as-published"] if is_both else ["honest"]
     assert [protocol.name for protocol in suite.protocols] == protocols
@@ -68,7 +68,7 @@ def test_stand_ins_need_no_external_data_and_show_no_published_figure():
 
 
 def test_settings_are_parameters_of_methods_that_exist():
-    from labelweave.bench.fitting import check_method
+    from labelweave.bench.running.fitting import check_method
     from labelweave.registry import list_methods
 
     known = {method.id for method in list_methods()}
@@ -105,8 +105,8 @@ def test_a_suite_survives_json():
         ('metrics = ["f1_sample"]', "did you mean 'f1_example'"),
         ('data = ["sceen"]', "did you mean 'scene'"),
         ('seeds = ["a"]', "seeds must be whole numbers"),
-        ('protocols = { honest = { cut = "test" } }', "not honest"),
-        ("protocols = { honest = { cuts = 0.5 } }", "a protocol has split"),
+        ('protocols = { honest = { threshold = "test" } }', "not honest"),
+        ("protocols = { honest = { thresholds = 0.5 } }", "a protocol has split"),
         ("protocols = { best = {} }", "honest or as-published"),
         ('extends = "nothing"', "extends 'nothing'"),
         ('methods = { BR = { name = "br" } }', "the method BR has id"),
@@ -144,4 +144,4 @@ def test_a_file_may_extend_a_suite_of_the_package(tmp_path):
 
 def test_honest_protocols_cannot_look_at_test_rows():
     with pytest.raises(InputError, match="not honest"):
-        Protocol("honest", cut="test")
+        EvaluationProtocol("honest", threshold="test")

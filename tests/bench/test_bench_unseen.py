@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import labelweave as lw
-from labelweave.bench import fitting
-from labelweave.bench.cells import Quick, make_plan
+from labelweave.bench.evaluation_protocol import EvaluationProtocol
 from labelweave.bench.kinds import kind_module
 from labelweave.bench.kinds.unseen import capped_rows
-from labelweave.bench.loading import load
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.running import fitting
+from labelweave.bench.running.cell_data import load
+from labelweave.bench.running.plan import Quick, make_plan
 from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry, Suite, load_suite
 from labelweave.exceptions import InputError
 
@@ -34,7 +34,7 @@ def text_suite(folder, method="tf-idf", settings=None, **scenario):
         methods=(MethodEntry("M", method, settings=settings or {}),),
         metrics=("precision@1", "recall@10"),
         seeds=(0,),
-        protocols=(Protocol("honest", test_size=0.3),),
+        protocols=(EvaluationProtocol("honest", test_size=0.3),),
         scenarios=(ScenarioEntry("s", settings=scenario),),
     )
 

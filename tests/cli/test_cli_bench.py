@@ -50,7 +50,7 @@ def test_own_data_get_the_same_table(run, csv_file):
 
 
 def test_all_methods_means_those_that_learn_from_labelled_rows(run, csv_file):
-    from labelweave.bench.selection import own_suite
+    from labelweave.bench.suite_selection import own_suite
     from labelweave.registry import list_methods
 
     suite = own_suite([str(csv_file)], ["all"])
@@ -166,9 +166,9 @@ def test_progress_tells_cells_done_and_time_left(run, csv_file):
 def test_the_growing_table_is_drawn_on_a_terminal(run, csv_file, workdir):
     import io
 
-    from labelweave.bench.pool import Pool
-    from labelweave.bench.runner import run_suite
-    from labelweave.bench.selection import own_suite
+    from labelweave.bench.running.pool import Pool
+    from labelweave.bench.running.runner import run_suite
+    from labelweave.bench.suite_selection import own_suite
     from labelweave.cli.bench_display import Display
     from labelweave.cli.output import Output
 

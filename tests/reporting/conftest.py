@@ -65,7 +65,7 @@ MLkNN = "mlknn"
 [protocols.honest]
 
 [protocols.as-published]
-cut = "test"
+threshold = "test"
 """
 
 
@@ -81,8 +81,8 @@ def suite(tmp_path):
 @pytest.fixture
 def results(tmp_path, suite):
     """A folder of results with made-up scores; the last cell failed."""
-    from labelweave.bench.cells import make_plan
-    from labelweave.bench.store import Store
+    from labelweave.bench.running.plan import make_plan
+    from labelweave.bench.storing.store import Store
 
     store = Store(tmp_path / "results")
     store.create()
@@ -116,7 +116,7 @@ def made_up_record(cell, k, *, failed=False):
         "protocol_settings": {},
         "rows": {},
         "scores": {} if failed else {"f1_micro": score, "hamming_loss": 1 - score},
-        "cuts": {},
+        "thresholds": {},
         "seconds": {"fit": 1.0 + k, "wall": 2.0 + k, "cpu": 1.0},
         "memory": {"peak": 100.0 + k, "before": 50.0, "how": "per cell"},
         "history": history if cell.method == "mlp" else None,

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from labelweave.bench.store import Store
+from labelweave.bench.storing.store import Store
 from labelweave.exceptions import InputError
 from labelweave.reporting.document import Section, Table
 from labelweave.reporting.run import run_document

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from os import PathLike
 
-from labelweave.bench.comparison import Comparison, compare, latest
-from labelweave.bench.records import Record
-from labelweave.bench.store import Store, read_results
+from labelweave.bench.comparing.comparison import Comparison, compare, latest
+from labelweave.bench.comparing.comparison_tables import to_markdown
+from labelweave.bench.storing.records import Record
+from labelweave.bench.storing.store import Store, read_results
 from labelweave.bench.suite import Suite, list_suites
-from labelweave.bench.tables import to_markdown
 
 __all__ = ["write_document"]
 

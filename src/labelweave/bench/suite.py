@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.evaluation_protocol import EvaluationProtocol
 from labelweave.exceptions import DataFileError, InputError
 
 __all__ = ["DataEntry", "MethodEntry", "ScenarioEntry", "Suite", "list_suites", "load_suite"]
@@ -111,7 +111,7 @@ class Suite:
     methods: tuple[MethodEntry, ...]
     metrics: tuple[str, ...]
     seeds: tuple[int, ...]
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[EvaluationProtocol, ...]
     scenarios: tuple[ScenarioEntry, ...] = (ScenarioEntry(),)
     paper: str | None = None
     table: str | None = None
@@ -130,7 +130,7 @@ class Suite:
         parts = {
             "data": DataEntry,
             "methods": MethodEntry,
-            "protocols": Protocol,
+            "protocols": EvaluationProtocol,
             "scenarios": ScenarioEntry,
         }
         values = dict(stored)
@@ -234,7 +234,7 @@ def _build(name: str, stated: dict[str, Any], shown: str) -> Suite:
         metrics=_checked_metrics(stated["metrics"]),
         seeds=tuple(stated["seeds"]),
         protocols=tuple(
-            Protocol.checked(protocol, settings, shown)
+            EvaluationProtocol.from_settings(protocol, settings, shown)
             for protocol, settings in stated["protocols"].items()
         ),
         scenarios=tuple(

@@ -339,7 +339,7 @@ def _train_and_save(
 
     from labelweave.assembly.model_folder import save_model
     from labelweave.assembly.protocol import Protocol, Source
-    from labelweave.bench.measuring import versions
+    from labelweave.bench.running.measuring import versions
 
     started = time.perf_counter()
     model.fit(rows.X, rows.Y if known else None)

@@ -118,11 +118,11 @@ def run_command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.bench.cells import Quick
-    from labelweave.bench.comparison import compare
-    from labelweave.bench.pool import Pool
-    from labelweave.bench.runner import run_suite
-    from labelweave.bench.selection import quick_suite, select
+    from labelweave.bench.comparing.comparison import compare
+    from labelweave.bench.running.plan import Quick
+    from labelweave.bench.running.pool import Pool
+    from labelweave.bench.running.runner import run_suite
+    from labelweave.bench.suite_selection import quick_suite, select
     from labelweave.cli.bench_display import Display
 
     chosen = select(_suite_to_run(suite, seeds, reading, **options), only)
@@ -162,8 +162,8 @@ def _suite_to_run(
 ) -> Any:
     from dataclasses import replace
 
-    from labelweave.bench.selection import OWN_METRICS, own_suite, parse_seeds
     from labelweave.bench.suite import load_suite
+    from labelweave.bench.suite_selection import OWN_METRICS, own_suite, parse_seeds
     from labelweave.metrics import get_metric
 
     if (suite is None) == (not sources):
@@ -225,9 +225,9 @@ def compare_command(
     """
     output = Output(as_json, quiet)
 
-    from labelweave.bench.comparison import compare
-    from labelweave.bench.selection import select
-    from labelweave.bench.store import read_results
+    from labelweave.bench.comparing.comparison import compare
+    from labelweave.bench.storing.store import read_results
+    from labelweave.bench.suite_selection import select
 
     records = read_results(results, full=False)
     comparison = compare(records, select(suite_of(suite, results), only), alpha=alpha)
@@ -242,7 +242,7 @@ def _write(comparison: Any, path: str) -> None:
     import json
 
     from labelweave.assembly.json_values import plain
-    from labelweave.bench.tables import to_csv, to_markdown
+    from labelweave.bench.comparing.comparison_tables import to_csv, to_markdown
     from labelweave.files import atomic_write_text
 
     writers = {
@@ -285,7 +285,12 @@ def document_command(out: str, update: bool, results: str, as_json: bool, quiet:
 
 def _show(comparison: Any, output: Output) -> None:
     """Tables, ranks and gaps for people."""
-    from labelweave.bench.tables import figure_tables, gap_lines, heading_lines, ranking_lines
+    from labelweave.bench.comparing.comparison_tables import (
+        figure_tables,
+        gap_lines,
+        heading_lines,
+        ranking_lines,
+    )
 
     for line in heading_lines(comparison):
         output.say(line)

@@ -7,10 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from labelweave.bench.cells import Plan
-from labelweave.bench.pool import Pool
-from labelweave.bench.records import Record
-from labelweave.bench.runner import Listener
+from labelweave.bench.running.plan import Plan
+from labelweave.bench.running.pool import Pool
+from labelweave.bench.running.runner import Listener
+from labelweave.bench.storing.records import Record
 from labelweave.cli.output import Output
 
 __all__ = ["Display", "duration", "seconds_left"]

@@ -35,7 +35,7 @@ def export_command(
     """
     output = Output(as_json, quiet)
 
-    from labelweave.bench.exchange import export_cells
+    from labelweave.bench.storing.exchange import export_cells
 
     chosen = [suite_of(name, results) for name in dict.fromkeys(suites)]
     done = export_cells(results, file, chosen, full=full)
@@ -73,7 +73,7 @@ def import_command(files: tuple[str, ...], out: str, as_json: bool, quiet: bool)
     """
     output = Output(as_json, quiet)
 
-    from labelweave.bench.exchange import import_cells
+    from labelweave.bench.storing.exchange import import_cells
 
     done = import_cells(files, out)
     output.say(

@@ -111,7 +111,7 @@ def train_and_save(
 
     `new_labels` are added to the model when the scores of the others are known.
     """
-    from labelweave.bench.measuring import Meter, versions
+    from labelweave.bench.running.measuring import Meter, versions
 
     output.say(f"training {recipe.describe()}")
     if "unannotated" in defaults(recipe.method):

@@ -16,8 +16,8 @@ from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
     from labelweave.assembly.protocol import Parts
-    from labelweave.bench.cells import Cell
-    from labelweave.bench.fitting import Outcome
+    from labelweave.bench.running.fitting import Outcome
+    from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
 
 __all__ = ["check_options", "check_scenario", "run"]
@@ -42,7 +42,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
 
     `most_rows` bounds the train and validation rows together; the test rows stay all.
     """
-    from labelweave.bench.fitting import fit_and_score, quick_rows
+    from labelweave.bench.running.fitting import fit_and_score, quick_rows
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     parts = _bounded(parts, cell.scenario.settings.get("most_rows"), cell.seed)

@@ -4,7 +4,7 @@ Labels and rows are shared among teachers (`n_teachers`, `overlap`, `teacher_row
 order-free chains (or another method, `teacher`) stopped early on rows of their own. The rows
 that no teacher saw are divided by the protocol: a student sees the train rows without labels, stops
 early on the validation rows by what its teachers say of them, and is scored on the test rows. The
-labels of validation rows choose the cut and nothing else.
+labels of validation rows choose the threshold and nothing else.
 
 The option `role` of a method asks for another column of the table:
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from labelweave.assembly.protocol import Parts
-    from labelweave.bench.cells import Cell
-    from labelweave.bench.fitting import Outcome
+    from labelweave.bench.running.fitting import Outcome
+    from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
     from labelweave.scattered.teacher import Teacher
 
@@ -81,19 +81,19 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
-    from labelweave.bench.fitting import Outcome
+    from labelweave.bench.running.fitting import Outcome
 
     taught = _remembered(("class", *_place(cell)), lambda: _teach(cell, data))
     role = cell.options.get("role", "student")
     if role == "teachers":
         return _score_teachers(cell, taught)
-    if role == "nothing":  # a cut that is tuned would turn it into all labels
-        cell = replace(cell, protocol=replace(cell.protocol, cut=0.5))
+    if role == "nothing":  # a tuned threshold would predict all labels
+        cell = replace(cell, protocol=replace(cell.protocol, threshold=0.5))
     key = ("answers", *_place(cell), cell.method, repr(sorted(cell.settings.items())), role)
     answers = _remembered(key, lambda: _answer(cell, taught, role))
-    scores, cuts = _scores(cell, taught.parts, answers)
+    scores, thresholds = _scores(cell, taught.parts, answers)
     return Outcome(
-        taught.sizes(), scores, cuts, answers.seconds, answers.history, answers.artifacts
+        taught.sizes(), scores, thresholds, answers.seconds, answers.history, answers.artifacts
     )
 
 
@@ -123,7 +123,7 @@ def _remembered(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
 def _teach(cell: Cell, data: Dataset) -> Class:
     import numpy as np
 
-    from labelweave.bench.fitting import quick_rows
+    from labelweave.bench.running.fitting import quick_rows
     from labelweave.data.scenarios import share_among_teachers
 
     data = quick_rows(cell, data)
@@ -179,7 +179,7 @@ def _answer(cell: Cell, taught: Class, role: str) -> Answers:
 
     import numpy as np
 
-    from labelweave.bench.fitting import _history
+    from labelweave.bench.running.fitting import _history
 
     parts = taught.parts
     if role == "nothing":
@@ -232,8 +232,8 @@ def _made(cell: Cell, **more: Any) -> Any:
 def _scores(
     cell: Cell, parts: Parts, answers: Answers
 ) -> tuple[dict[str, float | None], dict[str, float]]:
-    from labelweave.bench.panel import PANEL
-    from labelweave.bench.scoring import score_test_rows
+    from labelweave.bench.evaluation_protocol import PANEL
+    from labelweave.bench.running.cell_scores import score_test_rows
 
     return score_test_rows(
         cell.protocol,
@@ -248,7 +248,7 @@ def _score_teachers(cell: Cell, taught: Class) -> Outcome:
     import statistics
 
     from labelweave.assembly.protocol import Parts
-    from labelweave.bench.fitting import Outcome
+    from labelweave.bench.running.fitting import Outcome
 
     found = []
     for teacher in taught.teachers:

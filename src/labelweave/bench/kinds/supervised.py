@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from labelweave.bench.kinds import check_keys
 
 if TYPE_CHECKING:
-    from labelweave.bench.cells import Cell
-    from labelweave.bench.fitting import Outcome
+    from labelweave.bench.running.fitting import Outcome
+    from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
 
 __all__ = ["check_options", "check_scenario", "run"]
@@ -27,7 +27,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     """`train_share` keeps that share of the train rows, chosen by chance."""
     import numpy as np
 
-    from labelweave.bench.fitting import fit_and_score, quick_rows
+    from labelweave.bench.running.fitting import fit_and_score, quick_rows
     from labelweave.data.splits import random_holdout
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)

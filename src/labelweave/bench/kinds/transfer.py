@@ -18,8 +18,8 @@ from labelweave.data.catalog import is_named_set
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
-    from labelweave.bench.cells import Cell
-    from labelweave.bench.fitting import Outcome
+    from labelweave.bench.running.fitting import Outcome
+    from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
 
 __all__ = ["check_options", "check_scenario", "other_data", "run"]
@@ -52,8 +52,8 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     import numpy as np
 
     from labelweave.assembly.protocol import Parts
-    from labelweave.bench.fitting import fit, fit_and_score, quick_rows
-    from labelweave.bench.loading import load
+    from labelweave.bench.running.cell_data import load
+    from labelweave.bench.running.fitting import fit, fit_and_score, quick_rows
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     if cell.scenario.settings["source"] == OTHER_LABELS:

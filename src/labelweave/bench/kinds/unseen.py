@@ -17,8 +17,8 @@ from labelweave.bench.kinds import check_keys
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
-    from labelweave.bench.cells import Cell
-    from labelweave.bench.fitting import Outcome
+    from labelweave.bench.running.fitting import Outcome
+    from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
 
 __all__ = ["capped_rows", "check_options", "check_scenario", "run"]
@@ -46,9 +46,9 @@ def check_options(options: Mapping[str, Any]) -> None:
 def run(cell: Cell, data: Dataset) -> Outcome:
     """`unseen` is the number or share of the labels that are held out."""
     from labelweave.assembly.protocol import Parts
-    from labelweave.bench.fitting import Outcome, fit, quick_rows
-    from labelweave.bench.panel import PANEL
-    from labelweave.bench.scoring import score_test_rows
+    from labelweave.bench.evaluation_protocol import PANEL
+    from labelweave.bench.running.cell_scores import score_test_rows
+    from labelweave.bench.running.fitting import Outcome, fit, quick_rows
     from labelweave.data.label_scenarios import hold_labels_out
     from labelweave.metrics import get_metric
 

@@ -61,7 +61,7 @@ def _versions(subject: Subject) -> dict[str, str]:
         from labelweave.persistence import model_info
 
         return model_info(subject.folder).versions
-    from labelweave.bench.measuring import versions
+    from labelweave.bench.running.measuring import versions
 
     return versions()
 

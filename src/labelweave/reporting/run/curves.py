@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labelweave.bench.records import Record
+from labelweave.bench.storing.records import Record
 from labelweave.bench.suite import Suite
 from labelweave.reporting.document import Block, Figure, Paragraph, Section, slug
 from labelweave.reporting.plots.method_curves import CurvePanel, Run, method_curves

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from labelweave.bench.comparison import compare
-from labelweave.bench.store import Store, read_results
+from labelweave.bench.comparing.comparison import compare
+from labelweave.bench.storing.store import Store, read_results
 from labelweave.exceptions import InputError
 from labelweave.reporting.document import Document, Section
 from labelweave.reporting.run.cost import cost_section

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labelweave.bench.records import Record
+from labelweave.bench.storing.records import Record
 from labelweave.bench.suite import Suite
 from labelweave.reporting.document import Block, Figure, Section, slug
 from labelweave.reporting.numbers.labels import similar_side_by_side

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from labelweave.bench.cells import make_plan
-from labelweave.bench.comparison import Comparison
-from labelweave.bench.records import Record
+from labelweave.bench.comparing.comparison import Comparison
+from labelweave.bench.running.plan import make_plan
+from labelweave.bench.storing.records import Record
 from labelweave.reporting.document import Block, Paragraph, Section, Table
 
 __all__ = ["facts_section", "missing_section"]

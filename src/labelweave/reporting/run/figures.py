@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labelweave.bench.comparison import Comparison, Row
-from labelweave.bench.grid import Grid, best_rows, grids
+from labelweave.bench.comparing.comparison import Comparison, Row
+from labelweave.bench.comparing.comparison_tables import Grid, best_rows, grids
 from labelweave.metrics import get_metric
 from labelweave.reporting.document import Block, Note, Paragraph, Section, Spread, Table
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from labelweave.bench.comparison import Comparison
-from labelweave.bench.ranking import Ranking, friedman_in_words
+from labelweave.bench.comparing.comparison import Comparison
+from labelweave.bench.comparing.method_ranks import Ranking, friedman_in_words
 from labelweave.reporting.document import Block, Figure, Paragraph, Section, Table, slug
 from labelweave.reporting.plots.critical_difference import critical_difference_plot
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labelweave.bench.cells import Quick, all_cells
-from labelweave.bench.comparison import latest
-from labelweave.bench.records import Record
+from labelweave.bench.comparing.comparison import latest
+from labelweave.bench.running.plan import Quick, all_cells
+from labelweave.bench.storing.records import Record
 from labelweave.bench.suite import Suite
 
 __all__ = ["condition", "of_one_protocol", "records_of"]

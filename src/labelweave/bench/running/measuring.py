@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 
-from labelweave.bench.records import Memory, Seconds
+from labelweave.bench.storing.records import Memory, Seconds
 
 __all__ = ["Meter", "bounded_threads", "machine", "versions"]
 

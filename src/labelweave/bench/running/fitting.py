@@ -11,9 +11,9 @@ import numpy as np
 
 from labelweave.assembly.protocol import Parts
 from labelweave.assembly.recipe import Recipe, check_parameters, defaults
-from labelweave.bench.cells import Cell
-from labelweave.bench.panel import PANEL
-from labelweave.bench.scoring import score_test_rows
+from labelweave.bench.evaluation_protocol import PANEL
+from labelweave.bench.running.cell_scores import score_test_rows
+from labelweave.bench.running.plan import Cell
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
@@ -29,7 +29,7 @@ class Outcome:
 
     rows: dict[str, int]
     scores: dict[str, float | None]
-    cuts: dict[str, float]
+    thresholds: dict[str, float]
     fit_seconds: float
     history: dict[str, list[Any]] | None = None
     artifacts: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
     """
     model, seconds = fit(cell, parts)
     at_test = model.predict_proba(parts.test.X)
-    scores, cuts = score_test_rows(
+    scores, thresholds = score_test_rows(
         cell.protocol,
         model.rows_to_choose_on(parts.validation),
         (parts.test.Y, at_test),
@@ -64,7 +64,7 @@ def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
         train_labels=parts.train.Y,
     )
     return Outcome(
-        parts.sizes(), scores, cuts, seconds, _history(model), _artifacts(cell, model, parts)
+        parts.sizes(), scores, thresholds, seconds, _history(model), _artifacts(cell, model, parts)
     )
 
 
@@ -108,7 +108,7 @@ def _watch_test_rows(cell: Cell, model: Any, parts: Parts) -> None:
     core = getattr(model, "classifier", model)
     inner = _of_the_network(cell)
     if wanted and (inner or "callbacks" in core.get_params(deep=False)):
-        from labelweave.bench.curves import TestCurve
+        from labelweave.bench.running.epoch_scores import TestCurve
 
         if core is not model:
             raise InputError("a test curve of texts is not built: give the suite features")

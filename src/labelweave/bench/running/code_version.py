@@ -29,9 +29,9 @@ HARMLESS = (
     "labelweave.assembly.parameters",
     "labelweave.assembly.protocol",
     "labelweave.assembly.scoring",
-    "labelweave.bench.cells",
-    "labelweave.bench.loading",
-    "labelweave.bench.records",
+    "labelweave.bench.running.plan",
+    "labelweave.bench.running.cell_data",
+    "labelweave.bench.storing.records",
     "labelweave.bench.suite",
     "labelweave.cli",
     "labelweave.data.catalog",
@@ -145,7 +145,7 @@ def _facts(module: str) -> tuple[str, tuple[str, ...]]:
 def _source(module: str) -> Path | None:
     """The file of a module; None if there is none, as for a name that a module defines."""
     if module.partition(".")[0] == _PACKAGE:  # no import is needed to find these
-        stem = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
+        stem = Path(__file__).parents[2].joinpath(*module.split(".")[1:])
         for path in (stem.with_suffix(".py"), stem / "__init__.py"):
             if path.is_file():
                 return path

@@ -4,7 +4,7 @@
 
     results/
       store.json          what this folder is
-      cells/<name>.json   one finished cell, as in labelweave.bench.records
+      cells/<name>.json   one finished cell, as in labelweave.bench.storing.records
       claims/<name>       a cell that somebody works on
       suites/<name>.json  the suites that were run
       index.json          the cells again, in one file, without what only plots need: a cache
@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from labelweave.bench.records import HEAVY_FIELDS, SCHEMA, Record
+from labelweave.bench.storing.records import HEAVY_FIELDS, SCHEMA, Record
 from labelweave.bench.suite import Suite
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.files import atomic_write_text
@@ -47,7 +47,7 @@ def read_results(folder: str | PathLike[str], *, full: bool = True) -> list[Reco
     Returns
     -------
     list of dict
-        See :class:`labelweave.bench.records.Record`.
+        See :class:`labelweave.bench.storing.records.Record`.
     """
     store = Store(folder)
     if not store.exists():

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
-from labelweave.bench.cells import Cell, Gap, Plan, Quick, make_plan
-from labelweave.bench.claims import is_claimed
-from labelweave.bench.code_version import code_version, methods_named_in
-from labelweave.bench.fitting import check_method
-from labelweave.bench.pool import Pool, WorkerDiedError, run_alone
-from labelweave.bench.records import Record
-from labelweave.bench.store import Store
+from labelweave.bench.running.code_version import code_version, methods_named_in
+from labelweave.bench.running.fitting import check_method
+from labelweave.bench.running.plan import Cell, Gap, Plan, Quick, make_plan
+from labelweave.bench.running.pool import Pool, WorkerDiedError, run_alone
+from labelweave.bench.running.worker import Assignment, data_checksum, failed_record, work
+from labelweave.bench.storing.claims import is_claimed
+from labelweave.bench.storing.records import Record
+from labelweave.bench.storing.store import Store
 from labelweave.bench.suite import Suite
-from labelweave.bench.worker import Assignment, data_checksum, failed_record, work
 from labelweave.exceptions import DatasetUnavailableError, LabelweaveError
 from labelweave.registry import list_methods
 
@@ -131,7 +131,7 @@ def _modules_of(plan: Plan) -> tuple[str, ...]:
     """The modules of the methods of a plan, and the one that runs its cells."""
     used = {cell.method for cell in plan.cells}
     found = [method.module for method in list_methods() if method.id in used]
-    return ("labelweave.bench.fitting", *sorted(found))
+    return ("labelweave.bench.running.fitting", *sorted(found))
 
 
 def prepare(plan: Plan) -> Plan:

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 
-from labelweave.bench.cells import identities_of
-from labelweave.bench.comparison import latest, standing
-from labelweave.bench.packing import pack
-from labelweave.bench.records import Record
-from labelweave.bench.store import Store, read_results
+from labelweave.bench.comparing.comparison import latest, standing
+from labelweave.bench.running.plan import identities_of
+from labelweave.bench.storing.cell_file import pack, unpack
+from labelweave.bench.storing.records import Record
+from labelweave.bench.storing.store import Store, read_results
 from labelweave.bench.suite import Suite, list_suites
-from labelweave.bench.unpacking import unpack
 from labelweave.exceptions import InputError
 from labelweave.files import atomic_write_text
 
@@ -51,7 +50,7 @@ def export_cells(
     folder : path
         What `labelweave bench run` wrote to; nothing is changed in it.
     path : path
-        File to write; see :mod:`labelweave.bench.packing`.
+        File to write; see :mod:`labelweave.bench.storing.cell_file`.
     suites : sequence of Suite, optional
         Only the cells of these, whichever suite ran them first; default: all.
     full : bool, default=False

@@ -8,8 +8,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from labelweave.bench.cells import find_gaps
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.evaluation_protocol import EvaluationProtocol
+from labelweave.bench.running.plan import find_gaps
 from labelweave.bench.suite import DataEntry, MethodEntry, Suite
 from labelweave.exceptions import InputError
 
@@ -151,7 +151,7 @@ def own_suite(
         methods=tuple(MethodEntry(method, method) for method in wanted),
         metrics=tuple(metrics),
         seeds=tuple(seeds),
-        protocols=(Protocol("honest", split=split, test_size=test_size),),
+        protocols=(EvaluationProtocol("honest", split=split, test_size=test_size),),
     )
 
 

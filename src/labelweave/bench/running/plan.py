@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
+from labelweave.bench.evaluation_protocol import PANEL, EvaluationProtocol
 from labelweave.bench.kinds import kind_module, other_data, why_no_kind
-from labelweave.bench.loading import why_missing
-from labelweave.bench.panel import PANEL
-from labelweave.bench.protocols import Protocol
+from labelweave.bench.running.cell_data import why_missing
 from labelweave.bench.suite import DataEntry, ScenarioEntry, Suite
 
 __all__ = [
@@ -56,7 +55,7 @@ class Cell:
     data: DataEntry
     scenario: ScenarioEntry
     seed: int
-    protocol: Protocol
+    protocol: EvaluationProtocol
     metrics: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     quick: Quick | None = None

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from labelweave.bench.bootstrap import mean_intervals
-from labelweave.bench.cells import Cell, Gap, Quick, all_cells, find_gaps
-from labelweave.bench.figures import Figure, Published
-from labelweave.bench.ranking import Ranking, rank_methods, rank_together
-from labelweave.bench.records import Record
+import numpy as np
+
+from labelweave.bench.comparing.method_ranks import Ranking, rank_methods, rank_together
+from labelweave.bench.comparing.published import Figure, Published
+from labelweave.bench.running.plan import Cell, Gap, Quick, all_cells, find_gaps
+from labelweave.bench.storing.records import Record
 from labelweave.bench.suite import Suite
 
-__all__ = ["Comparison", "Row", "compare", "latest", "standing"]
+__all__ = ["Comparison", "Row", "compare", "latest", "mean_intervals", "standing"]
 
 Place = tuple[str, str, str, str]  # data set, scenario, method, protocol
 
@@ -108,7 +109,7 @@ def compare(
     Parameters
     ----------
     records : iterable of dict
-        Finished cells, as :func:`labelweave.bench.store.read_results` gives them; those of
+        Finished cells, as :func:`labelweave.bench.storing.store.read_results` gives them; those of
         other suites are passed over.
     suite : Suite
     published : tuple of Figure, optional
@@ -251,3 +252,49 @@ def _failures(found: dict[Place, list[Record]]) -> tuple[tuple[str, str], ...]:
         for record in records
         if record["error"] is not None
     )
+
+
+def mean_intervals(
+    samples: Sequence[Sequence[float]],
+    *,
+    level: float = 0.95,
+    n_draws: int = 2000,
+    random_state: int = 0,
+) -> list[tuple[float, float] | None]:
+    """Percentile bootstrap intervals of the mean of each sample.
+
+    A drawn sample is a count of how often each value was drawn: a multinomial. Samples of the
+    same length share their draws, so that all their means are one product.
+
+    Parameters
+    ----------
+    samples : sequence of sequences of float
+        Such as the scores of one figure over its seeds.
+    level : float, default=0.95
+    n_draws : int, default=2000
+    random_state : int, default=0
+
+    Returns
+    -------
+    list of (low, high)
+        None for fewer than two values. With three to five seeds an interval is narrower than
+        it should be: no mean of drawn values lies outside them.
+
+    Examples
+    --------
+    >>> [(low, high)] = mean_intervals([[0.5, 0.6, 0.7, 0.8]])
+    >>> 0.5 <= low < 0.65 < high <= 0.8
+    True
+    """
+    intervals: list[tuple[float, float] | None] = [None] * len(samples)
+    lengths = np.array([len(sample) for sample in samples], dtype=int)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    for n in np.unique(lengths[lengths > 1]):
+        rng = np.random.default_rng([random_state, int(n)])
+        weights = rng.multinomial(n, np.full(n, 1 / n), size=n_draws) / n
+        places = np.flatnonzero(lengths == n).tolist()
+        values = np.array([samples[place] for place in places], dtype=np.float64)
+        low, high = np.quantile(values @ weights.T, tails, axis=1)
+        for place, pair in zip(places, zip(low.tolist(), high.tolist(), strict=True), strict=True):
+            intervals[place] = pair
+    return intervals

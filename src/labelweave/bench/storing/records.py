@@ -51,7 +51,7 @@ class Record(TypedDict):
     ----------
     schema : int
     cell : str
-        Its name: a hash of all that went in (see :mod:`labelweave.bench.cells`).
+        Its name: a hash of all that went in (see :mod:`labelweave.bench.running.plan`).
     identity : str
         A hash of what was asked for, without seed, data checksum and code version: the cells
         of one figure in a table have it in common.
@@ -75,12 +75,12 @@ class Record(TypedDict):
     protocol : str
         "honest" or "as-published".
     protocol_settings : dict
-        split, test_size, validation, cut: see :mod:`labelweave.bench.protocols`.
+        split, test_size, validation, threshold: see :mod:`labelweave.bench.evaluation_protocol`.
     rows : dict
         Rows of train, validation and test part.
     scores : dict of str to float or None
         Test scores by name of metric; None where the metric is undefined.
-    cuts : dict of str to float
+    thresholds : dict of str to float
         The threshold at which each metric of label sets was scored.
     seconds : Seconds
     memory : Memory
@@ -118,7 +118,7 @@ class Record(TypedDict):
     protocol_settings: dict[str, Any]
     rows: dict[str, int]
     scores: dict[str, float | None]
-    cuts: dict[str, float]
+    thresholds: dict[str, float]
     seconds: Seconds
     memory: Memory
     history: dict[str, list[Any]] | None

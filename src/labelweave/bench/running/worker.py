@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from labelweave.bench.cells import Cell
-from labelweave.bench.claims import claimed
-from labelweave.bench.fitting import Outcome
 from labelweave.bench.kinds import kind_module, other_data
-from labelweave.bench.loading import load_with_checksum
-from labelweave.bench.measuring import Meter, bounded_threads, machine, versions
-from labelweave.bench.records import SCHEMA, Failure, Record
-from labelweave.bench.store import Store
+from labelweave.bench.running.cell_data import load_with_checksum
+from labelweave.bench.running.fitting import Outcome
+from labelweave.bench.running.measuring import Meter, bounded_threads, machine, versions
+from labelweave.bench.running.plan import Cell
+from labelweave.bench.storing.claims import claimed
+from labelweave.bench.storing.records import SCHEMA, Failure, Record
+from labelweave.bench.storing.store import Store
 from labelweave.exceptions import DatasetUnavailableError
 
 __all__ = ["Assignment", "data_checksum", "failed_record", "work"]
@@ -123,7 +123,7 @@ def _record(
             protocol_settings=cell.protocol.settings(),
             rows=done.rows,
             scores=done.scores,
-            cuts=done.cuts,
+            thresholds=done.thresholds,
             seconds={"fit": done.fit_seconds, "wall": 0.0, "cpu": 0.0},
             memory={"peak": 0.0, "before": 0.0, "how": ""},
             history=done.history,

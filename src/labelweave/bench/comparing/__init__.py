@@ -1,0 +1,1 @@
+"""Measured figures beside published ones: tables, ranks and stored figures."""
