@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import labelweave as lw
-from labelweave.registry import list_methods
+from labelweave.methods import list_methods
 
 ONE_EPOCH = {"epochs": 1, "pretrain_epochs": 1, "pretrain_steps": None}
 

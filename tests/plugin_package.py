@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from labelweave import registry
+from labelweave import methods
 
 MODULE = '''
 import numpy as np
@@ -58,13 +58,13 @@ def install(folder: Path) -> None:
 
 @contextmanager
 def installed(folder: Path) -> Iterator[type]:
-    """The plug-in's class, with the registry knowing it inside the block only."""
+    """The plug-in's class, known to the table of methods inside the block only."""
     install(folder)
     sys.path.insert(0, str(folder))
-    registry._methods.cache_clear()
+    methods._methods.cache_clear()
     try:
-        yield registry.get_class("frequency")
+        yield methods.get_class("frequency")
     finally:
         sys.path.remove(str(folder))
         sys.modules.pop("weave_frequency", None)
-        registry._methods.cache_clear()
+        methods._methods.cache_clear()

@@ -11,8 +11,8 @@ from sklearn.datasets import make_multilabel_classification
 import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.export import export_onnx, export_torch, serving_module
+from labelweave.methods import get_class, list_methods
 from labelweave.nn.estimator import NeuralClassifier
-from labelweave.registry import get_class, list_methods
 from labelweave.testing import test_instance
 from labelweave.testing.texts import takes_texts
 

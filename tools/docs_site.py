@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from labelweave.bench.suite import load_suite  # noqa: E402  after the path is set
-from labelweave.registry import ROOMS, Method, list_methods  # noqa: E402
+from labelweave.methods import ROOMS, Method, list_methods  # noqa: E402
 
 HIDDEN = re.compile(r"<!--.*?-->\n?", re.S)
 WORDS = {

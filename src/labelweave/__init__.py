@@ -30,10 +30,10 @@ _NAMES = {
     "audit": "labelweave.auditing",
     "evaluate": "labelweave.metrics",
     "list_datasets": "labelweave.data",
-    "list_methods": "labelweave.registry",
+    "list_methods": "labelweave.methods",
     "load": "labelweave.persistence",
     "load_dataset": "labelweave.data",
-    "make": "labelweave.registry",
+    "make": "labelweave.methods",
     "read_dataset": "labelweave.data",
     "report": "labelweave.reporting",
     "save": "labelweave.persistence",
@@ -47,11 +47,11 @@ _MODULES = (
     "images",
     "known",
     "labels",
+    "methods",
     "metrics",
     "model_selection",
     "nn",
     "persistence",
-    "registry",
     "reporting",
     "testing",
     "text",
@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
     if not name.startswith("_"):
-        from labelweave.registry import public_classes
+        from labelweave.methods import public_classes
 
         method = public_classes().get(name)
         if method is not None:
@@ -75,6 +75,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from labelweave.registry import public_classes
+    from labelweave.methods import public_classes
 
     return sorted([*_NAMES, *_MODULES, *public_classes(), "__version__"])

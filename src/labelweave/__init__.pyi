@@ -1,7 +1,4 @@
-"""The public names, for type checkers and editors: the package imports them when first used.
-
-A method that is not listed here works all the same, and is `Any` to a type checker.
-"""
+"""The public names, for type checkers and editors. Written by tools/stub.py."""
 
 from typing import Any
 
@@ -13,11 +10,11 @@ from labelweave import exceptions as exceptions
 from labelweave import images as images
 from labelweave import known as known
 from labelweave import labels as labels
+from labelweave import methods as methods
 from labelweave import metrics as metrics
 from labelweave import model_selection as model_selection
 from labelweave import nn as nn
 from labelweave import persistence as persistence
-from labelweave import registry as registry
 from labelweave import reporting as reporting
 from labelweave import testing as testing
 from labelweave import text as text
@@ -57,6 +54,8 @@ from labelweave.images.classifier import ImageClassifier as ImageClassifier
 from labelweave.images.encoder import ImageEncoder as ImageEncoder
 from labelweave.labels import LabelMatrix as LabelMatrix
 from labelweave.labels import as_labels as as_labels
+from labelweave.methods import list_methods as list_methods
+from labelweave.methods import make as make
 from labelweave.metrics.evaluation import evaluate as evaluate
 from labelweave.nn.image_network import ResNet as ResNet
 from labelweave.partial.assume_negative import AssumeNegative as AssumeNegative
@@ -80,8 +79,6 @@ from labelweave.partial.role import ROLE as ROLE
 from labelweave.partial.splc import SPLC as SPLC
 from labelweave.persistence.model import load as load
 from labelweave.persistence.model import save as save
-from labelweave.registry import list_methods as list_methods
-from labelweave.registry import make as make
 from labelweave.reporting import report as report
 from labelweave.scattered.aka import AKA as AKA
 from labelweave.scattered.ant import ANT as ANT
@@ -106,4 +103,4 @@ from labelweave.unseen.zestxml import ZestXML as ZestXML
 
 __version__: str
 
-def __getattr__(name: str) -> Any: ...
+def __getattr__(name: str) -> Any: ...  # the classes of plug-ins

@@ -59,6 +59,6 @@ class ClassifierBehind(MultiLabelClassifier):
     def _unfitted_classifier(self) -> Any:
         if self.classifier is not None:
             return clone(self.classifier)
-        from labelweave.registry import make
+        from labelweave.methods import make
 
         return make("br")

@@ -216,8 +216,8 @@ class CalibratedMultiLabel(KnowsSomeLabels):
             self.estimator_ = self._prefit_estimator()
             self.calibrator_.fit(Y, self.estimator_.predict_proba(X))
             return
+        from labelweave.methods import make
         from labelweave.model_selection import cross_val_predict_proba
-        from labelweave.registry import make
 
         if len(Y) < 2:
             raise InputError("calibration needs folds, and n_samples=1 gives none")

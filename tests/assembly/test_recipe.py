@@ -3,7 +3,7 @@
 import pytest
 
 from labelweave.assembly.recipe import Recipe
-from labelweave.registry import list_methods
+from labelweave.methods import list_methods
 
 
 @pytest.mark.parametrize("id", [method.id for method in list_methods()])

@@ -10,9 +10,9 @@ from labelweave.auditing import ranking
 from labelweave.auditing.ranking import rank_entries
 from labelweave.auditing.views import views_of_rows
 from labelweave.labels import as_labels
+from labelweave.methods import make
 from labelweave.model_selection import cross_val_predict_proba
 from labelweave.nn.observed import as_observed
-from labelweave.registry import make
 from labelweave.shallow.label_regression import label_regression
 
 

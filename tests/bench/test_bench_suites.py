@@ -69,7 +69,7 @@ def test_stand_ins_need_no_external_data_and_show_no_published_figure():
 
 def test_settings_are_parameters_of_methods_that_exist():
     from labelweave.bench.running.fitting import check_method
-    from labelweave.registry import list_methods
+    from labelweave.methods import list_methods
 
     known = {method.id for method in list_methods()}
     checked = 0

@@ -51,7 +51,7 @@ def test_own_data_get_the_same_table(run, csv_file):
 
 def test_all_methods_means_those_that_learn_from_labelled_rows(run, csv_file):
     from labelweave.bench.suite_selection import own_suite
-    from labelweave.registry import list_methods
+    from labelweave.methods import list_methods
 
     suite = own_suite([str(csv_file)], ["all"])
     assert [one.id for one in suite.methods] == [one.id for one in list_methods("dependent")]

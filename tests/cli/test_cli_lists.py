@@ -6,7 +6,7 @@ import pytest
 from cli_data import make_rows, write_csv
 
 from labelweave.data.catalog import list_datasets
-from labelweave.registry import list_methods
+from labelweave.methods import list_methods
 
 
 def test_every_data_set_is_listed(run):

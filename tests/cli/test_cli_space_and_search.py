@@ -8,7 +8,7 @@ from labelweave.cli import search
 from labelweave.cli.output import Output
 from labelweave.cli.space import Range, make_space
 from labelweave.exceptions import InputError
-from labelweave.registry import get_class, list_methods
+from labelweave.methods import get_class, list_methods
 
 optuna = pytest.importorskip("optuna")
 

@@ -5,7 +5,7 @@ from pickle import PicklingError
 import broken_methods
 import pytest
 
-from labelweave import registry
+from labelweave import methods
 from labelweave.testing import check_estimator, estimator_checks, test_instance
 
 BROKEN = {
@@ -66,14 +66,14 @@ OWN_ERRORS = {
 def _registered(monkeypatch):
     """The classes of the module are methods, as if a package had brought them."""
     found = [
-        registry.Method(name, "plug-in", "broken_methods", name, "broken on purpose")
+        methods.Method(name, "plug-in", "broken_methods", name, "broken on purpose")
         for name, value in vars(broken_methods).items()
         if isinstance(value, type) and issubclass(value, broken_methods.Sound)
     ]
-    monkeypatch.setattr(registry, "_methods_of_plugins", lambda: found)
-    registry._methods.cache_clear()
+    monkeypatch.setattr(methods, "_plugin_methods", lambda: found)
+    methods._methods.cache_clear()
     yield
-    registry._methods.cache_clear()
+    methods._methods.cache_clear()
 
 
 @pytest.mark.parametrize(

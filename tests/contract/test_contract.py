@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelweave.registry import list_methods
+from labelweave.methods import list_methods
 from labelweave.testing import briefly_trained, estimator_checks, test_instance
 
 # Sets of a few rows are what the checks are made of; a method may well say that it minds.

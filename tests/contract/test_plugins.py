@@ -4,7 +4,7 @@ import pytest
 
 import labelweave as lw
 import plugin_package
-from labelweave import registry
+from labelweave import methods
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def test_it_is_listed_made_and_named(plugin):
     found = {method.id: method for method in lw.list_methods()}["frequency"]
     assert found.room == "plug-in"
     assert found.summary == "from weave-frequency"
-    assert [method.id for method in registry.list_methods("plug-in")] == ["frequency"]
+    assert [method.id for method in methods.list_methods("plug-in")] == ["frequency"]
     assert type(lw.make("frequency", threshold=0.2)) is plugin
     assert lw.Frequency is plugin
 
@@ -35,8 +35,8 @@ def test_it_is_saved_and_loaded(plugin, tmp_path):
 
 def test_it_is_unknown_where_it_is_not_installed(plugin, tmp_path, monkeypatch):
     lw.make("frequency").fit([[0.0], [1.0]], [["a"], ["b"]]).save(tmp_path / "model")
-    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: ())
-    registry._methods.cache_clear()
+    monkeypatch.setattr(methods.metadata, "entry_points", lambda group: ())
+    methods._methods.cache_clear()
     with pytest.raises(lw.exceptions.ModelFolderError, match="not installed here"):
         lw.load(tmp_path / "model")
 
@@ -45,11 +45,11 @@ def test_a_plugin_that_cannot_be_imported_harms_only_itself(tmp_path, monkeypatc
     plugin_package.install(tmp_path)
     (tmp_path / "weave_frequency.py").write_text("import no_such_module_anywhere")
     monkeypatch.syspath_prepend(tmp_path)
-    registry._methods.cache_clear()
+    methods._methods.cache_clear()
     try:
         assert "frequency" in [method.id for method in lw.list_methods()]
         assert type(lw.make("mlknn")).__name__ == "MLkNN"
         with pytest.raises(ImportError, match="no_such_module_anywhere"):
             lw.make("frequency")
     finally:
-        registry._methods.cache_clear()
+        methods._methods.cache_clear()

@@ -10,7 +10,7 @@ import pytest
 from page_blocks import ROOT
 
 import labelweave as lw
-from labelweave.registry import list_methods
+from labelweave.methods import list_methods
 
 sys.path.insert(0, str(ROOT / "tools"))
 

@@ -31,7 +31,7 @@ from labelweave.nn.shares import gather_rows
 from labelweave.nn.task import Task, make_plan
 from labelweave.nn.training import LoopSettings, train
 from labelweave.labels import as_labels
-from labelweave.registry import get_class, make
+from labelweave.methods import get_class, make
 
 
 class Contrast(Task):

@@ -150,7 +150,7 @@ def test_the_average_of_the_weights_predicts(data):
 
 def test_an_objective_that_weighs_no_entries_is_not_weighted_in_silence(data):
     X, _, partial = data
-    base = lw.make("c2ae", **{**lw.registry.get_class("c2ae")._test_params(), "epochs": 1})
+    base = lw.make("c2ae", **{**lw.methods.get_class("c2ae")._test_params(), "epochs": 1})
     with pytest.raises(InputError, match="C2AE weighs no entries"):
         CLS(base=base, negative_weight=0.5, random_state=0).fit(X, partial)
     auto, one = (

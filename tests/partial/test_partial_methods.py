@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import labelweave as lw
-from labelweave.registry import list_methods
+from labelweave.methods import list_methods
 
 METHODS = [method.id for method in list_methods("partial")]
 QUICK = {"hidden": (16,), "epochs": 12, "lr": 2e-2}

@@ -315,11 +315,11 @@ def test_loading_arrays_imports_no_torch(saved):
 
 
 def test_a_model_of_a_method_that_is_not_installed(saved, monkeypatch):
-    from labelweave import registry
+    from labelweave import methods
 
-    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: ())
-    registry._methods.cache_clear()
+    monkeypatch.setattr(methods.metadata, "entry_points", lambda group: ())
+    methods._methods.cache_clear()
     with pytest.raises(ModelFolderError, match="'frequency', which is not installed here"):
         load(saved)
     monkeypatch.undo()
-    registry._methods.cache_clear()
+    methods._methods.cache_clear()

@@ -8,6 +8,7 @@ import pytest
 
 import labelweave as lw
 from labelweave.exceptions import InputError, MissingExtraError
+from labelweave.methods import method_of
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -234,7 +235,7 @@ def test_no_cuts_on_validation_rows_that_the_method_learnt_from(make_data):
     for model in (lw.make("br"), lw.Weave(members=["br"], n_folds=2)):
         model.fit(rows.X, rows.Y, validation=validation)
         subject = Subject(model, rows, "all rows", "", validation=validation)
-        said[model.method_id] = str(threshold_section(subject))
+        said[method_of(model).id] = str(threshold_section(subject))
     assert "validation rows (to choose on)" in said["br"]
     assert "validation rows (to choose on)" not in said["weave"]
     assert "learnt from the validation rows too" in said["weave"]

@@ -67,7 +67,7 @@ class Recipe:
         """An unfitted estimator; one for texts puts TF-IDF weights before the method."""
         from sklearn.utils import get_tags
 
-        from labelweave.registry import make
+        from labelweave.methods import make
 
         plain = {name: value for name, value in self.parameters.items() if "__" not in name}
         nested = {name: value for name, value in self.parameters.items() if "__" in name}
@@ -164,7 +164,7 @@ def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
 
 def defaults(method: str) -> dict[str, Any]:
     """The parameters of a method and their defaults."""
-    from labelweave.registry import get_class
+    from labelweave.methods import get_class
 
     return {
         parameter.name: parameter.default for parameter in describe_parameters(get_class(method))

@@ -109,7 +109,7 @@ def _model(method: Any, data: Dataset, random_state: Any) -> tuple[Any, str]:
     """An unfitted estimator for these rows, and its name."""
     if not isinstance(method, str):
         return method, type(method).__name__
-    from labelweave.registry import make
+    from labelweave.methods import make
 
     model = make(method, random_state=random_state)
     if data.is_text:

@@ -64,7 +64,7 @@ class DataEntry:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method of a suite: its name in the table, its id in the registry and its settings.
+    """A method of a suite: its name in the table, its id in the table of methods and its settings.
 
     `per_data` adds settings for single data sets, `options` speaks to the kind of training,
     `published` is its name in the published table and `setting` the published setting it

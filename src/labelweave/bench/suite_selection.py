@@ -129,7 +129,7 @@ def own_suite(
     metrics, seeds, split, test_size
         As in a suite.
     """
-    from labelweave.registry import list_methods
+    from labelweave.methods import list_methods
 
     known = [method.id for method in list_methods()]
     able = [method.id for method in list_methods() if method.room in ("dependent", "plug-in")]

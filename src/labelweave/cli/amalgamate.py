@@ -138,7 +138,9 @@ def command(
 
     model.set_params(teachers=asked, aliases=renamed, match=match)
     model._listener = listen
-    result = _train_and_save(model, rows, folder, output, (data, reading), seed, known_labels)
+    result = _train_and_save(
+        model, method, rows, folder, output, (data, reading), seed, known_labels
+    )
     output.result(result)
 
 
@@ -156,7 +158,7 @@ def _made(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> 
     """The unfitted amalgamator; wrong names and values are refused before anything is read."""
     from labelweave.assembly.parameters import parse_settings, parse_value
     from labelweave.assembly.recipe import Recipe, check_parameters
-    from labelweave.registry import get_class, list_methods, make
+    from labelweave.methods import get_class, list_methods, make
     from labelweave.thresholds import make_threshold
 
     get_class(method)
@@ -328,6 +330,7 @@ def _as_result(
 
 def _train_and_save(
     model: Any,
+    method: str,
     rows: Dataset,
     folder: Path,
     output: Output,
@@ -355,7 +358,7 @@ def _train_and_save(
         title="how the student follows each teacher, on rows held out",
     )
     metrics = {
-        "method": model.method_id,
+        "method": method,
         "teachers": model.teacher_labels_,
         "fidelity": fidelity.to_dict("records"),
         "disagreement": model.disagreement_.to_dict("records"),

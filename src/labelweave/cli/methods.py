@@ -6,7 +6,7 @@ import click
 
 from labelweave.cli.options import output_options
 from labelweave.cli.output import Output
-from labelweave.registry import ROOMS, list_methods
+from labelweave.methods import ROOMS, list_methods
 
 
 @click.command("methods")
@@ -29,7 +29,7 @@ def command(name: str | None, room: str | None, as_json: bool, quiet: bool) -> N
 
 def _describe(name: str, output: Output) -> None:
     from labelweave.assembly.parameters import describe_parameters, example_setting
-    from labelweave.registry import get_class
+    from labelweave.methods import get_class
 
     cls = get_class(name)
     method = next(m for m in list_methods() if m.id == name)

@@ -56,7 +56,7 @@ def with_label_texts(
         return data, {}
     from labelweave.data.label_texts import read_label_texts
     from labelweave.labels import as_labels
-    from labelweave.registry import get_class
+    from labelweave.methods import get_class
 
     if not hasattr(get_class(method), "add_labels"):
         raise InputError(f"--label-texts is for methods that read label texts: {method} does not")

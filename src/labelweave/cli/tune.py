@@ -109,8 +109,8 @@ def command(
     from labelweave.cli.space import make_space
     from labelweave.exceptions import InputError, require
     from labelweave.files import atomic_write_text
+    from labelweave.methods import get_class
     from labelweave.metrics import get_metric
-    from labelweave.registry import get_class
 
     require("optuna", "tune")
     judge = get_metric(metric)

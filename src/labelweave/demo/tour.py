@@ -16,8 +16,8 @@ import numpy as np
 
 from labelweave.data import Dataset
 from labelweave.demo.data import texts, vectors
+from labelweave.methods import make
 from labelweave.metrics import evaluate, get_metric
-from labelweave.registry import make
 
 __all__ = ["Condition", "Trial", "conditions"]
 
@@ -161,7 +161,7 @@ def unseen(train: Dataset, test: Dataset, say: Say) -> Condition:
 def _fitted(
     id: str, what: str, X: Any, Y: Any, test: Dataset, say: Say, **parameters: Any
 ) -> Trial:
-    """A method of the registry, fitted and scored on the test rows."""
+    """A method of the library, fitted and scored on the test rows."""
     from labelweave.assembly.recipe import Recipe
 
     recipe = Recipe(id, {"random_state": 0, **parameters})

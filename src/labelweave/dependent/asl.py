@@ -13,12 +13,10 @@ from labelweave.dependent.mlp import Perceptron
 from labelweave.nn.losses import get_loss
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SupervisedTask, Task
-from labelweave.registry import register
 
 __all__ = ["ASL"]
 
 
-@register("asl", summary="multi-layer perceptron with the asymmetric loss")
 class ASL(Perceptron):
     """Asymmetric loss: negatives that are easy count less, very easy ones not at all.
 

@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.importance import HasFeatureImportance
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.rows import row_chunks
 from labelweave.shallow.forest import Splits, join_trees
 from labelweave.shallow.per_label import OnePerLabel
@@ -23,7 +22,6 @@ from labelweave.shallow.per_label import OnePerLabel
 __all__ = ["BoostedTrees"]
 
 
-@register("boosted-trees", summary="histogram gradient boosting, one ensemble a label")
 class BoostedTrees(HasFeatureImportance, OnePerLabel):
     """scikit-learn's histogram gradient boosting [1]_ for each label by itself.
 

@@ -11,13 +11,11 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.importance import HasFeatureImportance, column_scales
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.shallow.per_label import NestsClassifier, OnePerLabel
 
 __all__ = ["BinaryRelevance"]
 
 
-@register("br", summary="binary relevance: one scikit-learn classifier a label")
 class BinaryRelevance(HasFeatureImportance, NestsClassifier, OnePerLabel):
     """One classifier of scikit-learn for each label [1]_.
 

@@ -16,7 +16,6 @@ from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.ranking import exponential_ranking, signed_targets
 from labelweave.nn.shares import gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
-from labelweave.registry import register
 
 __all__ = ["C2AE", "C2AENetwork", "C2AETask", "correlation_loss"]
 
@@ -134,7 +133,6 @@ class C2AETask(Task):
         return exponential_ranking(scores, targets, slope=_SLOPE, anchor=_CUT).mean()
 
 
-@register("c2ae", summary="canonical-correlated autoencoder of features and labels")
 class C2AE(NeuralClassifier):
     """Canonical-correlated autoencoder.
 

@@ -21,7 +21,6 @@ from labelweave.nn.distributed import find_device
 from labelweave.nn.encoders import ACTIVATIONS, NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.task import Task
-from labelweave.registry import register
 
 __all__ = ["CGMVAE", "PUBLIC_CODE"]
 
@@ -47,7 +46,6 @@ branch is weighted, which is the same with ``beta=1``.
 """
 
 
-@register("c-gmvae", summary="Gaussian-mixture variational autoencoder with contrastive learning")
 class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier):
     """Contrastive-learning-boosted Gaussian mixture variational autoencoder.
 

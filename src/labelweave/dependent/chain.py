@@ -15,7 +15,6 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.shallow.per_label import (
     NestsClassifier,
     constant_rates,
@@ -28,7 +27,6 @@ from labelweave.shallow.per_label import (
 __all__ = ["ClassifierChain"]
 
 
-@register("chain", summary="a chain of classifiers: each sees the labels before its own")
 class ClassifierChain(KnowsSomeLabels, NestsClassifier):
     """One classifier of scikit-learn a label, in a chain [1]_.
 

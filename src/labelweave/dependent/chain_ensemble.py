@@ -13,13 +13,11 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.chain import ClassifierChain
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.shallow.per_label import NestsClassifier
 
 __all__ = ["EnsembleOfChains"]
 
 
-@register("chain-ensemble", summary="the mean of classifier chains in random orders")
 class EnsembleOfChains(KnowsSomeLabels, NestsClassifier):
     """Several classifier chains, each in a random order and on a random part of the rows [1]_.
 

@@ -14,7 +14,6 @@ from labelweave.nn.estimator import TrainingSession
 from labelweave.nn.label_attention import LabelAttentionClassifier, LabelMaskTask
 from labelweave.nn.label_nodes import LabelNodes, LabelReadout
 from labelweave.nn.task import Task
-from labelweave.registry import register
 
 __all__ = ["CTran", "CTranNetwork"]
 
@@ -60,7 +59,6 @@ class CTranNetwork(nn.Module):
         return self.readout(tokens[:, features.shape[1] :])
 
 
-@register("c-tran", summary="transformer over features and labels, which may be known in part")
 class CTran(LabelAttentionClassifier):
     """Classification transformer.
 

@@ -12,13 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.importance import HasFeatureImportance
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.shallow.forest import GRID, Forest, Splits, grow_forest
 
 __all__ = ["ExtraTrees"]
 
 
-@register("extra-trees", summary="extra trees or a random forest over all labels together")
 class ExtraTrees(HasFeatureImportance, MultiLabelClassifier):
     """A forest of scikit-learn's trees, each grown on the whole label matrix [1]_ [2]_.
 

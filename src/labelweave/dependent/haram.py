@@ -13,7 +13,6 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent._label_sets import label_set_codes
 from labelweave.dependent.haram_boxes import Boxes, grow_boxes
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.rows import row_chunks
 
 __all__ = ["HARAM"]
@@ -21,7 +20,6 @@ __all__ = ["HARAM"]
 _SPARSE_BELOW = 0.2  # share of entries that are not zero
 
 
-@register("haram", summary="adaptive resonance: boxes of rows with one label set, ranked by match")
 class HARAM(MultiLabelClassifier):
     """Hierarchical adaptive resonance associative map [1]_.
 

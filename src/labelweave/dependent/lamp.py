@@ -19,7 +19,6 @@ from labelweave.nn.label_graph import cooccurrence_graph
 from labelweave.nn.label_nodes import LabelNodes, LabelReadout
 from labelweave.nn.losses import mean_loss
 from labelweave.nn.task import Task
-from labelweave.registry import register
 
 __all__ = ["LaMP", "LaMPNetwork", "LaMPTask"]
 
@@ -115,7 +114,6 @@ class LaMPTask(LabelMaskTask):
         return terms
 
 
-@register("lamp", summary="label message passing: attention from features and among labels")
 class LaMP(LabelAttentionClassifier):
     """Label message passing networks.
 

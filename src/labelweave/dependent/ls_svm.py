@@ -21,7 +21,6 @@ from labelweave.exceptions import InputError
 from labelweave.importance import column_scales
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.rows import row_chunks
 from labelweave.shallow.per_label import constant_rates
 
@@ -33,7 +32,6 @@ ROWS_TO_CHOOSE = 800  # the kernel is chosen on so many rows, the penalty on all
 _JITTER = 1e-6
 
 
-@register("ls-svm", summary="least-squares support vector machine, all labels on one kernel")
 class LSSVM(MultiLabelClassifier):
     """Kernel ridge regression of every label, made a classifier [1]_.
 

@@ -22,7 +22,6 @@ from labelweave.nn.encoders import NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.label_graph import conditional_frequencies
 from labelweave.nn.losses import LOSSES
-from labelweave.registry import register
 
 __all__ = ["MLGCN", "MLGCNNetwork", "reweighted_graph"]
 
@@ -141,7 +140,6 @@ class MLGCNNetwork(nn.Module):
 LabelVectors = str | np.ndarray | Callable[[Sequence[str]], Any]
 
 
-@register("ml-gcn", summary="graph convolutions over label co-occurrence make the classifiers")
 class MLGCN(NeuralClassifier):
     """Multi-label graph convolutional network.
 

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.rows import row_chunks
 from labelweave.shallow.neighbors import ENGINES, NeighborSearch, sum_over
 
@@ -22,7 +21,6 @@ __all__ = ["MLkNN"]
 _BLOCK_ENTRIES = 4_000_000  # label counts held dense at a time
 
 
-@register("mlknn", summary="labels of the k nearest neighbours, weighed by Bayes' rule")
 class MLkNN(MultiLabelClassifier):
     """Multi-label k nearest neighbours [1]_.
 

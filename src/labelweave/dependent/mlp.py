@@ -14,7 +14,6 @@ from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import LOSSES
 from labelweave.nn.task import Task
-from labelweave.registry import register
 
 __all__ = ["MLP", "Perceptron"]
 
@@ -117,7 +116,6 @@ class Perceptron(NeuralClassifier):
         return {**super()._test_params(), "hidden": (32,)}
 
 
-@register("mlp", summary="multi-layer perceptron with binary cross-entropy, ASL or another loss")
 class MLP(Perceptron):
     """Multi-layer perceptron: hidden layers shared by all labels, one logit a label.
 

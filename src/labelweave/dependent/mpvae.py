@@ -22,7 +22,6 @@ from labelweave.nn.mixture import gaussian_divergence, sample_gaussian
 from labelweave.nn.ranking import exponential_ranking, signed_targets
 from labelweave.nn.shares import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
-from labelweave.registry import register
 
 __all__ = ["MPVAE", "MPVAENetwork", "MPVAETask", "probit_logits"]
 
@@ -186,7 +185,6 @@ def _normal(values: Tensor) -> Tensor:
     return values.normal_()
 
 
-@register("mpvae", summary="aligned variational autoencoders with a multivariate probit")
 class MPVAE(NeuralClassifier):
     """Multivariate probit variational autoencoder.
 

@@ -24,7 +24,6 @@ from labelweave.nn.finetuning import FineTuningTask, encoder_and_head
 from labelweave.nn.momentum import ContrastiveTask
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.task import SCHEDULES, Task
-from labelweave.registry import register
 
 __all__ = ["PUBLIC_CODE", "MulSupCon"]
 
@@ -39,7 +38,6 @@ PUBLIC_CODE: dict[str, Any] = {
 """The settings of the authors' program for vectors, where the defaults are others."""
 
 
-@register("mulsupcon", summary="contrastive pretraining over shared labels, then a linear layer")
 class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier):
     """Multi-label supervised contrastive learning.
 

@@ -23,7 +23,6 @@ from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.shares import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
-from labelweave.registry import register
 
 __all__ = ["OFCC", "ChainRun", "OFCCTask", "OrderFreeChain"]
 
@@ -191,7 +190,6 @@ class OFCCTask(Task):
         return targets.masked_fill(~given, torch.nan)
 
 
-@register("ofcc", summary="order-free classifier chain: an LSTM over its own predictions")
 class OFCC(KnowsSomeLabels, NeuralClassifier):
     """Order-free classifier chain.
 

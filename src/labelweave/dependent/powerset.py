@@ -15,13 +15,11 @@ from labelweave.dependent._label_sets import label_set_codes
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.registry import register
 from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
 
 __all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"]
 
 
-@register("label-powerset", summary="one classifier whose classes are the label sets")
 class LabelPowerset(KnowsSomeLabels, NestsClassifier):
     """One multi-class classifier of scikit-learn over label sets [1]_.
 

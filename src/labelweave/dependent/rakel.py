@@ -14,13 +14,11 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.powerset import completed, fit_label_sets, label_probabilities
 from labelweave.known import KnowsSomeLabels
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
 
 __all__ = ["RAkEL"]
 
 
-@register("rakel", summary="label powersets over small random sets of labels")
 class RAkEL(KnowsSomeLabels, NestsClassifier):
     """Random k-labelsets [1]_.
 

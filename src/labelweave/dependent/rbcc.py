@@ -21,7 +21,6 @@ from labelweave.nn.encoders import NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.label_forest import LabelForest, cross_residuals, learn_parents
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
-from labelweave.registry import register
 
 __all__ = ["RBCC", "RBCCNetwork", "RBCCTask"]
 
@@ -115,7 +114,6 @@ class RBCCTask(Task):
         return {"likelihood": -of_rows.mean() / batch.y.shape[1]}
 
 
-@register("rbcc", summary="recurrent classifier chain along a Bayesian network of labels")
 class RBCC(KnowsSomeLabels, NeuralClassifier):
     """Recurrent Bayesian classifier chain.
 

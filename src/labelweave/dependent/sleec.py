@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.importance import column_scales
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.rows import row_chunks
 from labelweave.shallow.neighbors import NeighborSearch, sum_over
 
@@ -25,7 +24,6 @@ _ROWS_A_CLUSTER = 6000
 _DENSE_BELOW = 150  # rows up to which the whole matrix is decomposed
 
 
-@register("sleec", summary="sparse local embeddings: kNN where near label vectors stay near")
 class SLEEC(MultiLabelClassifier):
     """Sparse local embeddings for extreme multi-label classification [1]_.
 

@@ -25,7 +25,6 @@ from labelweave.dependent.weave_trials import Clock, fitted
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.rows import concatenate_features, concatenate_labels
 
 __all__ = ["Weave"]
@@ -36,7 +35,6 @@ ENTRIES_A_MINUTE = 1_000_000  # of the label matrix, for the automatic budget
 AUTO_MINUTES = (1, 10)  # at least, at most
 
 
-@register("weave", summary="the default: trees, networks and neighbours, stacked in a time budget")
 class Weave(MultiLabelClassifier):
     """A stack of diverse methods, within a time budget.
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_mostly_zero
-from labelweave.registry import make
+from labelweave.methods import make, method_of
 
 __all__ = ["Member", "plan_members"]
 
@@ -46,7 +46,8 @@ class Member:
 
     @property
     def _id(self) -> str:
-        return getattr(self.estimator, "method_id", "")
+        method = method_of(self.estimator)
+        return "" if method is None else method.id
 
 
 def plan_members(members: Any, X: Any, n_labels: int) -> list[Member]:
@@ -88,7 +89,8 @@ def _by_shape(X: Any, n_labels: int) -> Sequence[Any]:
 
 def _member(wanted: Any, X: Any) -> Member:
     if not isinstance(wanted, str):
-        name = getattr(wanted, "method_id", type(wanted).__name__.lower())
+        method = method_of(wanted)
+        name = type(wanted).__name__.lower() if method is None else method.id
         return Member(name, clone(wanted), name in BAGGED)
     settings: dict[str, Any] = {}
     if wanted == "mlknn":

@@ -12,12 +12,10 @@ from labelweave.nn.losses import bce, smoothed_bce, weighted_bce
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["AssumeNegative", "SmoothedAssumeNegative", "WeakAssumeNegative"]
 
 
-@register("an", summary="assume negative: what nobody annotated counts as negative")
 class AssumeNegative(PartialClassifier):
     """Assume negative (AN): binary cross-entropy with every unannotated entry as a negative.
 
@@ -50,7 +48,6 @@ class AssumeNegative(PartialClassifier):
         return self._loss_task(network, session, lambda z, y, _: bce(z, y), "an")
 
 
-@register("wan", summary="weak assume negative: an unannotated entry weighs 1 / (labels - 1)")
 class WeakAssumeNegative(PartialClassifier):
     """Weak assume negative (WAN): each unannotated entry weighs ``1 / (L - 1)``.
 
@@ -82,7 +79,6 @@ class WeakAssumeNegative(PartialClassifier):
         )
 
 
-@register("an-ls", summary="assume negative with label smoothing")
 class SmoothedAssumeNegative(PartialClassifier):
     """Assume negative with label smoothing (AN-LS).
 

@@ -19,7 +19,6 @@ from labelweave.nn.session import TrainingSession
 from labelweave.nn.strategies import STRATEGIES, Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.common import SHORT_RUN, PartialClassifier
-from labelweave.registry import register
 from labelweave.shallow.label_regression import rows_share_labels
 
 __all__ = ["CLS"]
@@ -28,7 +27,6 @@ _ACTIONS = {"remove": "cls", "soften": "cls-soft", "correct": "clc"}
 _NEGATIVES = 2.5  # weight of all unannotated entries together, in that of the annotated positives
 
 
-@register("cls", summary="co-label selection: two networks leave out each other's false negatives")
 class CLS(PartialClassifier):
     """Co-label selection: two networks pick the labels that the other learns from.
 

@@ -16,12 +16,10 @@ from labelweave.nn.session import TrainingSession
 from labelweave.nn.strategies import STRATEGIES, Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["CoTeaching", "CoTeachingPlus", "Decoupling", "JoCoR"]
 
 
-@register("co-teaching", summary="two networks pick rows of small loss for each other")
 class CoTeaching(PartialClassifier):
     """Co-teaching: each network learns from the rows that have a small loss with the other.
 
@@ -85,7 +83,6 @@ class CoTeaching(PartialClassifier):
         )
 
 
-@register("co-teaching+", summary="co-teaching on the rows where the two networks disagree")
 class CoTeachingPlus(CoTeaching):
     """Co-teaching+: co-teaching among the rows on whose labels the networks disagree.
 
@@ -115,7 +112,6 @@ class CoTeachingPlus(CoTeaching):
     _strategy: ClassVar[str] = "co-teaching+"
 
 
-@register("decoupling", summary="two networks learn only where they disagree")
 class Decoupling(PartialClassifier):
     """Decoupling: two networks learn only from rows on whose labels they disagree.
 
@@ -147,7 +143,6 @@ class Decoupling(PartialClassifier):
         return self._peer_task(network, session, STRATEGIES["decoupling"], tau_h=0.0)
 
 
-@register("jocor", summary="two networks, drawn to agree, learn from rows of small joint loss")
 class JoCoR(CoTeaching):
     """JoCoR: joint training with co-regularisation.
 

@@ -15,6 +15,7 @@ from torch import nn
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.methods import make
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.label_evidence import LabelEvidence
 from labelweave.nn.losses import bce
@@ -29,7 +30,6 @@ from labelweave.nn.session import TrainingSession
 from labelweave.nn.strategies import Strategy
 from labelweave.nn.task import Task
 from labelweave.partial.aside import RowsAside
-from labelweave.registry import make
 from labelweave.rows import concatenate_features, concatenate_labels
 
 __all__ = ["SHORT_RUN", "PartialClassifier"]

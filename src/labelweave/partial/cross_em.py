@@ -31,14 +31,12 @@ from labelweave.nn.session import TrainingSession
 from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import StepInfo, SupervisedTask, Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["CrossFitEM"]
 
 _NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together, in positives
 
 
-@register("cross-em", summary="networks of several folds label each other's rows, then learn again")
 class CrossFitEM(PartialClassifier):
     """Cross-fitted expectation maximisation over any network.
 

@@ -13,12 +13,10 @@ from labelweave.nn.partial_tasks import PseudoNegativesTask
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["EMAPL"]
 
 
-@register("em-apl", summary="entropy maximisation, then pseudo-labels for sure negatives")
 class EMAPL(PartialClassifier):
     """Entropy maximisation and asymmetric pseudo-labelling.
 

@@ -16,7 +16,6 @@ from labelweave.nn.observed import assume_negative
 from labelweave.nn.posterior import count_shift, shifted
 from labelweave.nn.session import TrainingSession
 from labelweave.partial.cross_em import CrossFitEM
-from labelweave.registry import register
 from labelweave.shallow.forest import Forest, Splits, grow_forest
 
 __all__ = ["EMForest"]
@@ -24,7 +23,6 @@ __all__ = ["EMForest"]
 _NOTHING = 1e-3  # chances below are not stored
 
 
-@register("em-forest", summary="cross-em, and trees that learn the chances it found; both predict")
 class EMForest(CrossFitEM):
     """Cross-fitted expectation maximisation over networks and extra trees.
 

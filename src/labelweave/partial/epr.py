@@ -12,12 +12,10 @@ from labelweave.nn.partial_tasks import ExpectedTask
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["EPR"]
 
 
-@register("epr", summary="expected positive regularisation: positives, and how many to expect")
 class EPR(PartialClassifier):
     """Cross-entropy of the positives alone, and the number of positives to expect a row.
 

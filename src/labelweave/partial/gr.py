@@ -12,12 +12,10 @@ from labelweave.nn.losses import generalized_robust
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["GR"]
 
 
-@register("gr", summary="generalized robust loss, between cross-entropy and absolute error")
 class GR(PartialClassifier):
     """Generalized robust loss; see :func:`labelweave.nn.losses.generalized_robust`.
 

@@ -12,12 +12,10 @@ from labelweave.nn.losses import hill
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["Hill"]
 
 
-@register("hill", summary="Hill loss: a negative that looks positive pulls less")
 class Hill(PartialClassifier):
     """Hill loss: ``(margin - p) p^2`` on unannotated entries.
 

@@ -12,12 +12,10 @@ from labelweave.nn.session import TrainingSession
 from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["LargeLossCorrection", "LargeLossForGood", "LargeLossRejection"]
 
 
-@register("ll-r", summary="large loss matters: unannotated entries of large loss are left out")
 class LargeLossRejection(PartialClassifier):
     """Large loss rejection (LL-R): in epoch e the ``(e - 1) delta`` share of largest loss is out.
 
@@ -61,7 +59,6 @@ class LargeLossRejection(PartialClassifier):
         return self._peer_task(network, session, STRATEGIES[self._strategy], tau_h=rate, ramp=ramp)
 
 
-@register("ll-ct", summary="large loss matters: entries of large loss are positive for this step")
 class LargeLossCorrection(LargeLossRejection):
     """Large loss correction, temporary (LL-Ct): entries of large loss count as positives.
 
@@ -87,7 +84,6 @@ class LargeLossCorrection(LargeLossRejection):
         super().__init__(base, delta=delta, **partial)
 
 
-@register("ll-cp", summary="large loss matters: entries of large loss are positive for good")
 class LargeLossForGood(LargeLossRejection):
     """Large loss correction, permanent (LL-Cp): entries of large loss become positives for good.
 

@@ -13,12 +13,10 @@ from labelweave.nn.partial_tasks import FreeLabelsTask
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial.epr import EPR
-from labelweave.registry import register
 
 __all__ = ["ROLE"]
 
 
-@register("role", summary="online label estimation: the training labels are learnt as well")
 class ROLE(EPR):
     """Regularised online label estimation: the training rows' labels are parameters too.
 

@@ -12,12 +12,10 @@ from labelweave.nn.losses import splc
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, Task
 from labelweave.partial.common import PartialClassifier
-from labelweave.registry import register
 
 __all__ = ["SPLC"]
 
 
-@register("splc", summary="self-paced loss correction: a probable negative counts as positive")
 class SPLC(PartialClassifier):
     """Self-paced loss correction: an unannotated entry above `tau` counts as a positive.
 

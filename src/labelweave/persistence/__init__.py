@@ -16,7 +16,7 @@ A model folder holds
 a folder               a labelweave model inside the model, written in the same way
 =====================  ======================================================================
 
-Loading runs no code from the folder: classes come from the registry of methods alone.
+Loading runs no code from the folder: classes come from the table of methods alone.
 """
 
 from labelweave.persistence.folder import check_save_path

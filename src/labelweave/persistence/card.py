@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from labelweave.registry import Method
+from labelweave.methods import Method
 
 __all__ = ["model_card"]
 

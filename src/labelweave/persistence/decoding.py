@@ -1,7 +1,7 @@
 """From the JSON and the files of a model folder back to values.
 
 Only the kinds of value that :mod:`labelweave.persistence.encoding` writes are known here, and
-a class is only ever one of NumPy, SciPy, pandas, the registry of methods or the thresholds.
+a class is only ever one of NumPy, SciPy, pandas, the table of methods or the thresholds.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from sklearn.utils.validation import _is_fitted
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.persistence.classes import method_of, saved_parameters
+from labelweave.methods import method_of
+from labelweave.persistence.classes import saved_parameters
 from labelweave.persistence.sklearn_parts import save_sklearn
 from labelweave.thresholds import Threshold
 

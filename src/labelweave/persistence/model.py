@@ -16,8 +16,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
+from labelweave.methods import method_of
 from labelweave.persistence.card import model_card
-from labelweave.persistence.classes import build, method_of, saved_parameters
+from labelweave.persistence.classes import build, saved_parameters
 from labelweave.persistence.decoding import ValueReader
 from labelweave.persistence.encoding import Place, ValueWriter
 from labelweave.persistence.folder import existing_folder, replaced_folder
@@ -100,7 +101,7 @@ def load(path: str | PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote.
 
     Nothing in the folder is run: there is no pickle, every file is checked against its hash,
-    and only methods of the registry are built.
+    and only methods of the table are built.
 
     Raises
     ------

@@ -15,7 +15,6 @@ from torch.nn import functional as F  # noqa: N812 (torch's own way)
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
 from labelweave.progress import track
-from labelweave.registry import register
 from labelweave.scattered.layered import (
     LayeredAmalgamator,
     LayeredTask,
@@ -54,7 +53,6 @@ class AKATask(LayeredTask):
         return {"bridge": self.weight * total / len(self.teachers)}
 
 
-@register("aka", summary="adaptive knowledge: one student a label with layers like the teachers'")
 class AKA(LayeredAmalgamator):
     """Adaptive knowledge amalgamation: component students, one a label, then the student.
 

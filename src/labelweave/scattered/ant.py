@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.registry import register
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import RULES
 from labelweave.scattered.label_rates import judged, n_trusted, rate_shift, shift_to_count
@@ -24,7 +23,6 @@ __all__ = ["ANT"]
 _NONE = 1e-12
 
 
-@register("ant", summary="adaptive knowledge transfer: teachers inform one another, one student")
 class ANT(Amalgamator):
     """Adaptive knowledge transfer: one student for the labels of all teachers.
 

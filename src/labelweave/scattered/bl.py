@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelweave.registry import register
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import integrate
 from labelweave.scattered.lesson import Lesson
@@ -12,7 +11,6 @@ from labelweave.scattered.lesson import Lesson
 __all__ = ["BL"]
 
 
-@register("bl", summary="student of the teachers' majority vote, the plain baseline")
 class BL(Amalgamator):
     """Baseline: the student learns the majority vote of the teachers, a tie counts as positive.
 

@@ -13,7 +13,6 @@ from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.shares import gather_rows
-from labelweave.registry import register
 from labelweave.scattered.layered import LayeredAmalgamator, LayeredTask, TeacherLayers
 from labelweave.scattered.teacher import Teacher
 
@@ -77,7 +76,6 @@ def _unit(rows: Tensor) -> Tensor:
     return F.normalize(rows, dim=1, eps=1e-6)
 
 
-@register("cfl", summary="common feature learning: the student's features lie with the teachers'")
 class CFL(LayeredAmalgamator):
     """Common feature learning.
 

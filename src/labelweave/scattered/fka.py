@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.registry import register
 from labelweave.scattered.layered import (
     LayeredAmalgamator,
     LayeredTask,
@@ -50,7 +49,6 @@ class FKATask(LayeredTask):
         return {"replace": total / len(self.teachers)}
 
 
-@register("fka", summary="filtered knowledge: the student's layers replace the teachers' layers")
 class FKA(LayeredAmalgamator):
     """Filtered knowledge amalgamation.
 

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
-from labelweave.registry import register
 from labelweave.rows import count_rows
 from labelweave.scattered.label_counts import count_weights, reweighted, sharpened_counts
 from labelweave.scattered.label_rates import rate_shift, shift_to_count
@@ -24,7 +23,6 @@ from labelweave.scattered.union import TeacherUnion
 __all__ = ["SmoothedUnion"]
 
 
-@register("smoothed-union", summary="the union of teachers, steadier, and fitted to label counts")
 class SmoothedUnion(TeacherUnion):
     """All teachers kept; what rows without labels tell makes their union better.
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
-from labelweave.registry import make
+from labelweave.methods import make, method_of
 from labelweave.scattered.teacher import take_rows
 
 __all__ = ["fit_student", "made_student", "takes_probabilities"]
@@ -49,9 +49,10 @@ def takes_probabilities(student: Any) -> bool:
     (True, False)
     """
     core = getattr(student, "classifier", None) or student
-    if getattr(core, "method_id", None) == "ofcc":
+    method = method_of(core)
+    if method is not None and method.id == "ofcc":
         return core.reveal == 0
-    return getattr(core, "method_id", None) == "mlp" and core.loss == "bce"
+    return method is not None and method.id == "mlp" and core.loss == "bce"
 
 
 def fit_student(

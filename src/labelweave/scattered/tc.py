@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from labelweave.registry import register
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import integrate
 from labelweave.scattered.lesson import Lesson
@@ -18,7 +17,6 @@ from labelweave.scattered.teacher import Teacher
 __all__ = ["TC"]
 
 
-@register("tc", summary="student of the teachers' mean log odds, weighted by learnt trust")
 class TC(Amalgamator):
     """Teacher coordinator: the student learns the weighted mean of the teachers' log odds.
 

@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 from sklearn.utils import _safe_indexing
 
 from labelweave.exceptions import InputError
+from labelweave.methods import method_of
 from labelweave.rows import count_rows
 from labelweave.scattered.answers import as_probabilities
 
@@ -277,8 +278,9 @@ def _question(model: Any) -> Callable[[Any], Any]:
 def _name_of(model: Any) -> str:
     if isinstance(model, str | PathLike):
         return Path(str(model)).name or str(model)
-    if hasattr(model, "method_id"):
-        return str(model.method_id)
+    method = method_of(model)
+    if method is not None:
+        return method.id
     return getattr(model, "__name__", type(model).__name__)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from labelweave.exceptions import InputError
-from labelweave.registry import register
 from labelweave.rows import count_rows
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import RULES
@@ -22,7 +21,6 @@ from labelweave.scattered.transfer import transfer
 __all__ = ["TeacherUnion"]
 
 
-@register("union", summary="the teachers asked one by one and joined, without a student")
 class TeacherUnion(Amalgamator):
     """All teachers kept and asked about each row; their opinions are joined by a rule.
 

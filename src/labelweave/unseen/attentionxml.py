@@ -20,7 +20,6 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.task import Task
-from labelweave.registry import register
 from labelweave.text.checks import checked_texts
 from labelweave.text.tfidf import string_tags
 from labelweave.unseen.attention_network import (
@@ -50,7 +49,6 @@ class _FlatNetwork(nn.Module):
         return self.labels(*self.encoder(x))
 
 
-@register("attentionxml", summary="BiLSTM with one attention a label, and a label tree for many")
 class AttentionXML(NeuralClassifier):
     """A classifier of texts in which every label attends to its own words [1]_.
 

@@ -19,7 +19,7 @@ def default_classifier() -> Any:
     """One linear classifier a label on TF-IDF weights of words and pairs of words."""
     from sklearn.linear_model import LogisticRegression
 
-    from labelweave.registry import make
+    from labelweave.methods import make
     from labelweave.text import TextClassifier
 
     linear = LogisticRegression(solver="liblinear", C=10.0)

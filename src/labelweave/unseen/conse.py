@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from labelweave.registry import register
 from labelweave.unseen.single_evidence import SingleEvidence
 
 __all__ = ["ConSE"]
 
 
-@register("conse", summary="labels near the mean of the predicted labels' embeddings (ConSE)")
 class ConSE(SingleEvidence):
     """The convex combination of the predicted labels' embeddings, and the labels near it [1]_.
 

@@ -10,7 +10,6 @@ from scipy.special import expit
 
 from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.unseen.combination import Combination, calibrated
 from labelweave.unseen.evidence import Evidence, cosines
 from labelweave.unseen.zero_shot import ZeroShotClassifier
@@ -20,7 +19,6 @@ __all__ = ["SBERT"]
 _MOST_DOCUMENTS = 1000  # to calibrate on
 
 
-@register("sbert", summary="labels whose text is similar to the document (Sentence-BERT)")
 class SBERT(ZeroShotClassifier):
     """The cosine of document and label in a sentence encoder's space, for all labels [1]_.
 

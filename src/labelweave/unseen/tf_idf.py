@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from labelweave.registry import register
 from labelweave.unseen.sbert import SBERT
 
 __all__ = ["TFIDF"]
 
 
-@register("tf-idf", summary="labels whose words the document has (cosine of TF-IDF weights)")
 class TFIDF(SBERT):
     """The cosine of the TF-IDF weights of document and label text, for all labels.
 

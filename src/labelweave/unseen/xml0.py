@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from labelweave.registry import register
 from labelweave.unseen.combination import COMBINATIONS, Combination, fit_combination
 from labelweave.unseen.evidence import FEATURES, Evidence
 from labelweave.unseen.extension import LabelExtension
@@ -16,7 +15,6 @@ from labelweave.unseen.extension import LabelExtension
 __all__ = ["XML0"]
 
 
-@register("xml0", summary="labels without examples: label fusion and semantic similarity (XML0)")
 class XML0(LabelExtension):
     """Predict labels without examples on top of a classifier of the others [1]_.
 

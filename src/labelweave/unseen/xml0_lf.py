@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from labelweave.registry import register
 from labelweave.unseen.single_evidence import SingleEvidence
 
 __all__ = ["XML0LF"]
 
 
-@register("xml0-lf", summary="XML0's label fusion alone, without the document's text")
 class XML0LF(SingleEvidence):
     """Label fusion alone: XML0 without the semantic similarity of the document [1]_.
 

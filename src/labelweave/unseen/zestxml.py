@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
-from labelweave.registry import register
 from labelweave.shallow.per_label import with_short_indices
 from labelweave.text.tfidf import TfidfEmbedder
 from labelweave.unseen.bilinear import (
@@ -30,7 +29,6 @@ _MATCH = 0.1  # what equal words of document and label add to the first map
 _DIRECT = 0.1  # share of the direct match in the score
 
 
-@register("zestxml", summary="a sparse map from document words to label words (ZestXML)")
 class ZestXML(ZeroShotClassifier):
     """Generalised zero-shot learning by a highly sparsified linear map [1]_.
 

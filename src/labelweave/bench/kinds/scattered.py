@@ -148,7 +148,7 @@ def _teach(cell: Cell, data: Dataset) -> Class:
 def _teacher(cell: Cell, lesson: Dataset, number: int) -> Teacher:
     # Named here, not looked up: a cell must be run again when the chain's code changes.
     from labelweave.dependent.ofcc import OFCC
-    from labelweave.registry import make
+    from labelweave.methods import make
     from labelweave.scattered.teacher import Teacher
 
     settings = dict(cell.scenario.settings.get("teacher_settings", {}))

@@ -48,7 +48,7 @@ HARMLESS = (
     "labelweave.nn.checkpoints",
     "labelweave.persistence",
     "labelweave.progress",
-    "labelweave.registry",
+    "labelweave.methods",
     "labelweave.reporting",
 )
 """Modules, with all below them, that move, show or store things and compute no score."""
@@ -108,13 +108,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 @cache
 def _modules_by_id() -> dict[str, str]:
-    from labelweave.registry import list_methods
+    from labelweave.methods import list_methods
 
     return {method.id: method.module for method in list_methods()}
 
 
 def _is_in_a_room(module: str) -> bool:
-    from labelweave.registry import ROOMS
+    from labelweave.methods import ROOMS
 
     return module.startswith(tuple(f"{_PACKAGE}.{room}." for room in ROOMS))
 

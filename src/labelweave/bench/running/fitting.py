@@ -97,7 +97,7 @@ def _settings(cell: Cell) -> dict[str, Any]:
 
 def _of_the_network(cell: Cell) -> str:
     """What the parameters of training are prefixed by, where a method trains another's network."""
-    from labelweave.registry import get_class
+    from labelweave.methods import get_class
 
     return "base__" if hasattr(get_class(cell.method), "_default_base") else ""
 

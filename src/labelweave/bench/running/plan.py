@@ -210,7 +210,7 @@ def find_gaps(suite: Suite) -> tuple[Gap, ...]:
 
 
 def _gaps(suite: Suite) -> Iterator[Gap]:
-    from labelweave.registry import list_methods
+    from labelweave.methods import list_methods
 
     if (reason := why_no_kind(suite.kind)) is not None:
         yield Gap("kind", suite.kind, reason)

@@ -17,7 +17,7 @@ from labelweave.bench.storing.records import Record
 from labelweave.bench.storing.store import Store
 from labelweave.bench.suite import Suite
 from labelweave.exceptions import DatasetUnavailableError, LabelweaveError
-from labelweave.registry import list_methods
+from labelweave.methods import list_methods
 
 __all__ = ["Listener", "RunResult", "prepare", "run_suite"]
 

@@ -60,7 +60,7 @@ class Record(TypedDict):
     kind : str
         How the method is trained: "supervised", "partial", ...
     method : str
-        The id in the registry.
+        The id in the table of methods.
     method_name : str
         What the suite calls it, "MulSupCon, linear probe".
     settings : dict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from labelweave.methods import method_of
 from labelweave.reporting.document import Block, Section, Table
 from labelweave.reporting.model.subject import Subject
 
@@ -19,8 +20,9 @@ def facts_section(subject: Subject) -> Section:
     trained = protocol.pop("rows", None) or {}
     learner = subject.learner
     parameters = learner.get_params(deep=False) if hasattr(learner, "get_params") else {}
+    method = method_of(learner)
     facts: list[tuple[str, Any]] = [
-        ("method", getattr(learner, "method_id", type(learner).__name__)),
+        ("method", type(learner).__name__ if method is None else method.id),
         ("seed of the method", parameters.get("random_state")),
         ("seed of the split", protocol.get("seed")),
         ("split", protocol.get("split")),

@@ -4,18 +4,16 @@ import sys
 import pytest
 
 import labelweave as lw
-from labelweave import registry
+from labelweave import methods
 from labelweave.base import MultiLabelClassifier
 from labelweave.exceptions import InputError
-from labelweave.persistence import classes as persistence_classes
 
 
-@pytest.mark.parametrize("method", registry.list_methods(), ids=lambda method: method.id)
+@pytest.mark.parametrize("method", methods.list_methods(), ids=lambda method: method.id)
 def test_what_the_source_says_is_what_the_class_is(method):
     cls = method.load()
     assert issubclass(cls, MultiLabelClassifier)
-    assert cls.method_id == method.id
-    assert cls.method_summary == method.summary
+    assert methods.method_of(cls(**getattr(cls, "_test_params", dict)())) is method
     assert getattr(lw, method.class_name) is cls
     assert method.class_name in dir(lw)
 
@@ -31,42 +29,42 @@ def test_listing_imports_neither_torch_nor_the_methods():
 
 def test_unknown_ids_are_answered_with_a_near_one():
     with pytest.raises(InputError, match="did you mean 'mlknn'"):
-        registry.make("ml-knn")
+        methods.make("ml-knn")
     with pytest.raises(InputError, match="no room 'attic'"):
-        registry.list_methods("attic")
+        methods.list_methods("attic")
     with pytest.raises(AttributeError, match="Nonsense"):
         _ = lw.Nonsense
 
 
 @pytest.fixture
 def plug_in(monkeypatch):
-    """A function that lets the registry find one plug-in with this id and class name."""
+    """A function that lets the table find one plug-in with this id and class name."""
 
     def find(id, class_name):
-        method = registry.Method(id, "plug-in", "elsewhere", class_name, "")
-        monkeypatch.setattr(registry, "_methods_of_plugins", lambda: [method])
-        registry._methods.cache_clear()
+        method = methods.Method(id, "plug-in", "elsewhere", class_name, "")
+        monkeypatch.setattr(methods, "_plugin_methods", lambda: [method])
+        methods._methods.cache_clear()
 
     yield find
-    registry._methods.cache_clear()
+    methods._methods.cache_clear()
 
 
 def test_two_methods_of_one_id_are_refused(plug_in):
     plug_in("mlknn", "Twin")
     with pytest.raises(InputError, match="two methods have the id 'mlknn'"):
-        registry.list_methods()
+        methods.list_methods()
 
 
-@pytest.mark.parametrize("wrapper", persistence_classes.WRAPPERS, ids=lambda wrapper: wrapper.id)
+@pytest.mark.parametrize("wrapper", methods.WRAPPERS, ids=lambda wrapper: wrapper.id)
 def test_ids_that_model_folders_use_for_wrappers_are_refused(plug_in, wrapper):
     plug_in(wrapper.id, "Twin")
-    with pytest.raises(InputError, match=f"has the id '{wrapper.id}', which labelweave keeps"):
-        registry.list_methods()
+    with pytest.raises(InputError, match=f"has the id '{wrapper.id}', which labelweave reserves"):
+        methods.list_methods()
 
 
 def test_a_plugin_does_not_hide_a_class_of_the_library(plug_in):
     plug_in("other-knn", "MLkNN")
-    assert lw.MLkNN is registry.get_class("mlknn")
+    assert lw.MLkNN is methods.get_class("mlknn")
 
 
 @pytest.mark.parametrize("name", sorted(set(dir(lw)) - {"__version__"}))
