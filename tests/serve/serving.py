@@ -1,5 +1,6 @@
-"""A small zero-shot model, and a service of it that runs beside the test."""
+"""A small zero-shot model, a service of it that runs beside the test, and checks of responses."""
 
+import io
 import socket
 import threading
 import time
@@ -11,12 +12,12 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 import uvicorn
+from PIL import Image
 
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo
 from labelweave.serve import models as serve_models
-from labelweave.serve.app import create_app
-from labelweave.serve.running import server_options
+from labelweave.serve.app import create_app, server_options
 from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
 from labelweave.thresholds import FixedThreshold
@@ -24,7 +25,7 @@ from labelweave.thresholds import FixedThreshold
 KEY = "a-key-of-the-tests-only"
 
 
-class Because(NamedTuple):
+class Explanation(NamedTuple):
     label: str
     probability: float
     fusion: float
@@ -49,7 +50,10 @@ class FakeTable:
 
 
 class FakeZeroShot:
-    """A text has a label, with 0.9, if it holds its name, else with 0.1."""
+    """The probability of a label is 0.9 if the text contains its name, else 0.1.
+
+    A test that clears `may_predict` holds predictions back until it sets the event.
+    """
 
     def __init__(self, names=("sea", "sun")):
         self.label_names_ = np.array(names, dtype=object)
@@ -57,11 +61,12 @@ class FakeZeroShot:
         self.threshold_ = FixedThreshold(0.5)
         self.table_ = FakeTable(self)
         self.batches = []
-        self.pause = 0.0
+        self.may_predict = threading.Event()
+        self.may_predict.set()
 
     def predict_proba(self, X):
         self.batches.append(len(X))
-        time.sleep(self.pause)
+        assert self.may_predict.wait(30)
         if any("poison" in text for text in X):
             raise InputError("a text is poisonous")
         if any("crash" in text for text in X):
@@ -69,9 +74,9 @@ class FakeZeroShot:
         return np.array([[0.9 if n in text else 0.1 for n in self.label_names_] for text in X])
 
     def explain(self, X, k=5):
-        return [
-            [Because(n, 0.9, 0.5, None, [("sea", 0.7)]) for n in self.label_names_[:k]] for _ in X
-        ]
+        because = [("sea", 0.7)]
+        row = [Explanation(n, 0.9, 0.5, None, because) for n in self.label_names_[:k]]
+        return [row for _ in X]
 
     def add_labels(self, names, descriptions=None):
         assert not set(names) & set(self.label_names_)
@@ -88,13 +93,30 @@ class FakeZeroShot:
             self.label_descriptions_[new] = text
 
 
+class PredictsBrightness(FakeZeroShot):
+    """The label "sun" for bright images, "sea" for dark ones."""
+
+    def predict_proba(self, X):
+        bright = np.array([image.mean() / 255 for image in X])
+        return np.column_stack([1 - bright, bright])
+
+    def __sklearn_tags__(self):
+        return SimpleNamespace(input_tags=SimpleNamespace(string=False, three_d_array=True))
+
+
+def encode_image(array, kind="PNG"):
+    stream = io.BytesIO()
+    Image.fromarray(array).save(stream, kind)
+    return stream.getvalue()
+
+
 def fake_info(folder):
     facts = dict.fromkeys(ModelInfo.__dataclass_fields__)
     return ModelInfo(**{**facts, "method": "fake", "label_names": ["sea", "sun"]})
 
 
 def use_fakes(monkeypatch=None, make=FakeZeroShot):
-    """From here on every folder holds a fake model."""
+    """Make every folder contain a fake model."""
     patch = setattr if monkeypatch is None else monkeypatch.setattr
     patch(serve_models, "model_info", fake_info)
     patch(serve_models, "read_model", lambda folder, threads: (make(), None))
@@ -106,25 +128,30 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def wait_until(condition, seconds=60):
+    """Wait until a condition is true; fail if it is not within that time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @contextmanager
-def running(folders, *, queues=None, together=None, key=KEY, **settings):
-    """A service in a thread: `.client` with a key, `.open` without, `.service`, `.url`."""
+def running(folders, *, queues=None, cooccurrence=None, key=KEY, **settings):
+    """Run a service in a thread: `.client` sends a key, `.open` does not."""
     chosen = Settings(port=free_port(), **{"poll": 0.1, **settings})
     paths = {name: Path(folder) for name, folder in folders.items()}
-    service = Service(paths, chosen, queues, together=together)
-    if key is not None and "tests" not in service.keys.hashes:
+    service = Service(paths, chosen, queues, cooccurrence=cooccurrence)
+    if key is not None and "tests" not in service.keys.stored_hashes:
         service.store.add_key("tests", key)
-        service.keys.hashes = service.store.key_hashes()
+        service.keys.stored_hashes = service.store.key_hashes()
     options = server_options(chosen) | {"host": "127.0.0.1"}
     server = uvicorn.Server(uvicorn.Config(create_app(service), **options))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{chosen.port}"
-    deadline = time.monotonic() + 30
-    while not server.started:
-        assert thread.is_alive(), "the service did not start"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: server.started or not thread.is_alive())
+    assert server.started, "the service did not start"
     bearer = {"Authorization": f"Bearer {key}"}
     try:
         with (
@@ -137,3 +164,22 @@ def running(folders, *, queues=None, together=None, key=KEY, **settings):
     finally:
         server.should_exit = True
         thread.join(30)
+
+
+def predict(served, model, **body):
+    return served.open.post(f"/v1/models/{model}/predict", json=body)
+
+
+def labels_of(answer):
+    assert answer.status_code == 200, answer.text
+    return [[label["label"] for label in row["labels"]] for row in answer.json()["predictions"]]
+
+
+def check_problem(answer, status, *words):
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert set(body) == {"type", "title", "status", "detail"}
+    assert body["status"] == status
+    for word in words:
+        assert word in body["detail"]

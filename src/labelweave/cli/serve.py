@@ -187,17 +187,17 @@ def command(
     if not models:
         raise InputError("there is no model to serve: name at least one folder")
 
-    from labelweave.serve.cooccurrence import read_cooccurrence
+    from labelweave.serve.app import run
+    from labelweave.serve.label_relations import read_cooccurrence
     from labelweave.serve.models import named_folders
-    from labelweave.serve.reviews import read_queues
-    from labelweave.serve.running import run
+    from labelweave.serve.review_queues import read_queues
     from labelweave.serve.service import Service
 
     service = Service(
         named_folders(models),
         settings,
         read_queues(review),
-        together=None if data is None else read_cooccurrence(data),
+        cooccurrence=None if data is None else read_cooccurrence(data),
         preload=preload,
     )
 

@@ -1,35 +1,38 @@
-"""The application: routes behind the gate."""
+"""The ASGI application of a service, and the server that runs it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+import secrets
+import warnings
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from labelweave.serve import problems
-from labelweave.serve.direct import DirectRoute
-from labelweave.serve.gate import Gate
-from labelweave.serve.routes import health, inference, models, page, prediction, reviews
+from labelweave.exceptions import InputError
+from labelweave.serve.middleware import DirectRoute, ProtectionMiddleware
+from labelweave.serve.problems import install_handlers
+from labelweave.serve.routes import health, inference, models, page, predictions, reviews
 from labelweave.serve.service import Service
+from labelweave.serve.settings import Settings
+from labelweave.serve.state.store import MIN_KEY_LENGTH, key_hash
 
-__all__ = ["create_app"]
+__all__ = ["create_app", "run", "server_options"]
+
+SHUTDOWN_SECONDS = 30  # in which accepted requests may finish after a signal to stop
 
 
 def create_app(service: Service) -> ASGIApp:
-    """The ASGI application of a service; it starts and stops with it.
-
-    Parameters
-    ----------
-    service : Service
-    """
+    """Return the ASGI application of a service, which starts and stops with the application."""
     settings = service.settings
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.start()
         yield
         await service.stop()
@@ -37,17 +40,17 @@ def create_app(service: Service) -> ASGIApp:
     app = FastAPI(
         title="labelweave",
         version="1",
-        description="Labels for vectors, records and texts.",
+        description="Predict the labels of vectors, records, texts and images.",
         openapi_url="/v1/openapi.json",
-        docs_url=None,  # they would load scripts from the network
+        docs_url=None,  # the interactive documentation would load scripts from the network
         redoc_url=None,
-        lifespan=life,
+        lifespan=lifespan,
         redirect_slashes=False,
     )
     app.state.service = service
-    problems.install(app)
-    for topic in (prediction, models, inference, health, reviews, page):
-        app.include_router(topic.router)
+    install_handlers(app)
+    for module in (predictions, models, inference, health, reviews, page):
+        app.include_router(module.router)
     if settings.allowed_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -55,18 +58,90 @@ def create_app(service: Service) -> ASGIApp:
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
         )
-    # FastAPI's handling of a request would take most of the time of a small one: the routes that
-    # carry the load are answered by the gate itself. Pages of other sites need the headers of
-    # CORS, which FastAPI adds.
-    direct = () if settings.allowed_origins else _direct_routes(service)
-    return Gate(app, settings=settings, keys=service.keys, metrics=service.metrics, direct=direct)
+    # FastAPI's own handling would take most of the time of a small request, so the middleware
+    # answers the two busiest routes itself. With CORS it cannot, because FastAPI adds its headers.
+    return ProtectionMiddleware(
+        app,
+        settings=settings,
+        keys=service.keys,
+        metrics=service.metrics,
+        direct_routes=() if settings.allowed_origins else _direct_routes(service),
+    )
 
 
 def _direct_routes(service: Service) -> tuple[DirectRoute, ...]:
-    def reached(answer: Any) -> Any:
-        return lambda model, kind, body: answer(service, model, kind.decode("latin-1"), body)
+    def bind(respond: Any) -> Any:
+        return lambda model, kind, body: respond(service, model, kind.decode("latin-1"), body)
 
     return (
-        DirectRoute("/v1/models/{model}/predict", reached(prediction.answer_predict)),
-        DirectRoute("/v2/models/{model}/infer", reached(inference.answer_infer)),
+        DirectRoute("/v1/models/{model}/predict", bind(predictions.predict_response)),
+        DirectRoute("/v2/models/{model}/infer", bind(inference.infer_response)),
     )
+
+
+def server_options(settings: Settings) -> dict[str, Any]:
+    """Return the options with which uvicorn is started."""
+    return {
+        "host": settings.host,
+        "port": settings.port,
+        "log_config": None,
+        "access_log": False,  # the middleware writes one, without the content of requests
+        "server_header": False,
+        "proxy_headers": False,  # clients could forge the address that these headers state
+        "timeout_graceful_shutdown": SHUTDOWN_SECONDS,
+        "timeout_keep_alive": 30,
+        "limit_concurrency": 4096,
+        "backlog": 2048,
+        "ws": "none",
+    }
+
+
+def run(
+    service: Service,
+    *,
+    key: str | None = None,
+    access_log: bool = True,
+    on_start: Callable[[str, str | None], None] | None = None,
+) -> None:
+    """Run the service until a signal to stop arrives, then finish the accepted requests.
+
+    Parameters
+    ----------
+    service : Service
+    key : str, optional
+        An API key that is valid in addition to those of the database.
+    access_log : bool, default=True
+        Whether to log one line per request.
+    on_start : callable, optional
+        Called with the address of the page and with the key that was generated for this process
+        (None if there is another valid key).
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("labelweave.serve").setLevel(logging.INFO)
+    logging.getLogger("labelweave.access").setLevel(logging.INFO if access_log else logging.WARNING)
+    # Records are matched with the feature names before they become arrays without names.
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    generated = _add_process_key(service, key)
+    if on_start is not None:
+        on_start(_page_address(service.settings, generated), generated)
+    uvicorn.run(create_app(service), **server_options(service.settings))
+
+
+def _add_process_key(service: Service, key: str | None) -> str | None:
+    """Accept `key` in this process, or a generated one if there is no key at all; return that."""
+    if key is not None:
+        if len(key) < MIN_KEY_LENGTH:
+            raise InputError(f"the API key is too short: it needs {MIN_KEY_LENGTH} characters")
+        service.keys.process_hashes["environment"] = key_hash(key)
+        return None
+    if service.keys.stored_hashes:
+        return None
+    generated = secrets.token_urlsafe(32)
+    service.keys.process_hashes["session"] = key_hash(generated)
+    return generated
+
+
+def _page_address(settings: Settings, key: str | None) -> str:
+    """Return the address of the page; a browser neither sends nor logs what follows the #."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.port}/" + (f"#key={key}" if key else "")

@@ -1,4 +1,4 @@
-"""Requests that arrive together are predicted together, on a thread beside the event loop."""
+"""Predicting requests that arrive together as one batch, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Batcher", "QueueFullError", "StoppedError"]
 
 
 class QueueFullError(Exception):
-    """So many requests wait that another one is refused."""
+    """The queue is full, so the request is refused."""
 
 
 class StoppedError(Exception):
-    """The batcher takes no more requests."""
+    """The batcher is closed and accepts no more requests."""
 
 
 @dataclass(eq=False, slots=True)
@@ -30,26 +30,26 @@ class _Job:
 
 
 class Batcher:
-    """A queue, and one thread that works it off in order.
+    """A queue of requests, and one thread that processes them in order.
 
-    While a batch is computed, requests gather; the next batch takes all of them, up to
-    `max_batch` rows. Where the last batch held several requests more are likely on their way, and
-    it waits for them, `max_wait` at most; a client that is alone never waits.
+    Requests that arrive while a batch is computed form the next batch, up to `max_batch` rows.
+    If the last batch had several requests, more are likely to arrive soon, so the next batch
+    waits for them for up to `max_wait` seconds. A single client therefore never waits.
 
     Parameters
     ----------
     run : callable
-        From a list of contents to a list of results, one each; called on the thread. A result
-        that is an exception is raised for its request. Where the whole call raises, the contents
-        are tried one by one.
+        Maps a list of contents to a list of results; called on the thread. A result that is an
+        exception is raised for its request. If the call itself raises, the contents are tried
+        one by one.
     max_batch : int
-        Rows of a batch; a single larger request is a batch of its own.
+        Maximum number of rows per batch; a single larger request is a batch of its own.
     max_wait : float
-        Seconds.
+        Maximum number of seconds to wait for more requests.
     max_queue : int
-        Requests that may wait; :class:`QueueFullError` is raised for more.
+        Number of requests that may wait; :class:`QueueFullError` is raised for more.
     on_batch : callable, optional
-        Told the number of rows of each batch.
+        Called with the number of rows of each batch.
 
     Examples
     --------
@@ -78,31 +78,31 @@ class Batcher:
         self._on_batch = on_batch
         self._waiting: deque[_Job] = deque()
         self._arrived = asyncio.Event()
-        self._enough = asyncio.Event()  # rows for a whole batch
+        self._batch_full = asyncio.Event()
         self._rows = 0
-        self._several = False
+        self._last_had_several = False
         self._closing = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="predict")
         self._task: asyncio.Task[None] | None = None
 
     @property
     def depth(self) -> int:
-        """Requests that wait."""
+        """The number of waiting requests."""
         return len(self._waiting)
 
     async def submit(self, content: Any, *, rows: int) -> Any:
-        """The result for one request, computed with others."""
+        """Return the result of one request, computed together with others."""
         return await self._put(_Job(rows, content, self._future(), alone=False))
 
     async def call(self, function: Callable[[], Any]) -> Any:
-        """The result of a function that runs on the thread, between two batches."""
+        """Return the result of a function that runs on the thread, between two batches."""
         return await self._put(_Job(0, function, self._future(), alone=True))
 
     async def close(self) -> None:
-        """Take no more, and return when everything accepted is done."""
+        """Accept no more requests, and return when all accepted ones are finished."""
         self._closing = True
         self._arrived.set()
-        self._enough.set()
+        self._batch_full.set()
         if self._task is not None:
             await self._task
         self._thread.shutdown(wait=False)
@@ -122,7 +122,7 @@ class Batcher:
         self._rows += job.rows
         self._arrived.set()
         if self._rows >= self.max_batch:
-            self._enough.set()
+            self._batch_full.set()
         return await job.future
 
     async def _work(self) -> None:
@@ -130,7 +130,7 @@ class Batcher:
         while batch := await self._next_batch():
             results = await loop.run_in_executor(self._thread, self._compute, batch)
             for job, (result, error) in zip(batch, results, strict=True):
-                if job.future.done():  # its client has gone
+                if job.future.done():  # the client has disconnected
                     continue
                 if error is None:
                     job.future.set_result(result)
@@ -138,7 +138,7 @@ class Batcher:
                     job.future.set_exception(error)
 
     async def _next_batch(self) -> list[_Job]:
-        """The next jobs to do together; none when the batcher is closed and has nothing left."""
+        """Return the jobs to process together; none once the batcher is closed and empty."""
         while not self._waiting:
             if self._closing:
                 return []
@@ -154,42 +154,43 @@ class Batcher:
             if batch and rows > self.max_batch:
                 break
             batch.append(self._waiting.popleft())
-        taken = sum(job.rows for job in batch)
-        self._rows -= taken
-        self._several = len(batch) > 1
+        n_rows = sum(job.rows for job in batch)
+        self._rows -= n_rows
+        self._last_had_several = len(batch) > 1
         if self._on_batch is not None:
-            self._on_batch(taken)
+            self._on_batch(n_rows)
         return batch
 
     async def _wait_for_more(self) -> None:
-        await asyncio.sleep(0)  # what has been read already may still enter
-        if not self._several or not self.max_wait or self._closing or self._rows >= self.max_batch:
+        await asyncio.sleep(0)  # requests that were already received may still be queued
+        may_wait = self._last_had_several and self.max_wait > 0 and not self._closing
+        if not may_wait or self._rows >= self.max_batch:
             return
-        self._enough.clear()
+        self._batch_full.clear()
         try:
             async with asyncio.timeout(self.max_wait):
-                await self._enough.wait()
+                await self._batch_full.wait()
         except TimeoutError:
             pass
 
     def _compute(self, batch: list[_Job]) -> list[tuple[Any, Exception | None]]:
-        """Results and errors; where a batch fails its requests are tried one by one."""
+        """Return results and errors; if a batch fails, its requests are tried one by one."""
         if batch[0].alone:
             return [_attempt(batch[0].content)]
         contents = [job.content for job in batch]
         results, error = _attempt(lambda: self._run(contents))
         if error is None:
-            return [_told_apart(result) for result in results]
+            return [_result_or_error(result) for result in results]
         if len(batch) == 1:
             return [(None, error)]
-        found = []
+        outcomes = []
         for content in contents:
-            one, error = _attempt(partial(self._run, [content]))
-            found.append((None, error) if error else _told_apart(one[0]))
-        return found
+            results, error = _attempt(partial(self._run, [content]))
+            outcomes.append((None, error) if error else _result_or_error(results[0]))
+        return outcomes
 
 
-def _told_apart(result: Any) -> tuple[Any, Exception | None]:
+def _result_or_error(result: Any) -> tuple[Any, Exception | None]:
     return (None, result) if isinstance(result, Exception) else (result, None)
 
 

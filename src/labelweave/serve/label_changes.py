@@ -1,4 +1,4 @@
-"""Labels that come, go and change their names while a model is served."""
+"""Adding, removing and renaming labels while a model is served."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby
 
 from labelweave.exceptions import InputError
 from labelweave.serve.batching import QueueFullError, StoppedError
-from labelweave.serve.loaded import LoadedModel
+from labelweave.serve.loaded_model import LoadedModel
 from labelweave.serve.models import ServedModel
 from labelweave.serve.problems import ProblemError
 from labelweave.serve.state.store import Change, ConflictError, Store
@@ -22,51 +22,59 @@ _log = logging.getLogger("labelweave.serve")
 
 
 def apply_changes(loaded: LoadedModel, changes: Iterable[Change]) -> None:
-    """Change the labels of the model in memory; labels added in a row are embedded together."""
+    """Change the labels of the model in memory; consecutive additions are embedded together."""
     model = loaded.model
     for kind, group in groupby(changes, key=lambda change: change.kind):
-        same = list(group)
+        members = list(group)
+        names = [change.name for change in members]
         if kind == "add":
-            model.add_labels([c.name for c in same], {c.name: c.description or "" for c in same})
+            model.add_labels(names, {change.name: change.description or "" for change in members})
         elif kind == "remove":
-            model.remove_labels([c.name for c in same])
+            model.remove_labels(names)
         else:
-            for change in same:
+            for change in members:
                 model.rename_label(change.name, change.new_name, change.description)
 
 
-def replay(loaded: LoadedModel, log: Sequence[tuple[int, Change]]) -> None:
-    """Bring a model to the state of the log.
+def replay(loaded: LoadedModel, changes: Sequence[tuple[int, Change]]) -> None:
+    """Apply the stored changes that follow the version of a model.
 
-    A model that was trained anew may have a label of the log already, or no longer: what cannot
-    be done is left out and said in the service's log.
+    A model that was trained again may already have an added label, or lack a renamed one. Changes
+    that do not apply are skipped with a warning in the log.
     """
-    if not log:
+    if not changes:
         return
-    loaded.version = log[-1][0]
-    if not loaded.can_change:
-        _log.warning("label changes are kept for a model that takes none: they are left out")
+    loaded.version = changes[-1][0]
+    if not loaded.can_change_labels:
+        _log.warning("skipped label changes of a model whose labels are fixed")
         return
     names = set(loaded.label_names)
-    possible = []
-    for _, change in log:
-        if _is_possible(change, names):
-            possible.append(change)
-            _follow(change, names)
+    applicable = []
+    for _, change in changes:
+        if _refusal(change, names) is None:
+            applicable.append(change)
+            _update(names, change)
         else:
-            _log.warning("a label change (%s) does not fit the model: left out", change.kind)
-    apply_changes(loaded, possible)
+            _log.warning("skipped a label change (%s) that does not fit the model", change.kind)
+    apply_changes(loaded, applicable)
 
 
-def _is_possible(change: Change, names: set[str]) -> bool:
+def _refusal(change: Change, names: set[str]) -> str | None:
+    """Return why a change cannot be made to labels of these names, or None if it can be made."""
     if change.kind == "add":
-        return change.name not in names
-    if change.kind == "remove":
-        return change.name in names and len(names) > 1
-    return change.name in names and (change.new_name == change.name or change.new_name not in names)
+        added = change.name
+    elif change.name not in names:
+        return f"There is no label {change.name[:80]!r}."
+    elif change.kind == "remove":
+        return "The last label cannot be removed." if len(names) == 1 else None
+    else:
+        added = change.new_name or change.name
+        if added == change.name:
+            return None
+    return f"There already is a label {added[:80]!r}." if added in names else None
 
 
-def _follow(change: Change, names: set[str]) -> None:
+def _update(names: set[str], change: Change) -> None:
     if change.kind != "add":
         names.discard(change.name)
     if change.kind != "remove":
@@ -74,68 +82,59 @@ def _follow(change: Change, names: set[str]) -> None:
 
 
 def _check(changes: Sequence[Change], loaded: LoadedModel) -> None:
-    """Refuse what the labels do not allow, before anything is done."""
+    """Refuse changes that the labels do not allow, before any of them is made."""
     names = set(loaded.label_names)
     for change in changes:
-        if not _is_possible(change, names):
-            raise ProblemError(409, _refusal(change, names))
-        _follow(change, names)
-
-
-def _refusal(change: Change, names: set[str]) -> str:
-    if change.kind == "add":
-        return f"There is a label {change.name[:80]!r} already."
-    if change.name not in names:
-        return f"There is no label {change.name[:80]!r}."
-    if change.kind == "remove":
-        return "The last label cannot be removed."
-    return f"There is a label {str(change.new_name)[:80]!r} already."
+        if refusal := _refusal(change, names):
+            raise ProblemError(409, refusal)
+        _update(names, change)
 
 
 async def change_labels(
     served: ServedModel, store: Store, changes: Sequence[Change], by: str
 ) -> int:
-    """Apply changes and keep them; when this returns they survive any stop of the service.
+    """Apply changes and store them; once this returns, they survive a crash of the service.
 
     Returns
     -------
     int
-        The new version of the model's labels.
+        The new version of the labels.
     """
     await served.loaded()
-    async with served.lock:  # changes of one model follow each other
+    async with served.lock:  # changes of one model are made one after the other
         for _ in range(_ATTEMPTS):
             loaded = served.current
             assert loaded is not None
-            if not loaded.can_change:
+            if not loaded.can_change_labels:
                 raise ProblemError(
-                    409, "The labels of this model are fixed: it needs examples of each."
+                    409,
+                    "The labels of this model are fixed: its method needs examples of each label.",
                 )
             try:
                 return await loaded.batcher.call(
-                    partial(_apply_and_keep, served.name, loaded, store, changes, by)
+                    partial(_apply_and_store, served.name, loaded, store, changes, by)
                 )
             except (ProblemError, InputError):
                 raise
             except QueueFullError:
-                raise served.busy() from None
+                raise served.queue_full() from None
             except StoppedError:
-                raise served.leaving() from None
+                raise served.stopping() from None
             except ConflictError:
-                _log.info("another replica changed the labels of %s first", served.name)
+                _log.info("another replica changed the labels of %s at the same time", served.name)
                 await asyncio.sleep(0.01)
                 await served.replace()
             except Exception:
-                # The model may hold what the database does not: read both again.
+                # The model may have changes that the database lacks: load both again.
                 await served.replace()
                 raise
-    raise ProblemError(409, "The labels are being changed by others; try again.", Retry_After="1")
+    raise ProblemError(409, "Other clients are changing the labels; try again.", Retry_After="1")
 
 
-def _apply_and_keep(
+def _apply_and_store(
     name: str, loaded: LoadedModel, store: Store, changes: Sequence[Change], by: str
 ) -> int:
-    """On the model's thread, so that no prediction sees a label that is not kept."""
+    """Runs on the model's thread, so that no prediction uses a label that is not stored."""
     replay(loaded, store.changes(name, loaded.version))
     _check(changes, loaded)
     apply_changes(loaded, changes)
@@ -144,7 +143,7 @@ def _apply_and_keep(
 
 
 async def catch_up(served: ServedModel, store: Store) -> None:
-    """Apply what other replicas have changed."""
+    """Apply the changes of other replicas."""
     async with served.lock:
         loaded = served.current
         if loaded is None:

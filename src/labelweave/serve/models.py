@@ -1,11 +1,11 @@
-"""The models of the service: loaded when first asked for, exchanged while others are answered."""
+"""The models of the service: loaded at their first request, replaced without a pause."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from typing import Any
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo, model_info
 from labelweave.serve.batching import QueueFullError, StoppedError
-from labelweave.serve.loaded import Asked, LoadedModel, read_model
-from labelweave.serve.metrics import ServiceMetrics
+from labelweave.serve.loaded_model import LoadedModel, PreparedRequest, read_model
 from labelweave.serve.problems import ProblemError
+from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.settings import Settings
 
 __all__ = ["Models", "ServedModel", "named_folders"]
@@ -25,28 +25,28 @@ _log = logging.getLogger("labelweave.serve")
 
 
 def named_folders(arguments: Iterable[str]) -> dict[str, Path]:
-    """Names and folders of the models to serve, from ``FOLDER`` or ``NAME=FOLDER``.
+    """Return folders by model name, from arguments of the form ``FOLDER`` or ``NAME=FOLDER``.
 
     >>> named_folders(["models/yeast", "tags=old/model"])
     {'yeast': PosixPath('models/yeast'), 'tags': PosixPath('old/model')}
     """
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for argument in arguments:
         name, sign, folder = argument.partition("=")
         path = Path(folder if sign else argument)
         name = name if sign else path.resolve().name
         if not _NAME.fullmatch(name):
             raise InputError(
-                f"{name!r} cannot be the name of a model in an address: give NAME={path}"
+                f"{name!r} cannot be used as the name of a model in an address: write NAME={path}"
             )
-        if name in found:
-            raise InputError(f"two models are called {name!r}: give one of them as NAME={path}")
-        found[name] = path
-    return found
+        if name in folders:
+            raise InputError(f"two models have the name {name!r}: rename one with NAME={path}")
+        folders[name] = path
+    return folders
 
 
 class ServedModel:
-    """One model by its name; which one is in memory may change."""
+    """A served model: its name, its folder, and the current version in memory."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ServedModel:
         self.name = name
         self.folder = folder
         self.info: ModelInfo = model_info(folder)
-        self.lock = asyncio.Lock()  # held while the model or its labels change
+        self.lock = asyncio.Lock()  # held while the model or its labels are changed
         self.current: LoadedModel | None = None
         self.failed = False
         self._settings = settings
@@ -70,13 +70,13 @@ class ServedModel:
 
     @property
     def state(self) -> str:
-        """Whether it can answer at once."""
+        """ "ready", "not loaded", or "failed" if the last attempt to load it failed."""
         if self.current is not None:
             return "ready"
         return "failed" if self.failed else "not loaded"
 
     async def loaded(self) -> LoadedModel:
-        """The model, loaded if it is not yet."""
+        """Return the model in memory, and load it first if necessary."""
         if self.current is not None:
             return self.current
         async with self.lock:
@@ -85,45 +85,43 @@ class ServedModel:
             return self.current
 
     async def reload(self) -> None:
-        """Read the folder again; requests go to the old model until the new one is ready."""
+        """Load the folder again; the old model answers until the new one is ready."""
         async with self.lock:
             await self.replace()
 
     async def replace(self) -> None:
-        """As `reload`, where the lock is held already."""
+        """Do what `reload` does, for callers that hold the lock."""
         old, self.current = self.current, await self._load()
         if old is not None:
             task = asyncio.create_task(old.batcher.close())
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
 
-    async def predict(self, make: Callable[[LoadedModel], Asked]) -> Any:
-        """What a request wants, which `make` checks against the model that will answer."""
-        for _ in range(3):
-            loaded = await self.loaded()
-            asked = make(loaded)
-            try:
-                return await loaded.batcher.submit(asked, rows=len(asked.X))
-            except StoppedError:  # exchanged in between: the new one answers
-                continue
-            except QueueFullError:
-                raise self.busy() from None
-        raise self.leaving()
+    async def predict(self, prepare: Callable[[LoadedModel], PreparedRequest]) -> Any:
+        """Return the result of a request, which `prepare` checks against the model that answers."""
+
+        def submit(loaded: LoadedModel) -> Awaitable[Any]:
+            request = prepare(loaded)
+            return loaded.batcher.submit(request, rows=len(request.X))
+
+        return await self._submit(submit)
 
     async def call(self, function: Callable[[LoadedModel], Any]) -> Any:
-        """The result of a function of the model, on the model's thread."""
+        """Return the result of a function of the model, which runs on the model's thread."""
+        return await self._submit(lambda loaded: loaded.batcher.call(partial(function, loaded)))
+
+    async def _submit(self, submit: Callable[[LoadedModel], Awaitable[Any]]) -> Any:
         for _ in range(3):
-            loaded = await self.loaded()
             try:
-                return await loaded.batcher.call(partial(function, loaded))
-            except StoppedError:
+                return await submit(await self.loaded())
+            except StoppedError:  # the model was replaced in between: ask the new one
                 continue
             except QueueFullError:
-                raise self.busy() from None
-        raise self.leaving()
+                raise self.queue_full() from None
+        raise self.stopping()
 
     async def close(self) -> None:
-        """Finish what was accepted."""
+        """Finish the accepted requests."""
         self._stopping = True
         if self.current is not None:
             await self.current.batcher.close()
@@ -131,7 +129,7 @@ class ServedModel:
 
     async def _load(self) -> LoadedModel:
         if self._stopping:
-            raise self.leaving()
+            raise self.stopping()
         try:
             loaded = await asyncio.to_thread(self._read)
         except Exception:
@@ -149,17 +147,17 @@ class ServedModel:
         _log.info("model %s loaded: %d labels", self.name, len(model.label_names_))
         return loaded
 
-    def busy(self) -> ProblemError:
-        """The answer to a request for which there is no room."""
+    def queue_full(self) -> ProblemError:
+        """Count a refused request and return the problem to respond with."""
         self._metrics.refused.labels("queue full").inc()
         return ProblemError(
-            429, "Too many requests wait for this model; try again.", Retry_After="1"
+            429, "Too many requests are waiting for this model; try again.", Retry_After="1"
         )
 
     @staticmethod
-    def leaving() -> ProblemError:
-        """The answer to a request that comes too late."""
-        return ProblemError(503, "The service is about to stop.", Retry_After="5")
+    def stopping() -> ProblemError:
+        """Return the problem to respond with while the service stops."""
+        return ProblemError(503, "The service is stopping.", Retry_After="5")
 
 
 class Models:
@@ -184,17 +182,17 @@ class Models:
         return iter(self._served.values())
 
     def get(self, name: str) -> ServedModel:
-        """The model of this name, or a problem."""
+        """Return the model of this name; raise a 404 problem if there is none."""
         if name not in self._served:
-            raise ProblemError(404, "There is no model of this name.")
+            raise ProblemError(404, "There is no model with this name.")
         return self._served[name]
 
     def observe(self) -> None:
-        """Write the lengths of the queues into the metrics."""
+        """Update the metrics of the queue lengths."""
         for served in self:
             depth = 0 if served.current is None else served.current.batcher.depth
             self._metrics.queue.labels(served.name).set(depth)
 
     async def close(self) -> None:
-        """Finish what was accepted by any model."""
+        """Finish the accepted requests of all models."""
         await asyncio.gather(*(served.close() for served in self))

@@ -1,4 +1,4 @@
-"""Errors as application/problem+json (RFC 9457), each with one clear sentence."""
+"""Errors as application/problem+json (RFC 9457), each with one sentence for the client."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from labelweave.exceptions import InputError, LabelweaveError
 __all__ = [
     "PROBLEMS",
     "ProblemError",
-    "install",
-    "our_fault",
-    "problem_of",
+    "as_problem",
+    "install_handlers",
+    "internal_error",
     "problem_response",
-    "sentence_of",
+    "validation_message",
 ]
 
 MEDIA_TYPE = "application/problem+json"
@@ -37,7 +37,7 @@ _SCHEMA = {
     "required": ["type", "title", "status", "detail"],
 }
 _STATUSES = (400, 401, 403, 404, 408, 409, 411, 413, 415, 422, 429, 503)
-# For the OpenAPI document: any of these may come instead of an answer.
+# For the OpenAPI document: the error responses of every route.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": HTTPStatus(status).phrase,
@@ -49,7 +49,7 @@ _log = logging.getLogger("labelweave.serve")
 
 
 class ProblemError(Exception):
-    """An answer that is an error."""
+    """An error response: its status, its sentence for the client and its headers."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -59,23 +59,23 @@ class ProblemError(Exception):
 
 
 def problem_response(problem: ProblemError) -> Response:
-    """The problem as an answer."""
+    """Return the HTTP response for a problem."""
     body = {
         "type": "about:blank",
         "title": HTTPStatus(problem.status).phrase,
         "status": problem.status,
         "detail": " ".join(problem.detail.split()),
     }
-    # ASCII only: what a client sent may hold characters that UTF-8 has no form for.
+    # Escaped to ASCII: a client may have sent lone surrogates, which UTF-8 cannot encode.
     return Response(
         json.dumps(body), problem.status, headers=problem.headers, media_type=MEDIA_TYPE
     )
 
 
-def sentence_of(errors: Any) -> str:
-    """The first of pydantic's errors as a sentence.
+def validation_message(errors: Any) -> str:
+    """Return the first of pydantic's validation errors as one sentence.
 
-    >>> sentence_of([{"loc": ("body", "top_k"), "msg": "Input should be less than 5"}])
+    >>> validation_message([{"loc": ("body", "top_k"), "msg": "Input should be less than 5"}])
     'top_k: input should be less than 5'
     """
     first = errors[0]
@@ -85,35 +85,40 @@ def sentence_of(errors: Any) -> str:
     return f"{place[:200]}: {message}" if place else f"the body is not valid: {message}"
 
 
-def problem_of(error: Exception) -> ProblemError | None:
-    """The problem to answer instead of an error; None where the fault is ours."""
+def as_problem(error: Exception) -> ProblemError | None:
+    """Return the problem that reports an error to the client, or None for an unexpected error."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
-        said = {404: "There is nothing at this address.", 405: "This address takes other methods."}
-        detail = said.get(error.status_code, "The request cannot be read.")
+        details = {
+            404: "There is no resource at this address.",
+            405: "This method is not allowed at this address.",
+        }
+        detail = details.get(error.status_code, "The request cannot be read.")
         return ProblemError(error.status_code, detail, **dict(error.headers or {}))
     if isinstance(error, RequestValidationError | ValidationError):
-        return ProblemError(422, sentence_of(error.errors()))
+        return ProblemError(422, validation_message(error.errors()))
     if isinstance(error, InputError):
         return ProblemError(422, str(error))
     if isinstance(error, LabelweaveError):
-        # Messages about folders and packages name paths and versions: they go to the log.
+        # Messages about folders and packages contain paths and versions: log them only.
         _log.error("%s", error)
-        return ProblemError(503, "The model cannot be used now; the log says why.")
+        return ProblemError(
+            503, "The model cannot be used at the moment; the log of the service has the reason."
+        )
     return None
 
 
-def our_fault(request_id: str) -> ProblemError:
-    """The answer where no other is known; the log has the error."""
-    return ProblemError(500, f"Something went wrong here; the log has it under {request_id}.")
+def internal_error(request_id: str) -> ProblemError:
+    """Return the problem that reports an unexpected error, which is in the log."""
+    return ProblemError(500, f"Internal error; the log of the service has it under {request_id}.")
 
 
-def install(app: FastAPI) -> None:
-    """Answer every error of the application with a problem."""
+def install_handlers(app: FastAPI) -> None:
+    """Make every error of the application a problem+json response."""
 
-    async def on_error(request: Request, error: Exception) -> Response:
-        return problem_response(problem_of(error) or our_fault(request.state.id))
+    async def handle(request: Request, error: Exception) -> Response:
+        return problem_response(as_problem(error) or internal_error(request.state.id))
 
     for kind in (
         ProblemError,
@@ -123,4 +128,4 @@ def install(app: FastAPI) -> None:
         LabelweaveError,
         Exception,
     ):
-        app.add_exception_handler(kind, on_error)
+        app.add_exception_handler(kind, handle)

@@ -1,10 +1,13 @@
-"""The shapes of requests and answers."""
+"""The JSON of requests and responses: its shapes, reading it and describing it in OpenAPI."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from labelweave.serve.problems import ProblemError
 
 __all__ = [
     "AddLabels",
@@ -34,6 +37,9 @@ __all__ = [
     "ReviewPage",
     "ScoredLabel",
     "SetVerdict",
+    "parse_json",
+    "read_body",
+    "request_body",
 ]
 
 _INPUT = {
@@ -47,45 +53,49 @@ Inputs = Annotated[
     list[Any],
     Field(
         min_length=1,
-        description="Vectors, records (feature name to number) or texts, as the model takes.",
+        description="Vectors, records (feature name to number) or texts, depending on the model.",
         json_schema_extra={"items": _INPUT},
     ),
 ]
-# What a label may be called: no control characters, which neither a page nor a database likes.
+# Label names may not contain control characters: pages and databases cannot handle them.
 LabelName = Annotated[
     str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
 Description = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
 
 
-class Strictly(BaseModel):
-    """A request: a field that is not known is an error, not a surprise."""
+class StrictModel(BaseModel):
+    """A request in which unknown fields, such as misspelt ones, are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class PredictRequest(Strictly):
-    """Inputs, and which labels to return for them."""
+class PredictRequest(StrictModel):
+    """Inputs, and which of their labels to return."""
 
     inputs: Inputs
     threshold: float | None = Field(
-        None, ge=0, le=1, description="Another cut than the model's own rule."
+        None, ge=0, le=1, description="Used in place of the threshold of the model."
     )
     top_k: int | None = Field(
-        None, ge=1, le=100_000, description="The k best labels; with a threshold, at most k."
+        None,
+        ge=1,
+        le=100_000,
+        description="The k best labels; with a threshold, those of them that reach it.",
     )
     labels: list[str] | None = Field(None, min_length=1, description="Only these labels.")
     known: list[dict[str, bool]] | None = Field(
-        None, description="For each input labels that are known to be there, or not."
+        None, description="For each input, labels that are known to be present or absent."
     )
-    scores: bool = Field(False, description="Return the score of every label too, best first.")
+    scores: bool = Field(False, description="Also return the scores of all labels, best first.")
     absent: Literal["error", "zero"] = Field(
-        "error", description="What a feature that a record leaves out is."
+        "error",
+        description="Whether a record that lacks a feature is an error, or the feature is 0.",
     )
 
 
-class ExplainRequest(Strictly):
-    """Inputs whose labels are to be explained."""
+class ExplainRequest(StrictModel):
+    """Inputs for which to explain the labels."""
 
     inputs: Inputs
     top_k: int = Field(5, ge=1, le=100)
@@ -107,14 +117,14 @@ class Prediction(BaseModel):
 
 
 class PredictResponse(BaseModel):
-    """One prediction an input, in their order."""
+    """One prediction per input, in the order of the inputs."""
 
     model: str
     predictions: list[Prediction]
 
 
 class LabelInfo(BaseModel):
-    """A label and what it means."""
+    """A label and its description."""
 
     name: str
     description: str | None = None
@@ -130,7 +140,7 @@ class ModelSummary(BaseModel):
 
 
 class ModelDetail(ModelSummary):
-    """What a model takes and can do."""
+    """What a model predicts from, and what it can do."""
 
     input: Literal["texts", "vectors", "images"]
     features: int | None
@@ -148,7 +158,7 @@ class ModelList(BaseModel):
 
 
 class LabelList(BaseModel):
-    """Some of the labels of a model; `version` grows with every change of them."""
+    """A part of the labels of a model; `version` grows with every change of its labels."""
 
     total: int
     version: int
@@ -156,27 +166,27 @@ class LabelList(BaseModel):
 
 
 class LabelVersion(BaseModel):
-    """The state of a model's labels after a change."""
+    """The version and number of the labels after a change."""
 
     version: int
     labels: int
 
 
-class NewLabel(Strictly):
+class NewLabel(StrictModel):
     """A label to add."""
 
     name: LabelName
     description: Description | None = None
 
 
-class AddLabels(Strictly):
-    """Labels to add, all or none."""
+class AddLabels(StrictModel):
+    """Labels to add; either all of them are added or none."""
 
     labels: list[NewLabel] = Field(min_length=1, max_length=1000)
 
 
-class RenameLabel(Strictly):
-    """Another name, another description, or both."""
+class RenameLabel(StrictModel):
+    """A label with a new name, a new description, or both."""
 
     name: LabelName
     new_name: LabelName | None = None
@@ -193,13 +203,13 @@ class LabelPoint(BaseModel):
 
 
 class LabelMap(BaseModel):
-    """Labels in two dimensions, near where their meanings are."""
+    """Labels in two dimensions: similar labels are close to each other."""
 
     points: list[LabelPoint]
 
 
 class LabelPair(BaseModel):
-    """Two labels, the rows that have both, and these as a share of the rows that have one."""
+    """Two labels, the number of rows that have both, and their share of the rows with either."""
 
     first: str
     second: str
@@ -208,7 +218,7 @@ class LabelPair(BaseModel):
 
 
 class LabelPairs(BaseModel):
-    """Labels that go together."""
+    """Pairs of labels that occur together."""
 
     pairs: list[LabelPair]
 
@@ -223,7 +233,7 @@ class InferTensor(BaseModel):
 
 
 class InferOutput(BaseModel):
-    """An output that is asked for."""
+    """A requested output."""
 
     name: str = Field(max_length=200)
 
@@ -237,13 +247,13 @@ class InferRequest(BaseModel):
 
 
 class Health(BaseModel):
-    """A word on the service."""
+    """The health of the service."""
 
     status: Literal["live", "ready"]
 
 
 class QueueProgress(BaseModel):
-    """How far a review is."""
+    """The progress of a review."""
 
     name: str
     entries: int
@@ -265,7 +275,8 @@ class ReviewEntry(BaseModel):
     number: int
     score: float
     annotated: float | None = Field(
-        None, description="How often entries like it are annotated: what the order goes by."
+        None,
+        description="Share of similar entries that are annotated; the entries are sorted by it.",
     )
     label: str
     row: int
@@ -276,14 +287,49 @@ class ReviewEntry(BaseModel):
 
 
 class ReviewPage(BaseModel):
-    """Some of the entries of a list."""
+    """A part of the entries of a list."""
 
     total: int
     entries: list[ReviewEntry]
 
 
-class SetVerdict(Strictly):
-    """A verdict on the entry of this number; null takes it back."""
+class SetVerdict(StrictModel):
+    """A verdict on the entry with this number; null withdraws it."""
 
     entry: int = Field(ge=0, le=2**31)
     verdict: Literal["yes", "no", "unsure"] | None
+
+
+# -- reading and describing bodies -----------------------------------------------------
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def parse_json(content_type: str, body: bytes, shape: type[Shape]) -> Shape:
+    """Parse and validate a JSON body in one step by pydantic, which is faster than FastAPI."""
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError(415, "The body must be sent as application/json.")
+    return shape.model_validate_json(body)
+
+
+async def read_body(request: Request, shape: type[Shape]) -> Shape:
+    """Read the JSON body of a request."""
+    return parse_json(request.headers.get("content-type", ""), await request.body(), shape)
+
+
+def request_body(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return the OpenAPI description of a body that `read_body` reads."""
+    schema = shape.model_json_schema()
+    schema = _inline(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _inline(part: Any, definitions: dict[str, Any]) -> Any:
+    """Replace references by what they refer to: FastAPI allows no components of ours."""
+    if isinstance(part, list):
+        return [_inline(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _inline(definitions[part["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inline(value, definitions) for key, value in part.items()}

@@ -1,4 +1,4 @@
-"""Everything that the routes share, from start to stop."""
+"""What the routes share: the models, the stored state, the keys and the metrics."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from pathlib import Path
 from fastapi import Request
 from sqlalchemy.exc import SQLAlchemyError
 
-from labelweave.serve.cooccurrence import Cooccurrence
-from labelweave.serve.gate import KeyRing
 from labelweave.serve.label_changes import catch_up, replay
-from labelweave.serve.loaded import LoadedModel
-from labelweave.serve.metrics import ServiceMetrics
+from labelweave.serve.label_relations import Cooccurrence
+from labelweave.serve.middleware import KeyRing
 from labelweave.serve.models import Models
-from labelweave.serve.reviews import ReviewQueue
+from labelweave.serve.prometheus_metrics import ServiceMetrics
+from labelweave.serve.review_queues import ReviewQueue
 from labelweave.serve.settings import Settings
 from labelweave.serve.state.database import open_database
 from labelweave.serve.state.store import Store
@@ -28,7 +27,20 @@ _log = logging.getLogger("labelweave.serve")
 
 
 class Service:
-    """Models, state, keys and figures of one process."""
+    """Everything that one process of the service holds.
+
+    Parameters
+    ----------
+    folders : mapping of name to path
+        The folders of the models, by the names under which they are served.
+    settings : Settings
+    queues : mapping of name to ReviewQueue, optional
+        The lists of likely missing labels to review.
+    cooccurrence : Cooccurrence, optional
+        How often labels occur together in a data set, for the page.
+    preload : bool, default=False
+        Load all models at the start instead of at their first request.
+    """
 
     def __init__(
         self,
@@ -36,58 +48,59 @@ class Service:
         settings: Settings,
         queues: Mapping[str, ReviewQueue] | None = None,
         *,
-        together: Cooccurrence | None = None,
+        cooccurrence: Cooccurrence | None = None,
         preload: bool = False,
     ) -> None:
         self.settings = settings
         self.metrics = ServiceMetrics()
         self.store = Store(open_database(settings.database))
         self.keys = KeyRing(self.store.key_hashes())
-        self.models = Models(dict(folders), settings, self.metrics, self._prepare)
+        self.models = Models(
+            dict(folders),
+            settings,
+            self.metrics,
+            prepare=lambda name, loaded: replay(loaded, self.store.changes(name)),
+        )
         self.queues = dict(queues or {})
-        self.together = together
+        self.cooccurrence = cooccurrence
         self.preload = preload
         self.is_stopping = False
-        self._watch: asyncio.Task[None] | None = None
-
-    def _prepare(self, name: str, loaded: LoadedModel) -> None:
-        replay(loaded, self.store.changes(name))
+        self._polling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Load the models, if that was asked for, and begin to look at what others change."""
+        """Load the models if `preload` is set, and start to poll the database for changes."""
         if self.preload:
             for served in self.models:
                 await served.loaded()
-        self._watch = asyncio.create_task(self._look_around())
+        self._polling = asyncio.create_task(self._poll())
 
     async def stop(self) -> None:
-        """Finish what was accepted, then close the database."""
+        """Finish the accepted requests, then close the database."""
         self.is_stopping = True
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._polling is not None:
+            self._polling.cancel()
             with suppress(asyncio.CancelledError):
-                await self._watch
+                await self._polling
         await self.models.close()
         self.store.engine.dispose()
 
-    async def _look_around(self) -> None:
+    async def _poll(self) -> None:
+        """Follow the keys and label changes that other replicas write to the database."""
         while True:
             await asyncio.sleep(self.settings.poll)
             try:
-                self.keys.hashes = await asyncio.to_thread(self.store.key_hashes)
+                self.keys.stored_hashes = await asyncio.to_thread(self.store.key_hashes)
                 versions = await asyncio.to_thread(self.store.versions)
                 for served in self.models:
                     loaded = served.current
                     if loaded is not None and versions.get(served.name, 0) > loaded.version:
                         await catch_up(served, self.store)
-            except asyncio.CancelledError:
-                raise
             except SQLAlchemyError as error:
-                _log.warning("the database does not answer (%s)", type(error).__name__)
+                _log.warning("the database does not respond (%s)", type(error).__name__)
             except Exception:
                 _log.exception("changes of other replicas could not be applied")
 
 
 def service_of(request: Request) -> Service:
-    """The service that a request belongs to."""
+    """Return the service that a request was sent to."""
     return request.app.state.service

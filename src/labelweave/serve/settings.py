@@ -1,4 +1,4 @@
-"""What can be set of the service."""
+"""The settings of the service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEGABYTE = 2**20
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
+    """Return whether an address can be reached from this machine only.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -28,33 +28,33 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Settings:
-    """Address, limits and safety; the defaults are those of ``labelweave serve``.
+    """Address, limits and access rules; the defaults are those of ``labelweave serve``.
 
     Parameters
     ----------
     host, port
-        Where the service listens. Beyond loopback every request needs a key.
+        The address to listen on. If it is not a loopback address, every request needs a key.
     database : str
-        URL of the state: a SQLite file, or ``postgresql+psycopg://...`` for several replicas.
+        URL of the database: a SQLite file, or ``postgresql+psycopg://...`` for several replicas.
     require_key : bool
-        Ask for a key on loopback too, for reading as well: behind a proxy, say.
+        Require a key on loopback too, even to read; meant for a service behind a proxy.
     allowed_hosts : tuple of str
-        Host names that a request without a key may use, beside those of loopback. This keeps
-        web pages of other sites from asking the service through a name of theirs.
+        Host names, besides those of loopback, that a request without a key may name. This stops
+        pages of other web sites that point a domain of theirs at the service (DNS rebinding).
     allowed_origins : tuple of str
         Origins whose pages may call the API (CORS); none by default.
     max_body, max_bytes_in_flight : int
-        Bytes of one request, and of all that are being answered.
+        Bytes of one request, and of all requests that are being answered.
     max_rows, max_text, max_pixels : int
-        Inputs of a request, characters of a text, pixels of an image.
+        Inputs per request, characters per text, pixels per image.
     max_batch, max_wait, max_queue
-        Rows predicted together, seconds to wait for more of them, requests that may wait.
+        Rows per batch, seconds to wait for a batch to fill, requests that may be waiting.
     rate, burst : float
-        Requests a second and at once of one client; a rate of 0 does not limit.
+        Requests per second and at once of one client; a rate of 0 means no limit.
     body_timeout : float
-        Seconds in which a request must have arrived.
+        Seconds within which the body of a request must have been received.
     poll : float
-        Seconds between two looks at what other replicas have changed.
+        Seconds between two checks for changes that other replicas have made.
     threads : int
         Threads of one prediction.
     """
@@ -88,5 +88,5 @@ class Settings:
 
     @property
     def key_for_reading(self) -> bool:
-        """Whether a request that changes nothing needs a key too."""
+        """Whether requests that change nothing need a key too."""
         return self.require_key or not is_loopback(self.host)

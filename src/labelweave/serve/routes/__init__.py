@@ -1,1 +1,1 @@
-"""The addresses of the service, one file a topic."""
+"""The routes of the service, one module per topic."""

@@ -1,4 +1,4 @@
-"""Whether the service lives, can answer, and how it does."""
+"""Health, readiness and metrics of the service."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ router = APIRouter(tags=["health"], responses=PROBLEMS)
 @router.get("/v1/health/live")
 @router.get("/v2/health/live")
 async def live() -> Health:
-    """The process answers."""
+    """Respond while the process runs."""
     return Health(status="live")
 
 
 @router.get("/v1/health/ready")
 @router.get("/v2/health/ready")
 async def ready(request: Request) -> Health:
-    """Requests can be sent here: the database answers, and the service is not about to stop."""
+    """Respond with 200 if the database responds and the service is not stopping."""
     service = service_of(request)
     if service.is_stopping:
-        raise ProblemError(503, "The service is about to stop.")
+        raise ProblemError(503, "The service is stopping.")
     try:
         await asyncio.to_thread(service.store.is_alive)
     except SQLAlchemyError:
-        raise ProblemError(503, "The database does not answer.") from None
+        raise ProblemError(503, "The database does not respond.") from None
     if all(served.failed for served in service.models):
         raise ProblemError(503, "No model can be loaded.")
     return Health(status="ready")
@@ -42,7 +42,7 @@ async def ready(request: Request) -> Health:
 
 @router.get("/metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
-    """Figures in the text format of Prometheus."""
+    """Metrics in the text format of Prometheus."""
     service = service_of(request)
     service.models.observe()
     return Response(service.metrics.as_text(), media_type="text/plain; version=0.0.4")

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, version 2: what other servers and clients speak."""
+"""The Open Inference Protocol, version 2, which many clients and servers support."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from labelweave.exceptions import InputError
-from labelweave.serve.inputs import as_model_input, check_count
-from labelweave.serve.loaded import Asked, LoadedModel
+from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
+from labelweave.serve.predictions import check_n_rows, read_inputs
 from labelweave.serve.problems import PROBLEMS, ProblemError
-from labelweave.serve.routes.prediction import parsed_body, takes
-from labelweave.serve.schemas import InferRequest, InferTensor
+from labelweave.serve.schemas import InferRequest, InferTensor, parse_json, request_body
 from labelweave.serve.service import Service, service_of
+from labelweave.serve.settings import Settings
 
-__all__ = ["answer_infer", "router"]
+__all__ = ["infer_response", "router"]
 
 router = APIRouter(prefix="/v2", tags=["Open Inference v2"], responses=PROBLEMS)
 _NUMBERS = {"FP64", "FP32", "FP16", "INT64", "INT32", "INT16", "INT8", "UINT8", "UINT16", "UINT32"}
@@ -27,16 +27,16 @@ OUTPUT = "probabilities"
 
 @router.get("")
 async def server_metadata() -> dict[str, Any]:
-    """What answers here; the version is that of the API."""
+    """Name of the server and version of the API."""
     return {"name": "labelweave", "version": "1", "extensions": []}
 
 
 @router.get("/models/{model}")
 async def model_metadata(model: str, request: Request) -> dict[str, Any]:
-    """Inputs and outputs of a model; the labels stand in the parameters of the output."""
+    """Inputs and outputs of a model; the parameters of the output name the labels."""
     loaded = await service_of(request).models.get(model).loaded()
     names = loaded.label_names
-    texts = loaded.kind == "texts"
+    texts = loaded.input == "texts"
     return {
         "name": model,
         "versions": [str(loaded.version)],
@@ -45,7 +45,7 @@ async def model_metadata(model: str, request: Request) -> dict[str, Any]:
             {
                 "name": "X",
                 "datatype": "BYTES" if texts else "FP64",
-                "shape": [-1] if texts else [-1, loaded.width],
+                "shape": [-1] if texts else [-1, loaded.n_features],
             }
         ],
         "outputs": [
@@ -61,71 +61,69 @@ async def model_metadata(model: str, request: Request) -> dict[str, Any]:
 
 @router.get("/models/{model}/ready")
 async def model_ready(model: str, request: Request) -> dict[str, Any]:
-    """Whether the model can answer at once; it is loaded if it is not yet."""
+    """Load the model if necessary, and respond when it is ready."""
     await service_of(request).models.get(model).loaded()
     return {"name": model, "ready": True}
 
 
-@router.post("/models/{model}/infer", openapi_extra=takes(InferRequest))
+@router.post("/models/{model}/infer", openapi_extra=request_body(InferRequest))
 async def infer(model: str, request: Request) -> Response:
-    """Probabilities of all labels, as a tensor of rows by labels."""
-    kind = request.headers.get("content-type", "")
-    answer = await answer_infer(service_of(request), model, kind, await request.body())
-    return Response(answer, media_type="application/json")
+    """Probabilities of all labels, as a tensor with one row per input."""
+    content_type = request.headers.get("content-type", "")
+    content = await infer_response(service_of(request), model, content_type, await request.body())
+    return Response(content, media_type="application/json")
 
 
-async def answer_infer(service: Service, model: str, kind: str, body: bytes) -> bytes:
-    """The answer to a body of a content type."""
+async def infer_response(service: Service, model: str, content_type: str, body: bytes) -> bytes:
+    """Return the JSON of the response to a body."""
     served = service.models.get(model)
-    asked = parsed_body(kind, body, InferRequest)
-    if len(asked.inputs) != 1:
-        raise InputError("inputs must hold one tensor, the rows")
-    wanted = [output.name for output in asked.outputs or ()]
-    if any(name != OUTPUT for name in wanted):
-        raise InputError(f"the only output is called {OUTPUT!r}")
-    tensor = asked.inputs[0]
+    request = parse_json(content_type, body, InferRequest)
+    if len(request.inputs) != 1:
+        raise InputError("inputs must contain exactly one tensor")
+    if any(output.name != OUTPUT for output in request.outputs or ()):
+        raise InputError(f"the only output is {OUTPUT!r}")
 
-    def make(loaded: LoadedModel) -> Asked:
-        X = as_model_input(_rows(tensor, service.settings), loaded, service.settings)
-        return Asked(X, None, None)
+    def prepare(loaded: LoadedModel) -> PreparedRequest:
+        rows = _rows(request.inputs[0], service.settings)
+        return PreparedRequest(read_inputs(rows, loaded, service.settings), None, None)
 
-    found = await served.predict(make)
-    probabilities = found.probabilities.astype(np.float64)
+    scored = await served.predict(prepare)
+    probabilities = scored.probabilities.astype(np.float64)
     output = {
         "name": OUTPUT,
         "datatype": "FP64",
         "shape": list(probabilities.shape),
-        "parameters": {"labels": found.names.tolist()},
+        "parameters": {"labels": scored.names.tolist()},
         "data": probabilities.ravel().tolist(),
     }
-    answer: dict[str, Any] = {"model_name": model, "outputs": [output]}
-    if asked.id is not None:
-        answer["id"] = asked.id
-    return to_json(answer)
+    response: dict[str, Any] = {"model_name": model, "outputs": [output]}
+    if request.id is not None:
+        response["id"] = request.id
+    return to_json(response)
 
 
-def _rows(tensor: InferTensor, settings: Any) -> list[Any]:
-    """The tensor as a list of rows, flat or nested as it may come."""
+def _rows(tensor: InferTensor, settings: Settings) -> list[Any]:
+    """Return the rows of a tensor, whose data may be flat or nested."""
     if not tensor.shape:
         raise InputError("the shape of the tensor is empty")
-    check_count(tensor.shape[0], settings)
+    check_n_rows(tensor.shape[0], settings)
     if tensor.datatype == "BYTES":
         if math.prod(tensor.shape) != tensor.shape[0] or len(tensor.data) != tensor.shape[0]:
-            raise InputError("a tensor of texts has one element a row")
-        return [one[0] if isinstance(one, list) and len(one) == 1 else one for one in tensor.data]
+            raise InputError("a tensor of texts must have one element per row")
+        return [x[0] if isinstance(x, list) and len(x) == 1 else x for x in tensor.data]
     if tensor.datatype not in _NUMBERS:
         raise ProblemError(
             422, f"The datatype must be BYTES or one of {', '.join(sorted(_NUMBERS))}."
         )
     if len(tensor.shape) != 2:
-        raise InputError("a tensor of numbers has two dimensions: rows and features")
+        raise InputError("a tensor of numbers must have two dimensions: rows and features")
     rows, width = tensor.shape
     if tensor.data and isinstance(tensor.data[0], list):
         if len(tensor.data) != rows:
-            raise InputError(f"the shape says {rows} rows, but there are {len(tensor.data)}")
+            raise InputError(f"the shape has {rows} rows, but the data has {len(tensor.data)}")
         return tensor.data
     if len(tensor.data) != rows * width:
         raise InputError(
-            f"the shape says {rows} times {width} numbers, but there are {len(tensor.data)}"
+            f"the shape has {rows} x {width} numbers, but the data has {len(tensor.data)}"
         )
     return [tensor.data[first : first + width] for first in range(0, rows * width, width or 1)]

@@ -1,4 +1,4 @@
-"""Models and their labels."""
+"""The models and their labels."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from labelweave.serve.label_changes import change_labels
-from labelweave.serve.label_map import has_label_vectors, nearest_labels, similarity_map
+from labelweave.serve.label_relations import LabelVectors, nearest_labels, similarity_map
+from labelweave.serve.models import ServedModel
 from labelweave.serve.problems import PROBLEMS, ProblemError
-from labelweave.serve.routes.prediction import parsed, takes
 from labelweave.serve.schemas import (
     AddLabels,
     LabelInfo,
@@ -23,6 +23,8 @@ from labelweave.serve.schemas import (
     ModelSummary,
     RenameLabel,
     ScoredLabel,
+    read_body,
+    request_body,
 )
 from labelweave.serve.service import service_of
 from labelweave.serve.state.store import Change
@@ -32,7 +34,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1/models", tags=["models"], responses=PROBLEMS)
 
 
-def _summary(served: Any) -> dict[str, Any]:
+def _summary(served: ServedModel) -> dict[str, Any]:
     current = served.current
     labels = served.info.label_names if current is None else current.model.label_names_
     return {
@@ -45,30 +47,30 @@ def _summary(served: Any) -> dict[str, Any]:
 
 @router.get("")
 async def list_models(request: Request) -> ModelList:
-    """All models; none is loaded for that."""
+    """All models; none is loaded by this request."""
     return ModelList(models=[ModelSummary(**_summary(m)) for m in service_of(request).models])
 
 
 @router.get("/{model}")
 async def describe_model(model: str, request: Request) -> ModelDetail:
-    """What a model takes and can do; it is loaded if it is not yet."""
+    """What a model predicts from and can do; it is loaded if necessary."""
     served = service_of(request).models.get(model)
     loaded = await served.loaded()
-    about = {
-        "input": loaded.kind,
-        "features": loaded.width,
+    details = {
+        "input": loaded.input,
+        "features": loaded.n_features,
         "feature_names": loaded.feature_names,
-        "takes_known": loaded.takes_known,
-        "can_change_labels": loaded.can_change,
+        "takes_known": loaded.accepts_known,
+        "can_change_labels": loaded.can_change_labels,
         "can_explain": loaded.can_explain,
-        "has_label_map": has_label_vectors(loaded.model),
+        "has_label_map": isinstance(loaded.model, LabelVectors),
     }
-    return ModelDetail.model_validate(_summary(served) | about)
+    return ModelDetail.model_validate(_summary(served) | details)
 
 
 @router.post("/{model}/reload", status_code=204)
 async def reload_model(model: str, request: Request) -> None:
-    """Read the model's folder again; requests are answered by the old one until then."""
+    """Load the model's folder again; the old model answers requests until it is done."""
     await service_of(request).models.get(model).reload()
 
 
@@ -79,14 +81,16 @@ async def list_labels(
     offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     limit: Annotated[int, Query(ge=1, le=100_000)] = 1000,
 ) -> LabelList:
-    """The labels of a model, with descriptions where there are such."""
+    """The labels of a model, with their descriptions."""
     loaded = await service_of(request).models.get(model).loaded()
-    names, said = loaded.label_names, loaded.descriptions
-    part = names[offset : offset + limit]
+    names, descriptions = loaded.label_names, loaded.descriptions
     return LabelList(
         total=len(names),
         version=loaded.version,
-        labels=[LabelInfo(name=name, description=said.get(name)) for name in part],
+        labels=[
+            LabelInfo(name=name, description=descriptions.get(name))
+            for name in names[offset : offset + limit]
+        ],
     )
 
 
@@ -97,15 +101,15 @@ async def list_nearest(
     name: Annotated[str, Query(max_length=500)],
     k: Annotated[int, Query(ge=1, le=100)] = 10,
 ) -> list[ScoredLabel]:
-    """The labels whose texts are nearest in meaning, by the cosine of their vectors."""
+    """The labels most similar in meaning to a label, by the cosine of their vectors."""
     served = service_of(request).models.get(model)
-    found = await served.call(lambda loaded: nearest_labels(loaded, name, k))
-    return [ScoredLabel(label=label, score=score) for label, score in found]
+    nearest = await served.call(lambda loaded: nearest_labels(loaded, name, k))
+    return [ScoredLabel(label=label, score=score) for label, score in nearest]
 
 
 @router.get("/{model}/map")
 async def label_map(model: str, request: Request) -> LabelMap:
-    """Where the labels lie to each other, in two dimensions."""
+    """The labels in two dimensions: similar labels are close to each other."""
     served = service_of(request).models.get(model)
     return LabelMap(points=await served.call(similarity_map))
 
@@ -116,12 +120,14 @@ async def cooccurrence(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> LabelPairs:
-    """Labels that go together in the data that the service was given, the closest first."""
+    """Pairs of labels that occur together in the data of `--data`, largest share first."""
     service = service_of(request)
     loaded = await service.models.get(model).loaded()
-    if service.together is None:
-        raise ProblemError(409, "The service was started without data to count labels in.")
-    pairs = service.together.pairs(loaded.label_names, limit)
+    if service.cooccurrence is None:
+        raise ProblemError(
+            409, "The service was started without --data, so it cannot count labels."
+        )
+    pairs = service.cooccurrence.pairs(loaded.label_names, limit)
     return LabelPairs(pairs=[LabelPair.model_validate(pair) for pair in pairs])
 
 
@@ -129,27 +135,29 @@ async def _change(model: str, request: Request, changes: list[Change]) -> LabelV
     service = service_of(request)
     served = service.models.get(model)
     if len(changes) > service.settings.max_rows:
-        raise ProblemError(413, f"A request changes {service.settings.max_rows:,} labels at most.")
+        raise ProblemError(
+            413, f"A request may change at most {service.settings.max_rows:,} labels."
+        )
     version = await change_labels(served, service.store, changes, request.state.owner)
     assert served.current is not None
     return LabelVersion(version=version, labels=len(served.current.model.label_names_))
 
 
-@router.post("/{model}/labels", openapi_extra=takes(AddLabels))
+@router.post("/{model}/labels", openapi_extra=request_body(AddLabels))
 async def add_labels(model: str, request: Request) -> LabelVersion:
-    """Add labels that have a name but no example; they are scored from now on."""
-    asked = await parsed(request, AddLabels)
+    """Add labels that have a name but no training example; they are predicted from now on."""
+    body = await read_body(request, AddLabels)
     changes = [
-        Change("add", label.name, description=label.description or None) for label in asked.labels
+        Change("add", label.name, description=label.description or None) for label in body.labels
     ]
     return await _change(model, request, changes)
 
 
-@router.patch("/{model}/labels", openapi_extra=takes(RenameLabel))
+@router.patch("/{model}/labels", openapi_extra=request_body(RenameLabel))
 async def rename_label(model: str, request: Request) -> LabelVersion:
-    """Give a label another name or description."""
-    asked = await parsed(request, RenameLabel)
-    change = Change("rename", asked.name, asked.new_name or asked.name, asked.description)
+    """Change the name or the description of a label."""
+    body = await read_body(request, RenameLabel)
+    change = Change("rename", body.name, body.new_name or body.name, body.description)
     return await _change(model, request, [change])
 
 
@@ -159,5 +167,5 @@ async def remove_labels(
     request: Request,
     name: Annotated[list[str], Query(min_length=1, max_length=1000)],
 ) -> LabelVersion:
-    """Remove labels; `name` may be repeated."""
-    return await _change(model, request, [Change("remove", one) for one in dict.fromkeys(name)])
+    """Remove labels; the parameter `name` may be repeated."""
+    return await _change(model, request, [Change("remove", label) for label in dict.fromkeys(name)])

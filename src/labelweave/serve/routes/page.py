@@ -1,4 +1,4 @@
-"""The page and its files, from the package."""
+"""The web page and its files, which are part of the package."""
 
 from __future__ import annotations
 
@@ -11,28 +11,19 @@ from labelweave.serve.problems import ProblemError
 __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
-_FILES = {
-    "page.css": "text/css",
-    "page.js": "text/javascript",
-    "client.js": "text/javascript",
-    "try.js": "text/javascript",
-    "labels.js": "text/javascript",
-    "compare.js": "text/javascript",
-    "review.js": "text/javascript",
-    "bars.js": "text/javascript",
-    "table.js": "text/javascript",
-}
+_SCRIPTS = ("page", "client", "try", "labels", "compare", "review", "bars", "table")
+_FILES = {"page.css": "text/css"} | {f"{name}.js": "text/javascript" for name in _SCRIPTS}
 
 
 @router.get("/")
 async def page() -> Response:
-    """The page."""
+    """Return the page."""
     return Response(resource("page/index.html", "labelweave.serve"), media_type="text/html")
 
 
 @router.get("/page/{name}")
 async def file(name: str) -> Response:
-    """A file of the page; only those of the list."""
+    """Return one of the files that belong to the page."""
     if name not in _FILES:
-        raise ProblemError(404, "There is nothing at this address.")
+        raise ProblemError(404, "There is no resource at this address.")
     return Response(resource(f"page/{name}", "labelweave.serve"), media_type=_FILES[name])

@@ -1,4 +1,4 @@
-"""The audit queue: entries, verdicts, progress, export."""
+"""Reviewing likely missing labels: entries, verdicts, progress and export."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from labelweave.serve.problems import PROBLEMS, ProblemError
-from labelweave.serve.reviews import ReviewQueue, export_csv, export_jsonl
-from labelweave.serve.routes.prediction import parsed, takes
+from labelweave.serve.review_queues import ReviewQueue, export_csv, export_jsonl
 from labelweave.serve.schemas import (
     QueueList,
     QueueProgress,
     ReviewEntry,
     ReviewPage,
     SetVerdict,
+    read_body,
+    request_body,
 )
 from labelweave.serve.service import service_of
 
@@ -28,7 +29,7 @@ router = APIRouter(prefix="/v1/reviews", tags=["reviews"], responses=PROBLEMS)
 def _queue(request: Request, name: str) -> ReviewQueue:
     queues = service_of(request).queues
     if name not in queues:
-        raise ProblemError(404, "There is no list of this name to review.")
+        raise ProblemError(404, "There is no list with this name to review.")
     return queues[name]
 
 
@@ -39,7 +40,7 @@ async def _progress(request: Request, queue: ReviewQueue) -> QueueProgress:
 
 @router.get("")
 async def list_queues(request: Request) -> QueueList:
-    """The lists to review, and how far each is."""
+    """The lists to review, with their progress."""
     queues = service_of(request).queues.values()
     return QueueList(queues=[await _progress(request, queue) for queue in queues])
 
@@ -52,10 +53,10 @@ async def list_entries(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     state: Literal["all", "open"] = "all",
 ) -> ReviewPage:
-    """Entries, the likeliest first, with the verdicts given."""
-    found = _queue(request, queue)
+    """Entries with their verdicts, most likely first."""
+    review = _queue(request, queue)
     verdicts = await asyncio.to_thread(service_of(request).store.verdicts, queue)
-    entries = [e for e in found.entries if state == "all" or e.key not in verdicts]
+    entries = [e for e in review.entries if state == "all" or e.key not in verdicts]
     return ReviewPage(
         total=len(entries),
         entries=[
@@ -65,21 +66,21 @@ async def list_entries(
     )
 
 
-@router.put("/{queue}/verdicts", openapi_extra=takes(SetVerdict))
+@router.put("/{queue}/verdicts", openapi_extra=request_body(SetVerdict))
 async def set_verdict(queue: str, request: Request) -> QueueProgress:
-    """Say yes, no or unsure to an entry; null takes the verdict back."""
-    found = _queue(request, queue)
-    asked = await parsed(request, SetVerdict)
-    if asked.entry >= len(found.entries):
-        raise ProblemError(404, "There is no entry of this number.")
+    """Set the verdict of an entry to yes, no or unsure; null withdraws it."""
+    review = _queue(request, queue)
+    body = await read_body(request, SetVerdict)
+    if body.entry >= len(review.entries):
+        raise ProblemError(404, "There is no entry with this number.")
     await asyncio.to_thread(
         service_of(request).store.set_verdict,
         queue,
-        found.entries[asked.entry].key,
-        asked.verdict,
+        review.entries[body.entry].key,
+        body.verdict,
         request.state.owner,
     )
-    return await _progress(request, found)
+    return await _progress(request, review)
 
 
 @router.get("/{queue}/verdicts", response_class=Response)
@@ -87,8 +88,8 @@ async def export_verdicts(
     queue: str, request: Request, format: Literal["csv", "jsonl"] = "csv"
 ) -> Response:
     """The verdicts as a file for ``--corrections`` of `labelweave train` and `audit`."""
-    found = _queue(request, queue)
+    review = _queue(request, queue)
     verdicts = await asyncio.to_thread(service_of(request).store.verdicts, queue)
     if format == "csv":
-        return Response(export_csv(found, verdicts), media_type="text/csv")
-    return Response(export_jsonl(found, verdicts), media_type="application/jsonl")
+        return Response(export_csv(review, verdicts), media_type="text/csv")
+    return Response(export_jsonl(review, verdicts), media_type="application/jsonl")

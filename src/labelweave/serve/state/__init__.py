@@ -1,1 +1,1 @@
-"""What the service remembers: label changes, review verdicts, API keys. It lives in a database."""
+"""The state of the service in a database: label changes, review verdicts and API keys."""

@@ -1,22 +1,83 @@
-"""The database: connections, and the schema brought up to date."""
+"""The database: its tables, connecting to it, and upgrading its schema."""
 
 from __future__ import annotations
 
 from importlib import resources
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    DateTime,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from labelweave.exceptions import InputError, require
 
-__all__ = ["open_database"]
+__all__ = ["API_KEYS", "LABEL_CHANGES", "METADATA", "VERDICTS", "open_database"]
 
-_MIGRATION_LOCK = 7_236_518_204  # any number that no other program takes
+_MIGRATION_LOCK = 7_236_518_204  # an arbitrary number that no other program uses
+
+METADATA = MetaData()
+# SQLite generates numbers for columns of the type INTEGER only.
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+
+# The changes of each model's labels. `version` counts from 1 per model; the constraint refuses
+# the second of two replicas that write the same version.
+LABEL_CHANGES = Table(
+    "label_changes",
+    METADATA,
+    Column("id", _NUMBER, primary_key=True),
+    Column("model", String(100), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("new_name", Text),
+    Column("description", Text),
+    Column("made_at", DateTime(timezone=True), nullable=False),
+    Column("made_by", String(100), nullable=False),
+    UniqueConstraint("model", "version", name="one_change_a_version"),
+)
+
+VERDICTS = Table(
+    "verdicts",
+    METADATA,
+    Column("id", _NUMBER, primary_key=True),
+    Column("queue", String(100), nullable=False),
+    Column("row", BigInteger, nullable=False),
+    Column("row_id", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("verdict", String(10), nullable=False),
+    Column("made_at", DateTime(timezone=True), nullable=False),
+    Column("made_by", String(100), nullable=False),
+    UniqueConstraint("queue", "row", "row_id", "label", name="one_verdict_an_entry"),
+    Index("verdicts_of_queue", "queue"),
+)
+
+API_KEYS = Table(
+    "api_keys",
+    METADATA,
+    Column("name", String(100), primary_key=True),
+    Column("hash", String(64), nullable=False),
+    Column("made_at", DateTime(timezone=True), nullable=False),
+)
 
 
 def open_database(url: str) -> Engine:
-    """Connect and bring the schema up to date.
+    """Connect to a database and upgrade its schema if necessary.
 
     Parameters
     ----------
@@ -27,7 +88,7 @@ def open_database(url: str) -> Engine:
         parsed = make_url(url)
     except ArgumentError:
         raise InputError(
-            "the database URL cannot be read: give sqlite:///FILE or postgresql+psycopg://..."
+            "the database URL cannot be read: write sqlite:///FILE or postgresql+psycopg://..."
         ) from None
     kind = parsed.get_backend_name()
     if kind == "postgresql":
@@ -51,7 +112,7 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA busy_timeout = 10000")
     cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")  # what was acknowledged outlives a power cut
+    cursor.execute("PRAGMA synchronous = FULL")  # acknowledged changes survive a power failure
     cursor.close()
 
 
@@ -61,7 +122,7 @@ def _migrate(engine: Engine) -> None:
     from alembic.util import CommandError
 
     config = Config()
-    folder = resources.files("labelweave.serve").joinpath("migrations")
+    folder = resources.files("labelweave.serve.state").joinpath("migrations")
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
     with engine.begin() as connection:
         _lock(connection)
@@ -75,6 +136,6 @@ def _migrate(engine: Engine) -> None:
 
 
 def _lock(connection: Connection) -> None:
-    """Of replicas that start together, one migrates and the others wait for it."""
+    """Let replicas that start at the same time migrate one after the other."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})

@@ -1,7 +1,8 @@
-"""Reading and writing the state."""
+"""Reading and writing the label changes, review verdicts and API keys."""
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,16 +12,20 @@ from sqlalchemy import Engine, delete, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from labelweave.exceptions import InputError
-from labelweave.serve.gate import key_hash
-from labelweave.serve.state.tables import API_KEYS, LABEL_CHANGES, VERDICTS
+from labelweave.serve.state.database import API_KEYS, LABEL_CHANGES, VERDICTS
 
-__all__ = ["Change", "ConflictError", "Store"]
+__all__ = ["MIN_KEY_LENGTH", "Change", "ConflictError", "Store", "key_hash"]
 
-LEAST_KEY = 20  # characters
+MIN_KEY_LENGTH = 20
+
+
+def key_hash(key: str) -> str:
+    """Return the SHA-256 of an API key; keys are random, so a hash without salt is safe."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 class Change(NamedTuple):
-    """One change of a model's labels: "add", "remove" or "rename"."""
+    """One change of a model's labels, of the kind "add", "remove" or "rename"."""
 
     kind: str
     name: str
@@ -29,24 +34,24 @@ class Change(NamedTuple):
 
 
 class ConflictError(Exception):
-    """Another replica has changed the labels in between."""
+    """Another replica has changed the labels at the same time."""
 
 
 class Store:
-    """The state behind a database engine; every method is one transaction."""
+    """The state of the service in a database; every method is one transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     def is_alive(self) -> bool:
-        """Whether the database answers."""
+        """Return True if the database responds; raise the error of the database if it does not."""
         with self.engine.connect() as connection:
             return connection.execute(text("SELECT 1")).scalar() == 1
 
     # -- labels ------------------------------------------------------------------------
 
     def changes(self, model: str, after: int = 0) -> list[tuple[int, Change]]:
-        """Changes of a model's labels after a version, in order."""
+        """Return the changes of a model's labels after a version, in order."""
         table = LABEL_CHANGES.c
         query = (
             select(table.version, table.kind, table.name, table.new_name, table.description)
@@ -57,14 +62,14 @@ class Store:
             return [(row[0], Change(*row[1:])) for row in connection.execute(query)]
 
     def versions(self) -> dict[str, int]:
-        """The last version of each model that was ever changed."""
+        """Return the latest version of each model whose labels were ever changed."""
         table = LABEL_CHANGES.c
         query = select(table.model, func.max(table.version)).group_by(table.model)
         with self.engine.connect() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
     def add_changes(self, model: str, after: int, changes: Sequence[Change], by: str) -> int:
-        """Write changes that follow a version, all or none, and return the new version."""
+        """Store changes that follow a version, all or none, and return the new version."""
         now = datetime.now(UTC)
         rows = [
             {"model": model, "version": after + k, "made_at": now, "made_by": by} | change._asdict()
@@ -80,17 +85,17 @@ class Store:
     # -- reviews -----------------------------------------------------------------------
 
     def verdicts(self, queue: str) -> dict[tuple[int, str, str], str]:
-        """Verdicts of a queue by row, name of the row and label."""
+        """Return the verdicts of a queue by row, id of the row and label."""
         table = VERDICTS.c
         query = select(table.row, table.row_id, table.label, table.verdict)
         with self.engine.connect() as connection:
-            found = connection.execute(query.where(table.queue == queue))
-            return {(row, row_id, label): verdict for row, row_id, label, verdict in found}
+            rows = connection.execute(query.where(table.queue == queue))
+            return {(row, row_id, label): verdict for row, row_id, label, verdict in rows}
 
     def set_verdict(
         self, queue: str, entry: tuple[int, str, str], verdict: str | None, by: str
     ) -> None:
-        """Keep a verdict in place of the one before; None takes it back."""
+        """Store a verdict in place of the previous one; None withdraws it."""
         row, row_id, label = entry
         table = VERDICTS.c
         old = delete(VERDICTS).where(
@@ -105,39 +110,42 @@ class Store:
                 with self.engine.begin() as connection:
                     connection.execute(old)
                     if verdict is not None:
-                        more = {"verdict": verdict, "made_at": datetime.now(UTC)}
-                        connection.execute(insert(VERDICTS).values(new | more))
+                        new |= {"verdict": verdict, "made_at": datetime.now(UTC)}
+                        connection.execute(insert(VERDICTS).values(new))
                 return
-            except IntegrityError:  # two reviewers at the same moment: the later one counts
+            except IntegrityError:  # two reviewers at the same time: the later verdict counts
                 if attempt == 2:
                     raise
 
     # -- keys --------------------------------------------------------------------------
 
     def key_hashes(self) -> dict[str, str]:
-        """Hash of each key, by its name."""
+        """Return the hashes of the keys by name."""
         with self.engine.connect() as connection:
             rows = connection.execute(select(API_KEYS.c.name, API_KEYS.c.hash))
             return {row.name: row.hash for row in rows}
 
     def add_key(self, name: str, key: str | None = None) -> str:
-        """Make a key, or keep the hash of the one given; the key itself is not kept."""
+        """Store the hash of a key, and return the key; a random one is generated by default."""
         if not name or len(name) > 100 or not name.isprintable():
-            raise InputError("the name of a key is 1 to 100 printable characters")
+            raise InputError("the name of a key must have 1 to 100 printable characters")
         key = key or secrets.token_urlsafe(32)
-        if len(key) < LEAST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-            raise InputError(f"a key is at least {LEAST_KEY} ASCII characters without blanks")
+        if len(key) < MIN_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
+            raise InputError(
+                f"a key must have at least {MIN_KEY_LENGTH} ASCII characters and no blanks"
+            )
         row = {"name": name, "hash": key_hash(key), "made_at": datetime.now(UTC)}
         try:
             with self.engine.begin() as connection:
                 connection.execute(insert(API_KEYS), [row])
         except IntegrityError:
-            raise InputError(f"there is a key {name!r} already: revoke it first") from None
+            raise InputError(f"there already is a key {name!r}: revoke it first") from None
         return key
 
     def revoke_key(self, name: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         with self.engine.begin() as connection:
-            gone = connection.execute(delete(API_KEYS).where(API_KEYS.c.name == name)).rowcount
-        if not gone:
+            query = delete(API_KEYS).where(API_KEYS.c.name == name)
+            n_deleted = connection.execute(query).rowcount
+        if not n_deleted:
             raise InputError(f"there is no key {name!r}")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_serve_api import check_problem
+from serving import check_problem
 
 import labelweave as lw
 

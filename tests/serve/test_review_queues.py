@@ -1,12 +1,11 @@
-"""The audit queue."""
+"""Reviewing the likely missing labels of an audit."""
 
 import pytest
-from serving import running, use_fakes
-from test_serve_api import check_problem
+from serving import check_problem, running, use_fakes
 
 from labelweave.data.corrections import read_verdicts
 from labelweave.exceptions import InputError
-from labelweave.serve.reviews import read_queues
+from labelweave.serve.review_queues import read_queues
 
 LIST = (
     "rank,score,annotated,label,row,id,text,known_labels,verdict\n"
@@ -23,7 +22,9 @@ def queues(tmp_path):
     return read_queues([str(path)])
 
 
-def test_verdicts_are_kept_counted_taken_back_and_exported(monkeypatch, database, queues, tmp_path):
+def test_verdicts_are_stored_counted_withdrawn_and_exported(
+    monkeypatch, database, queues, tmp_path
+):
     use_fakes(monkeypatch)
     address = "/v1/reviews/news-audit"
     with running({"tags": "x"}, queues=queues, database=database) as served:
@@ -44,8 +45,8 @@ def test_verdicts_are_kept_counted_taken_back_and_exported(monkeypatch, database
             text = served.open.get(f"{address}/verdicts", params={"format": ending}).text
             path = tmp_path / f"verdicts.{ending}"
             path.write_text(text)
-            found = [(v.row, v.id, v.label, v.verdict) for v in read_verdicts(path).verdicts]
-            assert found == [(4, "a4", "sea", "yes"), (2, "", "sun", "no")]
+            verdicts = [(v.row, v.id, v.label, v.verdict) for v in read_verdicts(path).verdicts]
+            assert verdicts == [(4, "a4", "sea", "yes"), (2, "", "sun", "no")]
 
 
 def test_wrong_entries_and_queues(monkeypatch, sqlite, queues):
@@ -59,7 +60,7 @@ def test_wrong_entries_and_queues(monkeypatch, sqlite, queues):
         check_problem(put(address, json={"entry": -1, "verdict": "no"}), 422)
 
 
-def test_a_list_that_is_none_is_refused_with_its_line(tmp_path):
+def test_an_invalid_list_is_refused_with_its_line(tmp_path):
     path = tmp_path / "list.csv"
     path.write_text(LIST + "4,high,sea,3,,,,\n")
     with pytest.raises(InputError, match=r"list.csv, line 5"):
@@ -68,7 +69,7 @@ def test_a_list_that_is_none_is_refused_with_its_line(tmp_path):
         read_queues([str(tmp_path / "none.csv")])
 
 
-def test_an_entry_that_is_never_annotated_is_not_one_that_does_not_tell(tmp_path):
+def test_a_share_of_zero_is_not_a_missing_share(tmp_path):
     lines = ('{"score": 0.5, "annotated": 0.0, "label": "sea", "row": 1}',)
     lines += ('{"score": 0.4, "label": "sun", "row": 2}',)
     (tmp_path / "list.jsonl").write_text("\n".join(lines))

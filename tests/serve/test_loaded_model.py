@@ -1,12 +1,11 @@
-"""Saved zero-shot models behind the service, and the service as a teacher."""
+"""Saved zero-shot models in the service, and the service as a teacher."""
 
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from serving import running
-from test_serve_api import check_problem, labels_of, predict
+from serving import check_problem, labels_of, predict, running
 
 import labelweave as lw
 

@@ -1,10 +1,10 @@
-"""Figures about the service, for Prometheus."""
+"""Metrics of the service for Prometheus."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from labelweave.exceptions import require
+import prometheus_client as client
 
 __all__ = ["ServiceMetrics"]
 
@@ -13,56 +13,54 @@ _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class ServiceMetrics:
-    """Counters and histograms in a registry of their own: nothing about the machine is told."""
+    """Counters and histograms in a separate registry, without the default ones of the process."""
 
     def __init__(self) -> None:
-        client = require("prometheus_client", "serve")
         self.registry = client.CollectorRegistry()
         self.requests = client.Counter(
             "labelweave_requests",
-            "Answers, by route, method and status.",
+            "Responses by route, method and status.",
             ["route", "method", "status"],
             registry=self.registry,
         )
         self.seconds = client.Histogram(
             "labelweave_request_seconds",
-            "Time to answer.",
+            "Seconds to respond.",
             ["route"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.batch_rows = client.Histogram(
             "labelweave_batch_rows",
-            "Rows predicted together.",
+            "Rows per batch.",
             ["model"],
             buckets=_ROWS,
             registry=self.registry,
         )
         self.queue = client.Gauge(
             "labelweave_queue_requests",
-            "Requests that wait for a prediction.",
+            "Requests waiting for a prediction.",
             ["model"],
             registry=self.registry,
         )
         self.refused = client.Counter(
-            "labelweave_refused", "Requests refused, by reason.", ["reason"], registry=self.registry
+            "labelweave_refused", "Refused requests by reason.", ["reason"], registry=self.registry
         )
-
-        self._of_answers: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+        # Children by label values: looking them up costs more than counting.
+        self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
 
     def observe(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count one answer."""
+        """Count one response."""
         key = (route, method, status)
-        if key not in self._of_answers:  # looking a figure up by its labels costs more than it
-            self._of_answers[key] = (
+        if key not in self._children:
+            self._children[key] = (
                 self.requests.labels(route, method, str(status)),
                 self.seconds.labels(route),
             )
-        count, histogram = self._of_answers[key]
+        count, histogram = self._children[key]
         count.inc()
         histogram.observe(seconds)
 
     def as_text(self) -> bytes:
-        """In the text format that Prometheus reads."""
-        client = require("prometheus_client", "serve")
+        """Return the metrics in the text format of Prometheus."""
         return client.generate_latest(self.registry)

@@ -1,8 +1,8 @@
-"""How alembic runs the migrations: on the connection that it is given."""
+"""How alembic runs the migrations: on the connection of its configuration."""
 
 from alembic import context
 
-from labelweave.serve.state.tables import METADATA
+from labelweave.serve.state.database import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

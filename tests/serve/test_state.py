@@ -4,9 +4,8 @@ import pytest
 from sqlalchemy import inspect, text
 
 from labelweave.exceptions import InputError
-from labelweave.serve.state.database import open_database
+from labelweave.serve.state.database import METADATA, open_database
 from labelweave.serve.state.store import Change, ConflictError, Store
-from labelweave.serve.state.tables import METADATA
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(database):

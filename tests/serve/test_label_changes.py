@@ -1,4 +1,4 @@
-"""Labels that come and go on a live model, and stay through stops and between replicas."""
+"""Changing labels of a running service: they survive restarts and reach all replicas."""
 
 import os
 import signal
@@ -9,12 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
-import pytest
-from serving import KEY, FakeZeroShot, free_port, running, use_fakes
-from test_serve_api import check_problem, labels_of, predict
-
-from labelweave.labels import as_labels
-from labelweave.serve.cooccurrence import Cooccurrence
+from serving import (
+    KEY,
+    FakeZeroShot,
+    check_problem,
+    free_port,
+    labels_of,
+    predict,
+    running,
+    use_fakes,
+    wait_until,
+)
 
 LABELS = "/v1/models/tags/labels"
 
@@ -50,7 +55,7 @@ def test_rename_and_remove(fake):
     check_problem(fake.client.delete(LABELS, params={"name": "ocean"}), 409, "last")
 
 
-def test_what_does_not_fit_is_refused_and_changes_nothing(fake):
+def test_impossible_changes_are_refused_and_change_nothing(fake):
     check_problem(add(fake, "rain", "sea"), 409, "'sea'")
     check_problem(add(fake, "rain", "rain"), 409, "'rain'")
     check_problem(fake.client.delete(LABELS, params={"name": "none"}), 409, "'none'")
@@ -64,12 +69,12 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(fake):
     assert names_of(fake) == ["sea", "sun"]
 
 
-def test_a_model_with_fixed_labels_says_so(real):
+def test_a_model_with_fixed_labels_refuses_changes(real):
     answer = real.client.post("/v1/models/shapes/labels", json={"labels": [{"name": "x"}]})
     check_problem(answer, 409, "fixed")
 
 
-def test_changes_outlive_a_restart_and_a_reload(monkeypatch, database):
+def test_changes_survive_a_restart_and_a_reload(monkeypatch, database):
     use_fakes(monkeypatch)
     with running({"tags": "x"}, database=database) as served:
         add(served, "rain", "snow")
@@ -82,7 +87,7 @@ def test_changes_outlive_a_restart_and_a_reload(monkeypatch, database):
         assert served.open.get(LABELS).json()["version"] == 4
 
 
-def test_a_model_trained_anew_with_such_a_label_still_loads(monkeypatch, sqlite):
+def test_a_model_trained_again_with_an_added_label_still_loads(monkeypatch, sqlite):
     use_fakes(monkeypatch)
     with running({"tags": "x"}, database=sqlite) as served:
         add(served, "rain", "snow")
@@ -94,21 +99,21 @@ def test_a_model_trained_anew_with_such_a_label_still_loads(monkeypatch, sqlite)
 
 def test_replicas_see_each_others_changes_and_lose_none(monkeypatch, database):
     use_fakes(monkeypatch)
+
+    def add_as_clients_do(replica, name):
+        while (answer := add(replica, name)).status_code != 200:
+            check_problem(answer, 409, "try again")
+
     with (
         running({"tags": "x"}, database=database) as one,
         running({"tags": "x"}, database=database) as two,
         ThreadPoolExecutor(6) as pool,
     ):
         names_of(one), names_of(two)
-        answers = list(pool.map(lambda i: add((one, two)[i % 2], f"label {i}"), range(30)))
-        kept = [f"label {i}" for i, answer in enumerate(answers) if answer.status_code == 200]
-        assert all(a.status_code in (200, 409) for a in answers), [a.text for a in answers]
-        assert len(kept) >= 25
-        deadline = time.monotonic() + 10
-        while not (names_of(one) == names_of(two) and set(kept) <= set(names_of(one))):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert len(names_of(one)) == 2 + len(kept)
+        names = [f"label {i}" for i in range(30)]
+        list(pool.map(add_as_clients_do, [one, two] * 15, names))
+        wait_until(lambda: names_of(one) == names_of(two))
+        assert sorted(names_of(one)) == sorted(["sea", "sun", *names])
 
 
 def test_a_failing_database_leaves_no_label_behind(fake, monkeypatch):
@@ -126,37 +131,12 @@ def test_a_failing_database_leaves_no_label_behind(fake, monkeypatch):
     assert add(fake, "snow").json() == {"version": 2, "labels": 4}
 
 
-def test_nearest_labels_and_map(fake):
-    add(fake, "seas", "nus")
-    near = fake.open.get(f"{LABELS}/nearest", params={"name": "sun", "k": 1}).json()
-    assert near == [{"label": "nus", "score": 1.0}]
-    check_problem(fake.open.get(f"{LABELS}/nearest", params={"name": "none"}), 404)
-    points = {p["label"]: p for p in fake.open.get("/v1/models/tags/map").json()["points"]}
-    assert set(points) == {"sea", "sun", "seas", "nus"}
-    assert points["sea"]["nearest"][0]["label"] == "seas"
-    assert (points["sun"]["x"], points["sun"]["y"]) == (points["nus"]["x"], points["nus"]["y"])
-    assert all(-1 <= p["x"] <= 1 and -1 <= p["y"] <= 1 for p in points.values())
-
-
-def test_labels_that_go_together(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
-    Y = as_labels([["sea", "sun"], ["sea"], ["sun", "sky"], ["sea", "sun"]])
-    with running({"tags": "x"}, database=sqlite, together=Cooccurrence(Y)) as served:
-        assert served.open.get("/v1/models/tags/cooccurrence").json()["pairs"] == [
-            {"first": "sea", "second": "sun", "rows": 2, "share": 0.5}
-        ]
-
-
-def test_without_data_nothing_goes_together(fake):
-    check_problem(fake.open.get("/v1/models/tags/cooccurrence"), 409)
-
-
 PROGRAM = """
 import sys
 from pathlib import Path
 from serving import use_fakes
 use_fakes()
-from labelweave.serve.running import run
+from labelweave.serve.app import run
 from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
 settings = Settings(port=int(sys.argv[1]), database=sys.argv[2])
@@ -183,9 +163,8 @@ def start(port, database):
             time.sleep(0.1)
 
 
-@pytest.mark.parametrize("after", [137])
-def test_killed_amid_additions_every_acknowledged_one_is_there(sqlite, after):
-    port = free_port()
+def test_acknowledged_labels_survive_a_kill(sqlite):
+    after, port = 137, free_port()
     address = f"http://127.0.0.1:{port}{LABELS}"
     process = start(port, sqlite)
     acknowledged = []
@@ -203,9 +182,9 @@ def test_killed_amid_additions_every_acknowledged_one_is_there(sqlite, after):
     assert after <= len(acknowledged) < 1000
     process = start(port, sqlite)
     try:
-        found = httpx.get(address, params={"limit": 2000}).json()["labels"]
-        assert set(acknowledged) <= {label["name"] for label in found}
-        assert len(found) <= 2 + len(acknowledged) + 1
+        labels = httpx.get(address, params={"limit": 2000}).json()["labels"]
+        assert set(acknowledged) <= {label["name"] for label in labels}
+        assert len(labels) <= 2 + len(acknowledged) + 1
     finally:
         process.terminate()
         assert process.wait(30) in (0, -signal.SIGTERM)

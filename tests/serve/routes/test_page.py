@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from serving import KEY, FakeZeroShot, running, use_fakes
-from test_serve_images import Bright, encoded
+from serving import KEY, FakeZeroShot, PredictsBrightness, encode_image, running, use_fakes
 
 from labelweave.labels import as_labels
 from labelweave.serve import models as serve_models
-from labelweave.serve.cooccurrence import Cooccurrence
-from labelweave.serve.reviews import read_queues
+from labelweave.serve.label_relations import Cooccurrence
+from labelweave.serve.review_queues import read_queues
 from labelweave.thresholds import FixedThreshold
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -54,18 +53,14 @@ def browser():
 def served(monkeypatch, sqlite, tmp_path):
     """Two zero-shot models that differ, one of images, and a list to review."""
     use_fakes(monkeypatch)
-    made = {
-        "tags": FakeZeroShot,
-        "other": Severe,
-        "bright": Bright,
-    }
+    made = {"tags": FakeZeroShot, "other": Severe, "bright": PredictsBrightness}
     monkeypatch.setattr(serve_models, "read_model", lambda folder, _: (made[folder.name](), None))
     path = tmp_path / "news-audit.csv"
     path.write_text(LIST)
-    together = Cooccurrence(as_labels([["sea", "sun"], ["sea"], ["sea", "sun"]]))
+    cooccurrence = Cooccurrence(as_labels([["sea", "sun"], ["sea"], ["sea", "sun"]]))
     queues = read_queues([str(path)])
     folders = {name: name for name in made}
-    with running(folders, queues=queues, together=together, database=sqlite) as service:
+    with running(folders, queues=queues, cooccurrence=cooccurrence, database=sqlite) as service:
         yield service
 
 
@@ -163,7 +158,7 @@ def test_pick_a_row_of_a_csv(page):
 def test_an_image(page):
     page.locator("#try-model").select_option("bright")
     page.wait_for_selector("#try-image-part:not([hidden])")
-    content = encoded(np.full((20, 20, 3), 250, np.uint8))
+    content = encode_image(np.full((20, 20, 3), 250, np.uint8))
     page.locator("#try-image").set_input_files(
         {"name": "a.png", "mimeType": "image/png", "buffer": content}
     )

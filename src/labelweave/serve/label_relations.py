@@ -1,0 +1,131 @@
+"""How labels relate: similar meanings, a map of them, and pairs that occur together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelweave.labels import LabelMatrix
+from labelweave.serve.loaded_model import LoadedModel
+from labelweave.serve.problems import ProblemError
+
+__all__ = ["Cooccurrence", "LabelVectors", "nearest_labels", "read_cooccurrence", "similarity_map"]
+
+MAX_POINTS = 500  # a map of more labels cannot be read
+_N_NEAREST = 5
+
+
+@runtime_checkable
+class LabelVectors(Protocol):
+    """A model with one vector per label in its `table_`, as zero-shot methods have."""
+
+    table_: Any
+
+
+def _unit_vectors(loaded: LoadedModel) -> np.ndarray | sp.csr_array:
+    """Return one row of length 1 per label, in the order of the model."""
+    if not isinstance(loaded.model, LabelVectors):
+        raise ProblemError(409, "This model has no label vectors.")
+    table = loaded.model.table_
+    vectors = table.vectors(table.rows)
+    if sp.issparse(vectors):
+        lengths = np.sqrt(vectors.multiply(vectors).sum(axis=1)).ravel()
+        return sp.csr_array(sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-12)
+
+
+def _cosines(left: Any, right: Any) -> np.ndarray:
+    products = left @ right.T
+    return products.toarray() if sp.issparse(products) else products
+
+
+def nearest_labels(loaded: LoadedModel, name: str, k: int) -> list[tuple[str, float]]:
+    """Return the k labels most similar to a label, with their cosine similarities."""
+    names = loaded.label_names
+    if name not in names:
+        raise ProblemError(404, "The model has no label with this name.")
+    position = names.index(name)
+    vectors = _unit_vectors(loaded)
+    cosines = _cosines(vectors[[position]], vectors)[0]
+    cosines[position] = -np.inf
+    best = np.argsort(-cosines, kind="stable")[: min(k, len(names) - 1)]
+    return [(names[j], round(float(cosines[j]), 6)) for j in best]
+
+
+def similarity_map(loaded: LoadedModel) -> list[dict[str, Any]]:
+    """Return points for the first labels, on the two principal axes of their similarities."""
+    names = loaded.label_names[:MAX_POINTS]
+    vectors = _unit_vectors(loaded)[: len(names)]
+    cosines = _cosines(vectors, vectors)
+    centred = cosines - cosines.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    values, axes = np.linalg.eigh((centred + centred.T) / 2)
+    points = axes[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0))
+    if points.shape[1] < 2:
+        points = np.column_stack([points, np.zeros(len(names))])
+    points /= np.abs(points).max() or 1.0
+    np.fill_diagonal(cosines, -np.inf)
+    near = np.argsort(-cosines, axis=1, kind="stable")[:, : min(_N_NEAREST, len(names) - 1)]
+    return [
+        {
+            "label": name,
+            "x": round(float(points[i, 0]), 4),
+            "y": round(float(points[i, 1]), 4),
+            "nearest": [
+                {"label": names[j], "score": round(float(cosines[i, j]), 6)} for j in near[i]
+            ],
+        }
+        for i, name in enumerate(names)
+    ]
+
+
+class Cooccurrence:
+    """The number of rows that have both labels of a pair.
+
+    Parameters
+    ----------
+    Y : LabelMatrix
+
+    Examples
+    --------
+    >>> from labelweave.labels import as_labels
+    >>> cooccurrence = Cooccurrence(as_labels([["sea", "sun"], ["sea"], ["sea", "sun", "sky"]]))
+    >>> cooccurrence.pairs(["sea", "sun"], 5)
+    [{'first': 'sea', 'second': 'sun', 'rows': 2, 'share': 0.6667}]
+    """
+
+    def __init__(self, Y: LabelMatrix) -> None:
+        positive = sp.csr_array(Y.values == 1, dtype=np.int64)
+        self.names = [str(name) for name in Y.names]
+        self._rows = sp.csr_array(positive.T @ positive)
+
+    def pairs(self, names: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        """Return the pairs of these labels with the largest share of rows in common."""
+        position = {name: j for j, name in enumerate(self.names)}
+        columns = [position[name] for name in names if name in position]
+        rows = self._rows[columns][:, columns]
+        totals = rows.diagonal()
+        above = sp.coo_array(sp.triu(rows, k=1))
+        either = totals[above.row] + totals[above.col] - above.data
+        share = above.data / either
+        best = np.lexsort((-above.data, -share))[:limit]
+        return [
+            {
+                "first": self.names[columns[above.row[i]]],
+                "second": self.names[columns[above.col[i]]],
+                "rows": int(above.data[i]),
+                "share": round(float(share[i]), 4),
+            }
+            for i in best
+        ]
+
+
+def read_cooccurrence(data: str) -> Cooccurrence:
+    """Count the pairs of labels in a data set, given by its name or path."""
+    from labelweave.data.catalog import load_dataset
+
+    return Cooccurrence(load_dataset(data).Y)

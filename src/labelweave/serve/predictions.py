@@ -1,0 +1,251 @@
+"""From the inputs of a request to rows for a model, and from probabilities to labels."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import Field, Strict, StringConstraints, TypeAdapter, ValidationError
+
+from labelweave.exceptions import InputError, require
+from labelweave.serve.problems import ProblemError, validation_message
+from labelweave.serve.settings import Settings
+from labelweave.thresholds import FixedThreshold
+
+if TYPE_CHECKING:
+    from labelweave.serve.loaded_model import LoadedModel
+
+__all__ = [
+    "IMAGE_TYPES",
+    "LabelSelection",
+    "ScoredRows",
+    "check_n_rows",
+    "read_image",
+    "read_inputs",
+    "select_labels",
+]
+
+_MAX_NUMBER = 1e300
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False, ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+_VECTORS = TypeAdapter(list[list[Number]])
+_RECORDS = TypeAdapter(list[dict[str, Number]])
+_TEXTS = TypeAdapter(list[Annotated[str, Strict(), StringConstraints()]])
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp")
+_IMAGE_FORMATS = ("PNG", "JPEG", "WEBP")  # Pillow could open many more
+
+
+# -- inputs ----------------------------------------------------------------------------
+
+
+def check_n_rows(n_rows: int, settings: Settings) -> None:
+    """Refuse a request without inputs or with too many."""
+    if n_rows == 0:
+        raise InputError("inputs is empty: send at least one input")
+    if n_rows > settings.max_rows:
+        raise ProblemError(
+            413,
+            f"There are {n_rows:,} inputs, but a request may have at most {settings.max_rows:,}.",
+        )
+
+
+def read_inputs(
+    inputs: Sequence[Any], loaded: LoadedModel, settings: Settings, *, absent: str = "error"
+) -> Any:
+    """Check inputs and convert them: vectors and records to an array, texts to a list.
+
+    Parameters
+    ----------
+    inputs : list
+        Lists of numbers, objects of feature names and numbers, or texts.
+    loaded : LoadedModel
+    settings : Settings
+    absent : {"error", "zero"}
+        The meaning of a feature that a record leaves out.
+    """
+    check_n_rows(len(inputs), settings)
+    if loaded.input == "texts":
+        return _read_texts(inputs, settings)
+    if loaded.input == "images":
+        raise InputError("this model predicts from images: send one to its address predict/image")
+    if isinstance(inputs[0], dict):
+        return _read_records(inputs, loaded, absent)
+    if isinstance(inputs[0], str):
+        raise InputError("this model predicts from vectors of numbers, not from texts")
+    # Looking at the types is much quicker than validating, and almost always enough.
+    only_numbers = all(type(row) is list and set(map(type, row)) <= {float, int} for row in inputs)
+    rows = inputs if only_numbers else _validate(_VECTORS, inputs)
+    for i, row in enumerate(rows):
+        if len(row) != loaded.n_features:
+            raise InputError(
+                f"inputs.{i} has {len(row):,} numbers, but the model expects {loaded.n_features:,}"
+            )
+    try:
+        X = np.array(rows, dtype=np.float64)
+    except OverflowError:  # an integer that no float can hold
+        X = np.full((1, 1), np.inf)
+    if not np.abs(X).max() <= _MAX_NUMBER:  # also true for NaN
+        _validate(_VECTORS, inputs)  # raises an error that names the number
+    return X
+
+
+def _read_texts(inputs: Sequence[Any], settings: Settings) -> list[str]:
+    if not isinstance(inputs[0], str):
+        raise InputError("this model predicts from texts")
+    texts = _validate(_TEXTS, inputs)
+    for i, text in enumerate(texts):
+        if len(text) > settings.max_text:
+            raise ProblemError(
+                413,
+                f"The text inputs.{i} has {len(text):,} characters, but a text may have at most "
+                f"{settings.max_text:,}.",
+            )
+    return texts
+
+
+def _read_records(inputs: Sequence[Any], loaded: LoadedModel, absent: str) -> np.ndarray:
+    names, positions = loaded.feature_names, loaded.feature_positions
+    if names is None:
+        raise InputError("the features of this model have no names: send lists of numbers")
+    records = _validate(_RECORDS, inputs)
+    X = np.zeros((len(records), len(names)))
+    for i, record in enumerate(records):
+        if unknown := [name for name in record if name not in positions]:
+            raise InputError(f"inputs.{i}: the model has no feature {unknown[0][:80]!r}")
+        if absent == "error" and len(record) < len(names):
+            missing = next(name for name in names if name not in record)
+            raise InputError(
+                f"inputs.{i} lacks the feature {missing!r}; absent='zero' sets it to 0"
+            )
+        X[i, [positions[name] for name in record]] = list(record.values())
+    return X
+
+
+def _validate(adapter: TypeAdapter[Any], inputs: Sequence[Any]) -> Any:
+    try:
+        return adapter.validate_python(inputs)
+    except ValidationError as error:
+        message = validation_message(error.errors(include_input=False))
+        raise InputError(f"inputs.{message}") from None
+
+
+def read_image(content: bytes, max_pixels: int) -> np.ndarray:
+    """Decode an image in memory to an array (height, width, 3) of uint8, in RGB.
+
+    The size is read from the header and checked before any pixel is decoded.
+    """
+    pillow = require("PIL.Image", "serve")
+    too_large = ProblemError(413, f"The image has more than {max_pixels:,} pixels.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns above a limit that is higher than ours
+            with pillow.open(io.BytesIO(content), formats=_IMAGE_FORMATS) as image:
+                width, height = image.size
+                if width * height > max_pixels:
+                    raise too_large
+                return np.asarray(image.convert("RGB"))
+    except pillow.DecompressionBombError:
+        raise too_large from None
+    except ProblemError:
+        raise
+    except Exception:  # decoders raise many kinds of errors for damaged files
+        raise InputError("the body is not a complete PNG, JPEG or WebP image") from None
+
+
+# -- labels ----------------------------------------------------------------------------
+
+
+class ScoredRows(NamedTuple):
+    """Probabilities of rows, the label names of their columns, and the model's threshold."""
+
+    probabilities: np.ndarray
+    names: np.ndarray
+    threshold: Any
+
+
+class LabelSelection(NamedTuple):
+    """Which labels a request asks for.
+
+    Attributes
+    ----------
+    threshold : float, optional
+        Replaces the threshold of the model.
+    top_k : int, optional
+        The k best labels; combined with a threshold, those of the k best that reach it.
+    labels : sequence of str, optional
+        The labels to consider; all by default.
+    scores : bool, default=False
+        Add the scores of all labels considered.
+    """
+
+    threshold: float | None = None
+    top_k: int | None = None
+    labels: Sequence[str] | None = None
+    scores: bool = False
+
+
+def select_labels(
+    scored: ScoredRows, selection: LabelSelection, known: np.ndarray | None = None
+) -> list[dict[str, Any]]:
+    """Return the selected labels of each row, best first.
+
+    Parameters
+    ----------
+    scored : ScoredRows
+    selection : LabelSelection
+    known : ndarray, optional
+        1 and 0 where a label is known; known labels do not depend on the threshold.
+
+    Examples
+    --------
+    >>> probabilities, names = np.array([[0.2, 0.9, 0.6]]), np.array(["a", "b", "c"])
+    >>> scored = ScoredRows(probabilities, names, FixedThreshold(0.5))
+    >>> select_labels(scored, LabelSelection())
+    [{'labels': [{'label': 'b', 'score': 0.9}, {'label': 'c', 'score': 0.6}]}]
+    >>> select_labels(scored, LabelSelection(top_k=1, labels=["a", "c"]))
+    [{'labels': [{'label': 'c', 'score': 0.6}]}]
+    """
+    P, names = scored.probabilities, scored.names
+    if selection.threshold is not None:
+        selected = FixedThreshold(selection.threshold).apply(P).astype(bool)
+    elif selection.top_k is not None:
+        selected = np.ones(P.shape, dtype=bool)
+    else:
+        selected = scored.threshold.apply(P).astype(bool)
+    if known is not None:
+        selected = np.where(np.isnan(known), selected, known == 1)
+    if selection.labels is not None:
+        columns = _columns(names, selection.labels)
+        P, selected, names = P[:, columns], selected[:, columns], names[columns]
+    if selection.top_k is not None:
+        order = np.argsort(-P, axis=1, kind="stable")
+        np.put_along_axis(selected, order[:, selection.top_k :], False, axis=1)
+    labels = _ranked(P, selected, names)
+    if not selection.scores:
+        return [{"labels": row} for row in labels]
+    scores = _ranked(P, np.ones(P.shape, dtype=bool), names)
+    return [{"labels": a, "scores": b} for a, b in zip(labels, scores, strict=True)]
+
+
+def _ranked(P: np.ndarray, selected: np.ndarray, names: np.ndarray) -> list[list[dict[str, Any]]]:
+    """Return the selected labels of each row with their scores, best first."""
+    rows, columns = np.nonzero(selected)
+    scores = P[rows, columns].astype(np.float64)
+    order = np.lexsort((-scores, rows))  # equal scores keep the order of the model
+    labels = [
+        {"label": name, "score": score}
+        for name, score in zip(
+            names[columns[order]].tolist(), scores[order].round(6).tolist(), strict=True
+        )
+    ]
+    ends = np.cumsum(np.bincount(rows, minlength=len(P))).tolist()
+    return [labels[first:last] for first, last in zip([0, *ends], ends, strict=False)]
+
+
+def _columns(names: np.ndarray, labels: Sequence[str]) -> list[int]:
+    position = {name: j for j, name in enumerate(names.tolist())}
+    if unknown := [label for label in labels if label not in position]:
+        raise InputError(f"labels: the model has no label {unknown[0][:80]!r}")
+    return [position[label] for label in dict.fromkeys(labels)]

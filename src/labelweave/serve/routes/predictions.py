@@ -1,0 +1,115 @@
+"""Predicting and explaining labels."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
+from labelweave.serve.predictions import IMAGE_TYPES, LabelSelection, read_image, read_inputs
+from labelweave.serve.problems import PROBLEMS, ProblemError
+from labelweave.serve.schemas import (
+    ExplainRequest,
+    PredictRequest,
+    PredictResponse,
+    parse_json,
+    read_body,
+    request_body,
+)
+from labelweave.serve.service import Service, service_of
+
+__all__ = ["predict_response", "router"]
+
+router = APIRouter(prefix="/v1/models/{model}", tags=["prediction"], responses=PROBLEMS)
+
+
+@router.post(
+    "/predict",
+    response_model=PredictResponse,
+    response_model_exclude_none=True,
+    openapi_extra=request_body(PredictRequest),
+)
+async def predict(model: str, request: Request) -> Response:
+    """The labels of vectors, records or texts, best first."""
+    content_type = request.headers.get("content-type", "")
+    content = await predict_response(service_of(request), model, content_type, await request.body())
+    return Response(content, media_type="application/json")
+
+
+async def predict_response(service: Service, model: str, content_type: str, body: bytes) -> bytes:
+    """Return the JSON of the response to a body."""
+    served = service.models.get(model)
+    request = parse_json(content_type, body, PredictRequest)
+    selection = LabelSelection(request.threshold, request.top_k, request.labels, request.scores)
+
+    def prepare(loaded: LoadedModel) -> PreparedRequest:
+        X = read_inputs(request.inputs, loaded, service.settings, absent=request.absent)
+        return PreparedRequest(X, loaded.known_labels(request.known, len(X)), selection)
+
+    return to_json({"model": model, "predictions": await served.predict(prepare)})
+
+
+_IMAGE = {"schema": {"type": "string", "format": "binary"}}
+
+
+@router.post(
+    "/predict/image",
+    response_model=PredictResponse,
+    response_model_exclude_none=True,
+    openapi_extra={
+        "requestBody": {"required": True, "content": dict.fromkeys(IMAGE_TYPES, _IMAGE)}
+    },
+)
+async def predict_image(
+    model: str,
+    request: Request,
+    threshold: Annotated[float | None, Query(ge=0, le=1)] = None,
+    top_k: Annotated[int | None, Query(ge=1, le=100_000)] = None,
+    scores: bool = False,
+) -> Response:
+    """The labels of the image in the body, which is never written to disk."""
+    service = service_of(request)
+    served = service.models.get(model)
+    if request.headers.get("content-type", "").lower() not in IMAGE_TYPES:
+        raise ProblemError(415, f"The body must be one of {', '.join(IMAGE_TYPES)}.")
+    if (await served.loaded()).input != "images":
+        raise ProblemError(409, "This model does not predict from images.")
+    content = await request.body()
+    image = await asyncio.to_thread(read_image, content, service.settings.max_pixels)
+    prepared = PreparedRequest([image], None, LabelSelection(threshold, top_k, None, scores))
+    predictions = await served.predict(lambda _: prepared)
+    return _json_response({"model": model, "predictions": predictions})
+
+
+@router.post("/explain", openapi_extra=request_body(ExplainRequest))
+async def explain(model: str, request: Request) -> Response:
+    """The most likely unseen labels, each with the seen labels that point to it."""
+    service = service_of(request)
+    served = service.models.get(model)
+    body = await read_body(request, ExplainRequest)
+
+    def explain_inputs(loaded: LoadedModel) -> list[list[Any]]:
+        if not loaded.can_explain:
+            raise ProblemError(409, "This model cannot explain its labels.")
+        X = read_inputs(body.inputs, loaded, service.settings, absent=body.absent)
+        return loaded.model.explain(X, body.top_k)
+
+    explanations = await served.call(explain_inputs)
+    rows = [[_plain(explanation) for explanation in row] for row in explanations]
+    return _json_response({"model": model, "explanations": rows})
+
+
+def _plain(explanation: Any) -> dict[str, Any]:
+    values = explanation._asdict()
+    values["because_of"] = [
+        {"label": label, "score": score} for label, score in values["because_of"]
+    ]
+    return values
+
+
+def _json_response(content: Any) -> Response:
+    return Response(to_json(content), media_type="application/json")
