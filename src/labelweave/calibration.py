@@ -23,6 +23,7 @@ from labelweave.exceptions import InputError
 from labelweave.known import KnowsSomeLabels, can_be_told
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.metrics._inputs import check_score, chunks
+from labelweave.probabilities import log_odds
 
 __all__ = ["CalibratedMultiLabel", "LabelCalibrator"]
 
@@ -107,7 +108,7 @@ class LabelCalibrator(BaseEstimator):
             columns = chosen[part]
             truth = labels[:, columns].to_numpy(np.float64)
             if self.method == "sigmoid":
-                fitted = _fit_sigmoids(_log_odds(p[:, columns]), truth)
+                fitted = _fit_sigmoids(log_odds(p[:, columns], _EDGE), truth)
                 self.slope_[columns], self.offset_[columns] = fitted
             else:
                 for k, j in enumerate(columns):
@@ -126,7 +127,7 @@ class LabelCalibrator(BaseEstimator):
                 f"{len(self.slope_)} labels"
             )
         _check_range(p)
-        result = expit(self.slope_ * _log_odds(p) + self.offset_)
+        result = expit(self.slope_ * log_odds(p, _EDGE) + self.offset_)
         for j in np.flatnonzero(np.diff(self.first_knot_)):
             inputs, outputs = self.knots_[:, self.first_knot_[j] : self.first_knot_[j + 1]]
             result[:, j] = np.interp(p[:, j], inputs, outputs)
@@ -269,15 +270,11 @@ def _check_range(p: np.ndarray) -> None:
         raise InputError("probabilities must lie between 0 and 1")
 
 
-def _log_odds(p: np.ndarray) -> np.ndarray:
-    return logit(np.clip(p, _EDGE, 1 - _EDGE))
-
-
 def _common_sigmoid(Y: LabelMatrix, p: np.ndarray, *, with_offset: bool) -> tuple[float, float]:
     """Slope and offset of one sigmoid for the entries of all labels."""
     known = Y.known()
     truth = Y.to_numpy(np.float64).ravel()
-    z = _log_odds(p).ravel()
+    z = log_odds(p, _EDGE).ravel()
     if known is not None:
         is_known = ~np.isnan(truth)
         truth, z = truth[is_known], z[is_known]

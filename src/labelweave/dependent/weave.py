@@ -16,15 +16,16 @@ from labelweave.data.splits import stratified_folds
 from labelweave.dependent.weave_members import plan_members
 from labelweave.dependent.weave_schedule import Schedule, draw_seed
 from labelweave.dependent.weave_stacking import (
+    LOGIT_EPS,
     SecondLayer,
     best_layer,
-    log_odds,
     weighted_mean,
 )
 from labelweave.dependent.weave_trials import Clock, fitted
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
+from labelweave.probabilities import log_odds
 from labelweave.rows import concatenate_features, concatenate_labels
 
 __all__ = ["Weave"]
@@ -190,7 +191,8 @@ class Weave(MultiLabelClassifier):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         X = self._scaled(X)
-        odds = np.stack([log_odds(_mean_probability(models, X)) for models in self.models_])
+        means = [_mean_probability(models, X) for models in self.models_]
+        odds = np.stack([log_odds(mean, LOGIT_EPS, np.float32) for mean in means])
         return SecondLayer(**self.second_layer_)(odds)
 
     @classmethod

@@ -24,16 +24,16 @@ __all__ = [
     "FORMS",
     "SecondLayer",
     "Stack",
+    "LOGIT_EPS",
     "best_layer",
     "calibrated_mean",
     "choose_members",
     "fit_second_layer",
-    "log_odds",
 ]
 
 N_ROUNDS = 24  # how often a member is added, so that shares are multiples of 1/24
-_LEAST = 1e-4  # log-odds are cut at +-9.2: what lies beyond is no evidence of that size
-_LARGEST = float(logit(1 - _LEAST))
+LOGIT_EPS = 1e-4  # log odds are at most 9.2: a larger value would be no more evidence
+_LARGEST = float(logit(1 - LOGIT_EPS))
 _BIAS_PENALTY = 0.1
 _MAX_ITERATIONS = 100
 Form = float | Literal["mean", "calibrated"]
@@ -43,15 +43,6 @@ N_DIRECTIONS = 32
 _MOST_ENTRIES = 4_000_000  # of rows x labels, when the form of the second layer is chosen
 _ENTRIES_TO_WEIGH = 1_000_000  # and when members are weighted
 _CUTS = np.linspace(0.05, 0.95, 19)
-
-
-def log_odds(probabilities: np.ndarray) -> np.ndarray:
-    """Log-odds of probabilities, bounded.
-
-    >>> log_odds(np.array([0.5, 0.0])).round(2)
-    array([ 0.  , -9.21], dtype=float32)
-    """
-    return logit(np.clip(probabilities, _LEAST, 1 - _LEAST)).astype(np.float32)
 
 
 def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:

@@ -10,9 +10,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from labelweave.dependent.weave_members import Member
-from labelweave.dependent.weave_stacking import log_odds
+from labelweave.dependent.weave_stacking import LOGIT_EPS
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
+from labelweave.probabilities import log_odds
 
 __all__ = ["Clock", "Trial", "fitted"]
 
@@ -107,7 +108,8 @@ class Trial:
 
     def odds(self, rows: np.ndarray) -> np.ndarray:
         """Log-odds of rows whose folds were run."""
-        return log_odds(self._sum[rows] / self.n_models[self.fold[rows], None])
+        mean = self._sum[rows] / self.n_models[self.fold[rows], None]
+        return log_odds(mean, LOGIT_EPS, np.float32)
 
     def final_models(self, X: Any, Y: LabelMatrix, seed: int, seconds: float) -> list[Any]:
         """What predicts: the models of the folds, or one fitted to all rows if there is time."""

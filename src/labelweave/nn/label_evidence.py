@@ -10,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 import torch
-from scipy.special import expit, logit
+from scipy.special import expit
 from torch import Tensor, nn
 
-from labelweave.nn.posterior import annotation_curve, log_odds
+from labelweave.nn.posterior import annotation_curve
+from labelweave.probabilities import log_odds
 from labelweave.shallow.label_regression import regression_on_labels
 
 __all__ = ["LabelEvidence"]
 
-_EDGE = 1e-4
+_EDGE, _TINY = 1e-4, 1e-6
 _FLATTEST = 0.2  # slope of a curve over scores that another slope may be divided by
 
 
@@ -46,8 +47,8 @@ class LabelEvidence(nn.Module):
         self.register_buffer("weight", torch.zeros((), dtype=torch.float64))
         found = regression_on_labels(positive, fitted)
         frequency = np.asarray(positive[np.flatnonzero(fitted)].mean(axis=0)).ravel()
-        usual = logit(np.clip(frequency, _EDGE, 1 - _EDGE)).astype(np.float32)
-        self.log_odds = logit(np.clip(found, _EDGE, 1 - _EDGE)) - usual
+        usual = log_odds(frequency, _EDGE, np.float32)
+        self.log_odds = log_odds(found, _EDGE) - usual
 
     def of(self, rows: np.ndarray) -> np.ndarray:
         """What to add to the log odds of a network for these rows."""
@@ -59,7 +60,7 @@ class LabelEvidence(nn.Module):
         The weight is the one at which annotations are likeliest, by a logistic curve over both.
         `codes` as in :mod:`labelweave.nn.observed`.
         """
-        own, others = log_odds(scores), self.log_odds[rows]
+        own, others = log_odds(scores.astype(np.float64), _TINY), self.log_odds[rows]
         taking_part = (codes == 0) | (codes == 1)
         features = np.stack([own[taking_part], others[taking_part]])
         slopes, _ = annotation_curve(features, codes[taking_part] == 1)

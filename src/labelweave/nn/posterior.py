@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from labelweave.data.splits import stratified_folds
 from labelweave.nn.missing import missing_share
+from labelweave.probabilities import log_odds
 from labelweave.shallow.label_regression import label_regression, rows_share_labels
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "chance_given_labels",
     "count_shift",
     "likely_share",
-    "log_odds",
     "positive_chance",
     "shifted",
 ]
@@ -67,7 +67,7 @@ def annotated_chance(scores: np.ndarray, codes: np.ndarray, *, steps: int = 30) 
     >>> annotated_chance(scores, np.array([0, 0, 1, 0, 1, 0])).round(2)
     array([0.17, 0.17, 0.46, 0.46, 0.46, 0.46])
     """
-    z = log_odds(scores)
+    z = log_odds(scores.astype(np.float64), _TINY)
     taking_part = (codes == 0) | (codes == 1)
     slopes, b = annotation_curve(z[taking_part][None], codes[taking_part] == 1, steps=steps)
     return expit(slopes[0] * z + b)
@@ -127,12 +127,11 @@ def chance_given_labels(
         return chance
     from sklearn.linear_model import LogisticRegression
 
-    odds = logit(np.clip(chance, _TINY, 1 - _TINY)).astype(np.float32)
+    odds = log_odds(chance, _TINY, np.float32)
     fold = stratified_folds(positive.astype(np.float32), _FOLDS, random_state=random_state)
     regression = label_regression(positive, odds, fold)
-    seen = np.clip(regression, _EDGE, 1 - _EDGE)
     others = np.log1p(count[:, None] - positive).astype(np.float32)
-    evidence = np.stack([odds, logit(seen), regression, others], axis=-1)
+    evidence = np.stack([odds, log_odds(regression, _EDGE), regression, others], axis=-1)
     rng = np.random.default_rng(random_state)
     joined = np.array(chance)
     for number in range(_FOLDS):
@@ -180,7 +179,7 @@ def count_shift(scores: np.ndarray, codes: np.ndarray) -> float:
     n_positive = int((codes == 1).sum())
     if not n_positive:
         return 0.0
-    odds = log_odds(scores[taking_part])
+    odds = log_odds(scores[taking_part].astype(np.float64), _TINY)
     wanted = n_positive / annotation_rate(scores, codes) / len(odds)
     if expit(odds).mean() <= wanted:
         return 0.0
@@ -193,12 +192,7 @@ def shifted(scores: np.ndarray, by: float) -> np.ndarray:
     >>> shifted(np.array([0.5, 0.9]), -np.log(9)).round(2)
     array([0.1, 0.5])
     """
-    return expit(log_odds(scores) + by).astype(scores.dtype)
-
-
-def log_odds(scores: np.ndarray) -> np.ndarray:
-    """Of probabilities, within bounds that any computation bears."""
-    return logit(np.clip(scores.astype(np.float64), _TINY, 1 - _TINY))
+    return expit(log_odds(scores.astype(np.float64), _TINY) + by).astype(scores.dtype)
 
 
 def likely_share(scores: np.ndarray, codes: np.ndarray) -> float:

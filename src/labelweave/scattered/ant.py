@@ -7,9 +7,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelweave.probabilities import log_odds
 from labelweave.scattered.amalgamator import Amalgamator
 from labelweave.scattered.integration import RULES
 from labelweave.scattered.label_rates import judged, n_trusted, rate_shift, shift_to_count
@@ -20,7 +21,7 @@ from labelweave.scattered.transfer import transfer
 
 __all__ = ["ANT"]
 
-_NONE = 1e-12
+_EPS = 1e-12  # keeps the order of very small probabilities
 
 
 class ANT(Amalgamator):
@@ -147,7 +148,8 @@ class ANT(Amalgamator):
             rows = np.flatnonzero(
                 (lesson.numbers >= 0) | (np.arange(len(targets)) >= lesson.n_train)
             )
-            odds = _odds(fitted.predict_proba(self._own_rows(take_rows(lesson.X, rows))))
+            p = fitted.predict_proba(self._own_rows(take_rows(lesson.X, rows)))
+            odds = log_odds(p.astype(np.float64), _EPS)
             self.shift_ = self.rates * rate_shift(odds, self.label_rates_)
             odds = odds + self.shift_
             judgement = judged(lesson.opinions.logits[:, rows], self.label_rates_, self.rates)
@@ -157,7 +159,9 @@ class ANT(Amalgamator):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         found = super()._predict_proba(X)
-        return expit(_odds(found) + self.shift_) if self.shift_.any() else found
+        if not self.shift_.any():
+            return found
+        return expit(log_odds(found.astype(np.float64), _EPS) + self.shift_)
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), "shift": self.shift_}
@@ -165,8 +169,3 @@ class ANT(Amalgamator):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.shift_ = state["shift"] if "shift" in state else np.zeros(len(self.label_names_))
-
-
-def _odds(p: np.ndarray) -> np.ndarray:
-    """Log odds that keep the order of very small probabilities."""
-    return logit(np.clip(p.astype(np.float64), _NONE, 1 - _NONE))

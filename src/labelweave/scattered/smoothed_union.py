@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
+from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
 from labelweave.scattered.label_counts import count_weights, reweighted, sharpened_counts
 from labelweave.scattered.label_rates import rate_shift, shift_to_count
 from labelweave.scattered.lesson import Lesson
 from labelweave.scattered.opinions import ask_teachers
 from labelweave.scattered.synthetic import is_numbers
-from labelweave.scattered.teacher import Teacher, log_odds
+from labelweave.scattered.teacher import LOGIT_EPS, Teacher
 from labelweave.scattered.union import TeacherUnion
 
 __all__ = ["SmoothedUnion"]
@@ -105,7 +106,7 @@ class SmoothedUnion(TeacherUnion):
         plain = super()._targets(lesson)
         self._vocabulary = lesson.opinions.vocabulary
         self._fit_copies(lesson)
-        odds = log_odds(plain).astype(np.float64)
+        odds = log_odds(plain, LOGIT_EPS, np.float32).astype(np.float64)
         smooth = self._mean_odds(lesson.X)
         self._slope, offset = _moments_moved(smooth, odds)
         self._offset = offset + self._towards_rates(smooth * self._slope + offset)
@@ -114,7 +115,7 @@ class SmoothedUnion(TeacherUnion):
         moved = self._moved(smooth)
         self._weights = None if self.sharpen == 1 else count_weights(moved, self.counts_)
         self._shift = 0.0
-        counted = log_odds(self._counted(moved))
+        counted = log_odds(self._counted(moved), LOGIT_EPS, np.float32)
         found = np.count_nonzero(told > 0.5)
         n_positive = round((1 - self.expected) * found + self.expected * told.sum())
         self._shift = shift_to_count(counted, n_positive)
@@ -148,7 +149,8 @@ class SmoothedUnion(TeacherUnion):
     def _union_odds(self, X: Any) -> np.ndarray:
         opinions = ask_teachers(self.asked_, self._vocabulary, X, batch_rows=self.batch_rows)
         rows = np.arange(count_rows(X))
-        return log_odds(self._joined(Lesson(X, opinions, None, rows, 0, 0)))
+        p = self._joined(Lesson(X, opinions, None, rows, 0, 0))
+        return log_odds(p, LOGIT_EPS, np.float32)
 
     def _towards_rates(self, odds: np.ndarray) -> np.ndarray:
         """What is added to the log odds of each label in step 2."""
@@ -162,7 +164,7 @@ class SmoothedUnion(TeacherUnion):
         return p if self._weights is None else reweighted(p, self._weights)
 
     def _final(self, smooth: np.ndarray) -> np.ndarray:
-        odds = log_odds(self._counted(self._moved(smooth)))
+        odds = log_odds(self._counted(self._moved(smooth)), LOGIT_EPS, np.float32)
         found = expit(odds.astype(np.float64) - self._shift)
         return np.where(np.isnan(smooth), 0.0, found).astype(np.float32)
 

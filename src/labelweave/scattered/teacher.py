@@ -13,14 +13,15 @@ from sklearn.utils import _safe_indexing
 
 from labelweave.exceptions import InputError
 from labelweave.methods import method_of
+from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
 from labelweave.scattered.answers import as_probabilities
 
-__all__ = ["Teacher", "as_teachers", "log_odds"]
+__all__ = ["LOGIT_EPS", "Teacher", "as_teachers"]
 
 # Probabilities of 0 and 1, which trees and hard votes give, have no finite log odds; beyond
 # this a single teacher would outweigh all others in a mean.
-_EDGE = 1e-4
+LOGIT_EPS = 1e-4  # bounds the logits of teachers at 9.2 on either side
 
 
 class Teacher:
@@ -112,13 +113,14 @@ class Teacher:
 
     def logits(self, X: Any) -> np.ndarray:
         """Log odds of each label, bounded."""
-        return log_odds(self.probabilities(X))
+        return log_odds(self.probabilities(X), LOGIT_EPS, np.float32)
 
     def revise(self, X: Any, start: np.ndarray) -> np.ndarray:
         """Log odds of a chain that starts from given log odds (Eq. 3); chains only."""
         own = self.model.chain_logits(self.features(X), start=start)
         p = as_probabilities(expit(own.astype(np.float64)), self.labels, len(own), self.name)
-        return log_odds(p if self.calibrator is None else self.calibrator.transform(p))
+        p = p if self.calibrator is None else self.calibrator.transform(p)
+        return log_odds(p, LOGIT_EPS, np.float32)
 
     def calibrated(self, X: Any, Y: Any, method: str = "temperature") -> Self:
         """The same teacher with probabilities calibrated on a few labelled rows.
@@ -228,15 +230,6 @@ def unique_names(teachers: Sequence[Teacher]) -> list[str]:
             name = f"{teacher.name}-{number}"
         taken.append(name)
     return taken
-
-
-def log_odds(p: np.ndarray) -> np.ndarray:
-    """Bounded log odds as float32.
-
-    >>> log_odds(np.array([0.5, 1.0])).round(2)
-    array([0.  , 9.21], dtype=float32)
-    """
-    return logit(np.clip(p, _EDGE, 1 - _EDGE)).astype(np.float32)
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

@@ -7,13 +7,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.probabilities import log_odds
 from labelweave.thresholds.cuts import at_least, best_cut, between, candidate_cuts, sweep_metric
 
 __all__ = [
@@ -25,6 +26,9 @@ __all__ = [
     "TopK",
     "TunedThreshold",
 ]
+
+
+_EPS = 1e-12  # thresholds of 0 and 1 have no finite log odds
 
 
 class Threshold(BaseEstimator):
@@ -266,8 +270,8 @@ class PerLabelThreshold(Threshold):
         self.common_, _ = best_cut(cuts, f1[occurs].mean(axis=0) if occurs.any() else f1.mean(0))
         own, _ = best_cut(cuts, f1)
         weight = np.where(occurs, positives, 1) / (np.where(occurs, positives, 1) + self.strength)
-        log_odds = weight * _logit(own) + (1 - weight) * _logit(self.common_)
-        self.values_ = np.where(occurs, expit(log_odds), self.common_)
+        pooled = weight * log_odds(own, _EPS) + (1 - weight) * log_odds(self.common_, _EPS)
+        self.values_ = np.where(occurs, expit(pooled), self.common_)
 
     def apply(self, Y_score: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -350,11 +354,6 @@ class CardinalityThreshold(Threshold):
     def apply(self, Y_score: Any) -> np.ndarray:
         check_is_fitted(self)
         return at_least(Y_score, self.value_)
-
-
-def _logit(cuts: Any) -> np.ndarray:
-    """Log odds of cuts, finite for 0 and 1 too."""
-    return logit(np.clip(cuts, 1e-12, 1 - 1e-12))
 
 
 def _plain(value: Any) -> Any:
