@@ -14,7 +14,7 @@ from labelweave.export import export_onnx, export_torch, serving_module
 from labelweave.methods import get_class, list_methods
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.testing import test_instance
-from labelweave.testing.texts import takes_texts
+from labelweave.testing.text_and_image_checks import takes_texts
 
 NEURAL = [
     method.id

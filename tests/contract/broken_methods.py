@@ -154,6 +154,41 @@ class DividesByZero(Sound):
             return super()._features(X) / (0 if self.scale_ == 1.0 else 1)
 
 
+class OverflowsOnLargeValues(Sound):
+    def _features(self, X):
+        with np.errstate(all="ignore"):
+            return super()._features(X) + 0 * np.exp(np.float64(self.scale_))
+
+
+class AcceptsAnyWidth(Sound):
+    def _checked_features(self, X, *, reset):
+        X = X.toarray() if sp.issparse(X) else np.atleast_2d(np.asarray(X, dtype=float))
+        return super()._checked_features(np.resize(X, (max(len(X), 1), 6)), reset=reset)
+
+
+class NeedsTwoKnownEntries(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y, validation)
+        self.weights_[:, Y.counts()[1] < 2] = np.nan
+
+
+class RefusesUnknown(Sound):
+    def _fit(self, X, Y, validation):
+        if np.isnan(Y.to_numpy()).any():
+            raise ZeroDivisionError
+        super()._fit(X, Y, validation)
+
+
+class ForgetsTheTypeOfClasses(Sound):
+    def _fit(self, X, Y, validation):
+        super()._fit(X, Y, validation)
+        self._knows_the_type = True
+
+    def predict(self, X):
+        predicted = super().predict(X)
+        return predicted if "_knows_the_type" in vars(self) else predicted.astype(object)
+
+
 class FailsOnOneRow(Sound):
     def _fit(self, X, Y, validation):
         if len(Y) == 1:

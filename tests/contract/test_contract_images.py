@@ -38,7 +38,7 @@ def test_contract_of_images(check):
 
 
 def test_the_checks_are_those_of_images():
-    assert len(CHECKS) == 3 * 7
+    assert len(CHECKS) == 3 * 6
     assert len(estimator_checks(lw.make("mlp"))) > 20
 
 

@@ -1,20 +1,20 @@
-"""The checks that every method passes, for those who write one.
+"""The checks that every method passes, for those who write a method.
 
 >>> from labelweave.testing import estimator_checks
 >>> from labelweave.dependent.mlknn import MLkNN
 >>> checks = dict(estimator_checks(MLkNN(k=3)))
 >>> checks["same_seed_same_result"]()
 
-In a test suite, one test a check::
+In a test suite, one test per check::
 
     @pytest.mark.parametrize(("name", "check"), estimator_checks(MyMethod()))
     def test_contract(name, check):
         check()
 
-A class may give small settings for it by a class method ``_test_params() -> dict``, which
-:func:`test_instance` uses. scikit-learn's own checks
-(:func:`sklearn.utils.estimator_checks.check_estimator`) come on top; :func:`check_estimator`
-runs both. A check that is about form, and not about what was learnt, trains for two epochs only.
+A class may define small settings for the checks by a class method ``_test_params() -> dict``,
+which :func:`test_instance` uses. :func:`check_estimator` runs these checks and scikit-learn's
+(:func:`sklearn.utils.estimator_checks.check_estimator`). A check that does not depend on what is
+learnt trains for two epochs only.
 """
 
 from labelweave.testing.suite import (

@@ -8,66 +8,88 @@ from typing import Any
 
 from sklearn.base import clone
 
+from labelweave.importance import HasFeatureImportance
+from labelweave.known import can_be_told
 from labelweave.testing import (
-    images,
-    importance,
-    inputs,
-    known,
-    labels,
-    learning,
-    lifecycle,
-    randomness,
-    selection,
-    texts,
-    whole,
+    capability_checks,
+    input_checks,
+    label_checks,
+    learning_checks,
+    lifecycle_checks,
+    seed_checks,
+    text_and_image_checks,
+    validation_checks,
 )
+from labelweave.testing.check_tools import Check
 
 __all__ = ["briefly_trained", "check_estimator", "estimator_checks", "test_instance"]
 
 _EPOCHS = ("epochs", "pretrain_epochs")
-_MODULES = (learning, labels, known, importance, inputs, randomness, lifecycle, selection)
 
 
 def test_instance(cls: type) -> Any:
-    """An estimator with the small settings that its class names in `_test_params`."""
+    """Return an estimator with the small settings that its class names in `_test_params`."""
     return cls(**cls._test_params()) if hasattr(cls, "_test_params") else cls()
 
 
-test_instance.__test__ = False  # type: ignore[attr-defined]  # its name makes pytest curious
+test_instance.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it
 
 
 def briefly_trained(estimator: Any) -> Any:
-    """A clone that trains for two epochs, where there are epochs: enough for checks of form."""
-    found = clone(estimator)
-    epochs = [name for name in found.get_params() if name.rpartition("__")[2] in _EPOCHS]
-    return found.set_params(**dict.fromkeys(epochs, 2))
+    """Return a clone that trains for two epochs, where there are epochs.
+
+    This is enough for checks that do not depend on what is learnt.
+    """
+    brief = clone(estimator)
+    epochs = [name for name in brief.get_params() if name.rpartition("__")[2] in _EPOCHS]
+    return brief.set_params(**dict.fromkeys(epochs, 2))
 
 
-def estimator_checks(estimator: Any) -> list[tuple[str, Callable[[], None]]]:
-    """Every check of the contract with its name, ready to be called.
+def estimator_checks(
+    estimator: Any, *, variant: bool = False
+) -> list[tuple[str, Callable[[], None]]]:
+    """Return every check of the contract that applies to an estimator, with its name.
 
     Parameters
     ----------
     estimator : an unfitted estimator
-        It is cloned by each check and never fitted itself.
+        Each check clones it; it is never fitted itself.
+    variant : bool, default=False
+        Whether the estimator is a variant of a method that passes all checks: it shares the
+        code that handles inputs and outputs with this method and differs in its loss or in a
+        rule. The checks of inputs, outputs and cross-validation are then left out.
+
+    Returns
+    -------
+    list of (name, function without arguments)
     """
-    found: list[tuple[str, Callable[[], None]]] = []
-    # A module of checks for some methods only says for which.
-    modules = [m for m in _MODULES if not hasattr(m, "applies_to") or m.applies_to(estimator)]
-    if texts.takes_texts(estimator):
-        modules = [whole, texts]
-    elif images.takes_images(estimator):
-        modules = [whole, images]
-    for module in modules:
-        for name, check in vars(module).items():
-            if name.startswith("check_"):
-                given = estimator if hasattr(check, "learns") else briefly_trained(estimator)
-                found.append((name.removeprefix("check_"), partial(_run, check, given)))
-    return found
+    brief = briefly_trained(estimator)
+    return [
+        (check.name, partial(check.function, estimator if check.trains else brief))
+        for check in _checks_for(estimator)
+        if check.of_variants or not variant
+    ]
+
+
+def _checks_for(estimator: Any) -> list[Check]:
+    if text_and_image_checks.takes_texts(estimator):
+        return [*text_and_image_checks.COMMON, *text_and_image_checks.OF_TEXTS]
+    if text_and_image_checks.takes_images(estimator):
+        return [*text_and_image_checks.COMMON, *text_and_image_checks.OF_IMAGES]
+    return [
+        *learning_checks.CHECKS,
+        *label_checks.CHECKS,
+        *(capability_checks.OF_KNOWN_LABELS if can_be_told(estimator) else ()),
+        *(capability_checks.OF_IMPORTANCE if isinstance(estimator, HasFeatureImportance) else ()),
+        *input_checks.CHECKS,
+        *seed_checks.CHECKS,
+        *lifecycle_checks.CHECKS,
+        *validation_checks.CHECKS,
+    ]
 
 
 def check_estimator(estimator: Any) -> None:
-    """Run the whole contract, scikit-learn's part included; the first failure is raised.
+    """Run the whole contract, including scikit-learn's checks, and raise the first failure.
 
     A check that fails raises an AssertionError (or the error of the estimator) with the name
     of the check in its notes.
@@ -81,7 +103,3 @@ def check_estimator(estimator: Any) -> None:
             error.add_note(f"in the check {name!r} of {estimator!r}")
             raise
     scikit_learn_checks(briefly_trained(estimator))
-
-
-def _run(check: Callable[[Any], None], estimator: Any) -> None:
-    check(clone(estimator))

@@ -1,4 +1,4 @@
-"""Parameters, refitting, copying, pickling, saving and loading."""
+"""Checks of parameters, refitting, copying, pickling, saving and loading."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from sklearn.utils.validation import _is_fitted
 
 from labelweave.labels import as_labels
 from labelweave.persistence import load, model_info
-from labelweave.testing.common import fresh, refused, same
-from labelweave.testing.data import NAMES, blobs, linear
+from labelweave.testing.check_tools import NAMES, Check, blobs, fresh, linear, refused, same
 
 
 def check_parameters(estimator: Any) -> None:
@@ -34,7 +33,7 @@ def check_parameters(estimator: Any) -> None:
 
 
 def check_refit_forgets(estimator: Any) -> None:
-    """A second fit, to other features and labels, leaves nothing of the first."""
+    """A second fit, to other features and labels, keeps nothing of the first."""
     X, Y = linear()
     other_X, other_Y = blobs()
     expected = fresh(estimator).fit(X, Y)
@@ -79,7 +78,7 @@ def check_save_and_load(estimator: Any) -> None:
 
 
 def check_save_and_load_of_classes(estimator: Any) -> None:
-    """The classes of a one-dimensional target come back as they were."""
+    """The classes of a one-dimensional target are the same after loading."""
     X, Y = linear()
     y = np.array(["no", "yes"])[Y[:, 0]]
     model = fresh(estimator).fit(X, y)
@@ -97,7 +96,17 @@ def _through_disk(model: Any) -> Any:
 
 
 def check_documentation(estimator: Any) -> None:
-    """The class says what it is, and shows an example."""
+    """The docstring of the class has a list of parameters and an example."""
     text = type(estimator).__doc__ or ""
     assert "Parameters\n" in text, "the docstring has no section Parameters"
     assert "Examples\n" in text, "the docstring has no section Examples"
+
+
+CHECKS = (
+    Check(check_parameters, of_variants=True),
+    Check(check_refit_forgets, of_variants=True),
+    Check(check_pickle),
+    Check(check_save_and_load, of_variants=True),
+    Check(check_save_and_load_of_classes),
+    Check(check_documentation, of_variants=True),
+)

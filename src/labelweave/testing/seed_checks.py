@@ -1,5 +1,5 @@
 # ruff: noqa: NPY002 - the old global generator is what these checks are about
-"""Seeds, and the global generators that nobody may touch."""
+"""Checks of seeds, and that the global random generators are not used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.testing.common import fresh, same
-from labelweave.testing.data import linear
+from labelweave.testing.check_tools import Check, fresh, linear, same
 
 
 def check_same_seed_same_result(estimator: Any) -> None:
+    """Two fits with the same seed, or with equal generators, predict the same bits."""
     X, Y = linear()
     first, second = (fresh(estimator, threshold="tuned").fit(X, Y) for _ in range(2))
     same(first.predict_proba(X), second.predict_proba(X), "two fits with one seed", exact=True)
@@ -37,7 +37,7 @@ def check_different_seed(estimator: Any) -> None:
 
 
 def check_global_generators_are_untouched(estimator: Any) -> None:
-    """Neither NumPy's nor Python's nor torch's, with a seed and without."""
+    """The states of NumPy's, Python's and torch's generators stay, with a seed and without."""
     X, Y = linear()
     for seed in (0, None):
         before = _states()
@@ -48,24 +48,25 @@ def check_global_generators_are_untouched(estimator: Any) -> None:
 
 
 def check_result_does_not_depend_on_global_generators(estimator: Any) -> None:
+    """Seeding the global generators does not change the model."""
     X, Y = linear()
     numpy_state, python_state = np.random.get_state(), random.getstate()
     torch = sys.modules.get("torch")
     torch_state = None if torch is None else torch.get_rng_state()
-    found = []
+    predictions = []
     try:
         for seed in (1, 2):
             np.random.seed(seed)
             random.seed(seed)
             if torch is not None:
                 torch.manual_seed(seed)
-            found.append(fresh(estimator).fit(X, Y).predict_proba(X))
+            predictions.append(fresh(estimator).fit(X, Y).predict_proba(X))
     finally:
         np.random.set_state(numpy_state)
         random.setstate(python_state)
         if torch is not None:
             torch.set_rng_state(torch_state)
-    same(found[0], found[1], "two states of the global generators", exact=True)
+    same(predictions[0], predictions[1], "two states of the global generators", exact=True)
 
 
 def _states() -> dict[str, Any]:
@@ -77,3 +78,11 @@ def _states() -> dict[str, Any]:
     if (torch := sys.modules.get("torch")) is not None:
         states["torch"] = torch.get_rng_state().numpy().tobytes()
     return states
+
+
+CHECKS = (
+    Check(check_same_seed_same_result, of_variants=True),
+    Check(check_different_seed, of_variants=True),
+    Check(check_global_generators_are_untouched, of_variants=True),
+    Check(check_result_does_not_depend_on_global_generators, of_variants=True),
+)

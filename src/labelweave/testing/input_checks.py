@@ -1,4 +1,4 @@
-"""Forms of X: sparse, read-only, other number types; what is refused; what is left alone."""
+"""Checks of X: its forms and number types, what is refused, and that inputs are not changed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
-from labelweave.testing.common import fresh, learns, refused, same
-from labelweave.testing.data import linear
+from labelweave.testing.check_tools import Check, fresh, linear, refused, same
 
 
 def check_sparse_equals_dense(estimator: Any) -> None:
+    """Sparse formats and dense arrays of the same numbers give the same model."""
     X, Y = linear()
     expected = fresh(estimator).fit(X, Y).predict_proba(X)
     for form in (sp.csr_array, sp.csc_array, sp.csr_matrix):
         model = fresh(estimator).fit(form(X), Y)
         same(model.predict_proba(form(X)), expected, f"X as {form.__name__}")
-        same(model.predict_proba(X), expected, f"fitted to {form.__name__}, asked with an array")
+        same(model.predict_proba(X), expected, f"fitted to {form.__name__}, predicting an array")
 
 
 def check_forms_of_x(estimator: Any) -> None:
@@ -47,7 +47,7 @@ def check_forms_of_x(estimator: Any) -> None:
 
 
 def check_nan_and_infinite_x_is_refused(estimator: Any) -> None:
-    """In fit and in predict, dense and sparse, with the place of the first one."""
+    """In fit and in predict, dense and sparse, the message names the row and the column."""
     X, Y = linear()
     model = fresh(estimator).fit(X, Y)
     for value, word in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")):
@@ -61,6 +61,7 @@ def check_nan_and_infinite_x_is_refused(estimator: Any) -> None:
 
 
 def check_wrong_width_is_refused(estimator: Any) -> None:
+    """Another number of columns, one dimension, and no rows are refused."""
     X, Y = linear()
     model = fresh(estimator).fit(X, Y)
     for wrong in (X[:, :5], np.hstack([X, X]), sp.csr_array(X[:, :5])):
@@ -72,29 +73,33 @@ def check_wrong_width_is_refused(estimator: Any) -> None:
         fresh(estimator).fit(X[:0], Y[:0])
 
 
-@learns
-def check_features_that_say_nothing(estimator: Any) -> None:
-    """Constant columns, a constant X and huge or tiny scales give finite probabilities."""
+def check_extreme_scales(estimator: Any) -> None:
+    """Huge and tiny scales and a constant column give finite probabilities."""
     X, Y = linear()
-    scales = np.array([1e-8, 1e-3, 1, 1e3, 1e6, 0])
-    for form in (X * scales, np.ones_like(X), np.zeros_like(X), sp.csr_array(X.shape)):
+    X *= np.array([1e-8, 1e-3, 1, 1e3, 1e6, 0])
+    assert np.isfinite(fresh(estimator).fit(X, Y).predict_proba(X)).all()
+
+
+def check_constant_features(estimator: Any) -> None:
+    """Features that are the same in every row give finite probabilities."""
+    X, Y = linear()
+    for form in (np.ones_like(X), np.zeros_like(X), sp.csr_array(X.shape)):
         assert np.isfinite(fresh(estimator).fit(form, Y).predict_proba(form)).all()
 
 
 def check_few_rows(estimator: Any) -> None:
-    """One row, and two, either work or are refused in a sentence of ours."""
+    """One, two and five rows either work or are refused with an error that names the number."""
     X, Y = linear()
     for n_rows in (1, 2, 5):
         try:
             model = fresh(estimator).fit(X[:n_rows], Y[:n_rows])
         except InputError as refusal:
-            said = str(refusal)
-            if str(n_rows) not in said:
-                raise AssertionError(f"it does not say how many rows: {said}") from refusal
+            if str(n_rows) not in str(refusal):
+                raise AssertionError(f"it does not name the rows: {refusal}") from refusal
             continue
-        found = model.predict_proba(X)
-        assert found.shape == Y.shape
-        assert np.isfinite(found).all()
+        probabilities = model.predict_proba(X)
+        assert probabilities.shape == Y.shape
+        assert np.isfinite(probabilities).all()
 
 
 def check_inputs_are_left_alone(estimator: Any) -> None:
@@ -103,15 +108,15 @@ def check_inputs_are_left_alone(estimator: Any) -> None:
     Y = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, Y)
     makers: tuple[Any, ...] = (np.array, sp.csr_array)
     for make in makers:
-        given_X, given_Y, asked = make(X), make(Y), make(X[:9])
-        fresh(estimator, threshold="top-1").fit(given_X, given_Y).predict(asked)
-        for found, before in ((given_X, X), (given_Y, Y), (asked, X[:9])):
-            found = found.toarray() if sp.issparse(found) else found
-            assert np.array_equal(found, before, equal_nan=True), "an input was changed"
+        X_train, Y_train, X_test = make(X), make(Y), make(X[:9])
+        fresh(estimator, threshold="top-1").fit(X_train, Y_train).predict(X_test)
+        for after, before in ((X_train, X), (Y_train, Y), (X_test, X[:9])):
+            after = after.toarray() if sp.issparse(after) else after
+            assert np.array_equal(after, before, equal_nan=True), "an input was changed"
 
 
 def check_read_only_memory_maps(estimator: Any) -> None:
-    """joblib hands large arrays to its workers as read-only memory maps."""
+    """Read-only memory maps work: joblib passes large arrays to its workers as such."""
     X, Y = linear()
     expected = fresh(estimator).fit(X, Y).predict_proba(X)
     with tempfile.TemporaryDirectory() as folder:
@@ -123,3 +128,16 @@ def check_read_only_memory_maps(estimator: Any) -> None:
         same(model.predict_proba(mapped[0]), expected, "memory maps")
         del mapped
     same(model.predict_proba(X), expected, "after the memory maps are gone")
+
+
+CHECKS = (
+    Check(check_sparse_equals_dense),
+    Check(check_forms_of_x),
+    Check(check_nan_and_infinite_x_is_refused),
+    Check(check_wrong_width_is_refused),
+    Check(check_extreme_scales, trains=True, of_variants=True),
+    Check(check_constant_features, of_variants=True),
+    Check(check_few_rows, of_variants=True),
+    Check(check_inputs_are_left_alone),
+    Check(check_read_only_memory_maps),
+)
