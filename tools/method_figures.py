@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "assets" / "methods"
 sys.path.insert(0, str(ROOT / "src"))
 
-from labelweave.reporting.plots.style import HEAT, draw, line, log_scale  # noqa: E402  after the path is set
+from labelweave.plotting import HEAT, draw, line_style, log_scale  # noqa: E402  after the path is set
 
 Paint = Callable[[Any], None]
 
@@ -96,7 +96,7 @@ def known_labels() -> tuple[float, float, Paint]:
         for k, (words, hatch) in enumerate(zip(told, ("", "//", ".."), strict=True)):
             heights = [values[k] for values in chances.values()]
             where = np.arange(len(chances)) + 0.27 * (k - 1)
-            axis.bar(where, heights, 0.25, label=words, color=line(k).color, hatch=hatch)
+            axis.bar(where, heights, 0.25, label=words, color=line_style(k).color, hatch=hatch)
         axis.set_xticks(range(len(chances)), list(chances), rotation=20)
         axis.set_ylabel("P(beach)")
         axis.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.18))
@@ -212,7 +212,7 @@ def latent() -> tuple[float, float, Paint]:
 
 def look(k: int) -> dict[str, Any]:
     """Colour and dashes of the k-th curve."""
-    return {"color": line(k).color, "linestyle": line(k).linestyle}
+    return {"color": line_style(k).color, "linestyle": line_style(k).linestyle}
 
 
 def pulls(losses: dict[str, Callable[[Any, Any], Any]], p: np.ndarray) -> dict[str, np.ndarray]:
@@ -415,7 +415,7 @@ def label_counts() -> tuple[float, float, Paint]:
         left, right = figure.subplots(1, 2)
         for k, (words, heights) in enumerate(bars.items()):
             where = np.arange(4) + 0.4 * (k - 0.5)
-            left.bar(where, heights[:4], 0.38, label=words, color=line(k).color)
+            left.bar(where, heights[:4], 0.38, label=words, color=line_style(k).color)
         left.axhline(1, color="black", linestyle=":", linewidth=1)
         left.annotate("truth: one label in every row", (0.02, 1.02), fontsize=8)
         left.set(xlabel="labels of a row", ylabel="share of rows", xticks=range(4), ylim=(0, 1.12))
@@ -426,7 +426,7 @@ def label_counts() -> tuple[float, float, Paint]:
             {"likeliest label": best, "another": (best + 1) % 6}.items()
         ):
             before, now = p[rows, labels], after[rows, labels]
-            right.plot(before, now, ".", markersize=3, label=words, color=line(k).color)
+            right.plot(before, now, ".", markersize=3, label=words, color=line_style(k).color)
         right.plot([0, 1], [0, 1], "k:", linewidth=1)
         right.set(xlabel="union of the teachers", ylabel="with the belief about counts")
         right.legend()

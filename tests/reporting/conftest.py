@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import labelweave as lw
 from labelweave.data import Dataset
+from labelweave.labels import LabelMatrix, as_labels
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +20,7 @@ def fixed_date(monkeypatch):
 def quick_plots(monkeypatch):
     """Plots are painted but not laid out, which takes most of the time."""
     empty = '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
-    monkeypatch.setattr("labelweave.reporting.plots.style._svg_of", lambda figure: empty)
+    monkeypatch.setattr("labelweave.plotting._svg_of", lambda figure: empty)
 
 
 @pytest.fixture
@@ -44,6 +46,35 @@ def page(tmp_path):
         return lw.report(*arguments, out=tmp_path / "report.html", **options).read_text("utf-8")
 
     return write
+
+
+@pytest.fixture(params=["known", "unknown", "sparse", "sparse, absent unknown"])
+def labels(request):
+    """Sixty rows of five dependent labels, one never positive; some entries unknown."""
+    rng = np.random.default_rng(3)
+    Y = (rng.random((60, 5)) < [0.6, 0.3, 0.2, 0.1, 0.0]).astype(float)
+    Y[:, 1] = np.where(rng.random(60) < 0.7, Y[:, 0], Y[:, 1])
+    if request.param == "known":
+        return as_labels(Y)
+    if request.param == "sparse":
+        return as_labels(sp.csr_array(Y))
+    Y[rng.random(Y.shape) < 0.2] = np.nan
+    Y[7] = np.nan  # a row of which nothing is known
+    if request.param == "unknown":
+        return as_labels(Y)
+    stored = sp.coo_array(np.ones_like(Y))
+    known = ~np.isnan(Y[stored.row, stored.col])
+    rows, columns = stored.row[known], stored.col[known]
+    matrix = sp.csr_array((Y[rows, columns], (rows, columns)), shape=Y.shape)
+    return LabelMatrix(matrix.astype(np.float32), [f"l{j}" for j in range(5)], absent=np.nan)
+
+
+@pytest.fixture
+def scores(labels):
+    """Probabilities that know something of the labels, with ties."""
+    rng = np.random.default_rng(4)
+    truth = np.nan_to_num(labels.to_numpy(), nan=0.5)
+    return (0.6 * rng.random(labels.shape) + 0.4 * truth).round(2)
 
 
 SUITE = """

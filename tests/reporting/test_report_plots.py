@@ -8,20 +8,26 @@ import numpy as np
 import pytest
 
 from labelweave.labels import as_labels
-from labelweave.reporting.numbers.curves import precision_recall, reliability, threshold_effect
-from labelweave.reporting.numbers.history import history_panels
-from labelweave.reporting.plots.cost import cost_plot
-from labelweave.reporting.plots.critical_difference import critical_difference_plot
-from labelweave.reporting.plots.heatmap import Heat, heat_maps
-from labelweave.reporting.plots.label_scores import label_scores_plot
-from labelweave.reporting.plots.learning_curves import learning_curves
-from labelweave.reporting.plots.method_curves import CurvePanel, method_curves
-from labelweave.reporting.plots.probabilities import (
-    precision_recall_plot,
-    reliability_plot,
-    threshold_plot,
+from labelweave.plotting import line_style
+from labelweave.reporting.heat_maps import HeatMap, draw_heat_maps
+from labelweave.reporting.model_sections.label_scores import draw_label_scores
+from labelweave.reporting.model_sections.learning_curves import (
+    draw_learning_curves,
+    history_panels,
 )
-from labelweave.reporting.plots.style import line
+from labelweave.reporting.model_sections.probabilities import (
+    draw_precision_recall,
+    draw_reliability,
+    precision_recall,
+    reliability,
+)
+from labelweave.reporting.model_sections.threshold_effect import (
+    draw_threshold_effects,
+    threshold_effect,
+)
+from labelweave.reporting.run_sections.average_ranks import draw_critical_difference
+from labelweave.reporting.run_sections.method_curves import CurvePanel, draw_method_curves
+from labelweave.reporting.run_sections.time_and_memory import draw_costs
 
 NAMES = ["<b>", "$x^2$ & y", "\u6d77", "a very long name that has no room on an axis"]
 RNG = np.random.default_rng(0)
@@ -42,40 +48,51 @@ def history():
 
 MANY = 60
 PLOTS = {
-    "heat": lambda: heat_maps("n", [Heat("t", P[:4])], NAMES, **HEAT),
-    "two heats": lambda: heat_maps("n", [Heat("t", P[:4]), Heat("t", P[4:8])], NAMES, **HEAT),
-    "empty heat": lambda: heat_maps("n", [Heat("t", np.full((2, 2), np.nan))], NAMES[:2], **HEAT),
-    "many labels": lambda: heat_maps(
-        "n", [Heat("a", np.eye(25)), Heat("b", np.eye(25))], [f"l{j}" for j in range(25)], **HEAT
+    "heat": lambda: draw_heat_maps("n", [HeatMap("t", P[:4])], NAMES, **HEAT),
+    "two heats": lambda: draw_heat_maps(
+        "n", [HeatMap("t", P[:4]), HeatMap("t", P[4:8])], NAMES, **HEAT
     ),
-    "learning": lambda: learning_curves("n", history(), best=2, stages=[3]),
-    "reliability": lambda: reliability_plot("n", reliability(Y, P)),
-    "one bin": lambda: reliability_plot("n", reliability(Y, np.full((50, 4), 0.01))),
-    "precision": lambda: precision_recall_plot("n", curves(), together=NAMES[0]),
-    "threshold": lambda: threshold_plot("n", [("a", threshold_effect(Y, P))] * 2, cut=0.4),
-    "no cut": lambda: threshold_plot("n", [("a", threshold_effect(Y, P))], cut=None),
-    "labels": lambda: label_scores_plot(
+    "empty heat": lambda: draw_heat_maps(
+        "n", [HeatMap("t", np.full((2, 2), np.nan))], NAMES[:2], **HEAT
+    ),
+    "many labels": lambda: draw_heat_maps(
+        "n",
+        [HeatMap("a", np.eye(25)), HeatMap("b", np.eye(25))],
+        [f"l{j}" for j in range(25)],
+        **HEAT,
+    ),
+    "learning": lambda: draw_learning_curves("n", history(), best=2, stage_starts=[3]),
+    "reliability": lambda: draw_reliability("n", reliability(Y, P)),
+    "one bin": lambda: draw_reliability("n", reliability(Y, np.full((50, 4), 0.01))),
+    "precision": lambda: draw_precision_recall("n", curves(), together=NAMES[0]),
+    "threshold": lambda: draw_threshold_effects(
+        "n", [("a", threshold_effect(Y, P))] * 2, threshold=0.4
+    ),
+    "no threshold": lambda: draw_threshold_effects(
+        "n", [("a", threshold_effect(Y, P))], threshold=None
+    ),
+    "labels": lambda: draw_label_scores(
         "n", np.arange(4), {"F1": P[0], "AP": np.full(4, np.nan)}, NAMES, axis_title="x"
     ),
-    "labels, none defined": lambda: label_scores_plot(
+    "labels, none defined": lambda: draw_label_scores(
         "n", np.zeros(1), {"F1": np.array([np.nan])}, NAMES[:1], axis_title="x"
     ),
-    "points": lambda: label_scores_plot(
+    "points": lambda: draw_label_scores(
         "n", np.arange(MANY), {"F1": RNG.random(MANY)}, [""] * MANY, axis_title="x"
     ),
-    "ranks": lambda: critical_difference_plot(
+    "ranks": lambda: draw_critical_difference(
         "n", {"a": 1.0, "<b>": 2.5, "c": 2.5}, [["<b>", "c"]], 1.2
     ),
-    "two ranks": lambda: critical_difference_plot("n", {"a": 1.5, "b": 1.5}, [["a", "b"]], 9.0),
-    "cost": lambda: cost_plot("n", {"s": {"a": [1, np.nan], "b": [500.0, 2]}}, ["d", "e"]),
-    "methods": lambda: method_curves(
+    "two ranks": lambda: draw_critical_difference("n", {"a": 1.5, "b": 1.5}, [["a", "b"]], 9.0),
+    "cost": lambda: draw_costs("n", {"s": {"a": [1, np.nan], "b": [500.0, 2]}}, ["d", "e"]),
+    "methods": lambda: draw_method_curves(
         "n", [CurvePanel("t", {"<b>": [(EPOCHS, EPOCHS), (EPOCHS, EPOCHS)]}, {"<b>": 0})] * 3
     ),
 }
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_plot_is_whole_and_quiet(name):
+def test_plot_is_valid_and_raises_no_warning(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         svg = PLOTS[name]()
@@ -100,8 +117,8 @@ def test_names_are_texts_and_no_formulas():
 
 
 def test_lines_differ_by_more_than_colour():
-    assert len({(line(k).linestyle, line(k).marker) for k in range(7)}) == 7
-    assert len({line(k) for k in range(49)}) == 49
+    assert len({(line_style(k).linestyle, line_style(k).marker) for k in range(7)}) == 7
+    assert len({line_style(k) for k in range(49)}) == 49
 
 
 def test_no_global_setting_is_left_behind():

@@ -7,9 +7,9 @@ import json
 
 from labelweave import __version__
 from labelweave.auditing.findings import Audit
-from labelweave.reporting.document import printable
-from labelweave.reporting.html import Markup, element, resource, whole_page
-from labelweave.reporting.writing import now
+from labelweave.plotting import printable
+from labelweave.reporting.html import Markup, element, html_page, resource
+from labelweave.reporting.report_content import timestamp
 
 __all__ = ["to_page"]
 
@@ -33,7 +33,7 @@ def to_page(audit: Audit) -> str:
     """The whole page; the entries are data in it, and become text only in the browser."""
     title = f"{_QUESTIONS[audit.suspects]}: {audit.data}"
     stored = _as_script_data(audit)
-    return whole_page(
+    return html_page(
         title,
         f"{resource('style.css')}\n{resource('page.css', _HERE)}",
         resource("page.js", _HERE),
@@ -47,7 +47,7 @@ def to_page(audit: Audit) -> str:
         element("main", element("ol", id="entries", class_="entries"), _pager(), id="list"),
         element("noscript", element("p", "This page needs JavaScript.", class_="note")),
         element("script", stored, type="application/json", id="audit-data"),
-        element("footer", f"Made by labelweave {__version__}, {now()}."),
+        element("footer", f"Made by labelweave {__version__}, {timestamp()}."),
     )
 
 

@@ -1,13 +1,18 @@
-"""Reports on models and on runs of the bench: one HTML page, or Markdown with plots."""
+"""Reports on models and on benchmark runs: one HTML page, or Markdown with plots."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labelweave.reporting.report_content import Report
 
 __all__ = ["report"]
+
+_FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
 
 
 def report(
@@ -20,27 +25,27 @@ def report(
     n_shown: int = 30,
     reading: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a report on a model or on a run of the bench.
+    """Write a report on a model or on a benchmark run.
 
     Parameters
     ----------
     model_or_run : path or fitted estimator
-        A model folder, the folder of a run, or a model in memory.
+        A model folder, the folder of a benchmark run, or a model in memory.
     data : Dataset, pair (X, Y), path or name of a data set, optional
-        The rows to score. A model folder of `labelweave train` knows its own data, and is
-        scored on the test part of its training.
+        The rows to score. A model folder that `labelweave train` wrote names its data, and is
+        scored on the test rows of its training by default.
     out : path, default="report.html"
-        ``.html``: one page that needs no other file. ``.md``: Markdown, its plots in a folder
-        beside it.
+        ``.html`` writes one page that needs no other file. ``.md`` writes Markdown, with the plots
+        in a folder beside it.
     format : {"html", "md"}, optional
-        Where the ending of `out` does not tell.
+        The format, where the ending of `out` does not determine it.
     part : {"train", "validation", "test", "all"}, optional
         Which rows of the data to score.
     n_shown : int, default=30
-        The most labels that a heat map shows, the most frequent ones.
+        The largest number of labels in a heat map; the most frequent labels are shown.
     reading : mapping, optional
-        How to read a data file: arguments of :func:`labelweave.read_dataset`. A file of the
-        kind that the model was trained on is read in the same way.
+        How to read a data file: arguments of :func:`labelweave.read_dataset`. By default a file is
+        read in the same way as the training file of the model.
 
     Returns
     -------
@@ -59,39 +64,70 @@ def report(
     'report.html'
     """
     from labelweave.exceptions import InputError, require
-    from labelweave.reporting.writing import checked_target, now, write
+    from labelweave.files import atomic_write_text
+    from labelweave.reporting.html import to_html
+    from labelweave.reporting.markdown import write_markdown
 
-    target, chosen = checked_target(Path(out), format)
+    target, chosen_format = check_target(Path(out), format)
     if n_shown < 2:
         raise InputError(f"n_shown must be at least 2, not {n_shown}")
     require("matplotlib", "report")
-    document = _document(model_or_run, data, part, n_shown, reading or {}, now())
-    return write(document, target, chosen)[0]
+    content = _content(model_or_run, data, part, n_shown, reading or {})
+    if chosen_format == "md":
+        write_markdown(content, target)
+    else:
+        atomic_write_text(target, to_html(content))
+    return target
 
 
-def _document(
-    about: Any, data: Any, part: str | None, n_shown: int, reading: Mapping[str, Any], made: str
-) -> Any:
+def check_target(out: str | Path, format: str | None) -> tuple[Path, str]:
+    """Return the file to write and its format, or raise before any time is spent.
+
+    >>> check_target("report.md", None)[1]
+    'md'
+    """
     from labelweave.exceptions import InputError
-    from labelweave.reporting.model import model_document
-    from labelweave.reporting.model.subject import subject_of_folder, subject_of_model
 
-    if not isinstance(about, str | PathLike):
+    target = Path(out)
+    format_of_ending = _FORMATS.get(target.suffix.lower())
+    if format not in (None, "html", "md"):
+        raise InputError(f"a report is written as html or md, not {format!r}")
+    if format is None and format_of_ending is None:
+        raise InputError(f"{out}: the file must end in .html or .md, or the format must be named")
+    if format is not None and format_of_ending not in (None, format):
+        raise InputError(f"{out} does not end like a file of the format {format!r}")
+    if target.is_dir():
+        raise InputError(f"{out} is a folder: name a file to write the report to")
+    return target, format or str(format_of_ending)
+
+
+def _content(
+    model_or_run: Any, data: Any, part: str | None, n_shown: int, reading: Mapping[str, Any]
+) -> Report:
+    from labelweave.exceptions import InputError
+    from labelweave.reporting.evaluated_model import evaluate_folder, evaluate_model
+    from labelweave.reporting.model_report import model_report
+
+    if not isinstance(model_or_run, str | PathLike):
         if part is not None or reading:
-            raise InputError("part and reading are for model folders: give the rows as data")
-        return model_document(subject_of_model(about, data, n_shown=n_shown), made=made)
-    folder = Path(about)
+            raise InputError("part and reading apply to model folders: pass the rows as data")
+        return model_report(evaluate_model(model_or_run, data), n_shown)
+    folder = Path(model_or_run)
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
-        raise InputError(f"{about} {what}: name the folder of a model or of a run")
+        raise InputError(f"{folder} {what}: name the folder of a model or of a benchmark run")
     if (folder / "store.json").exists():
-        from labelweave.reporting.run import run_document
+        from labelweave.reporting.run_report import run_report
 
         if data is not None or part is not None:
-            raise InputError(f"{about} is a run, which has its own data: leave data and part out")
-        return run_document(folder, made=made, n_shown=n_shown)
+            raise InputError(
+                f"{folder} is a benchmark run, which names its own data: leave data and part out"
+            )
+        return run_report(folder, n_shown)
     if (folder / "config.json").exists():
-        subject = subject_of_folder(folder, data, part=part, reading=reading, n_shown=n_shown)
-        return model_document(subject, made=made)
-    smoke = f"; {about}/quick is a smoke run" if (folder / "quick" / "store.json").exists() else ""
-    raise InputError(f"{about} is neither the folder of a model nor that of a run{smoke}")
+        return model_report(evaluate_folder(folder, data, part=part, reading=reading), n_shown)
+    quick = "; {0}/quick is a quick trial run" if (folder / "quick" / "store.json").exists() else ""
+    raise InputError(
+        f"{folder} is neither the folder of a model nor that of a benchmark run"
+        + quick.format(folder)
+    )

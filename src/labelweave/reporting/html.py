@@ -1,7 +1,7 @@
-"""A report as one HTML file that needs nothing else: no network, no other file.
+"""A report as one HTML file that needs no network and no other file.
 
-Markup is built of elements whose texts are escaped as they are put in, so that no name of a
-label or a file can become markup.
+Pages are built from elements that escape the texts put into them, so that the name of a label or
+a file can never become markup.
 """
 
 from __future__ import annotations
@@ -16,61 +16,61 @@ from importlib import resources
 from typing import Any
 
 from labelweave import __version__
-from labelweave.reporting.document import (
+from labelweave.plotting import printable
+from labelweave.reporting.report_content import (
     Block,
-    Document,
     Figure,
     Note,
     Paragraph,
+    Report,
     Section,
     Table,
-    printable,
-    shown,
+    format_value,
     slug,
 )
 
-__all__ = ["Markup", "element", "resource", "to_html", "whole_page"]
+__all__ = ["Markup", "element", "html_page", "resource", "svg_description", "to_html"]
 
 _EMPTY = ("meta", "link", "br", "input")
-_SHORT = 24  # characters that are not broken into two lines
+_NO_WRAP = 24  # shorter cells are not broken into two lines
 
 
 class Markup(str):
-    """A text that is markup already."""
+    """A text that is already markup and must not be escaped."""
 
     __slots__ = ()
 
 
 def element(tag: str, *content: Any, **attributes: str | bool) -> Markup:
-    """An element; contents that are not markup are escaped.
+    """Return an element; contents that are not :class:`Markup` are escaped.
 
     >>> element("p", "1 < 2, ", element("b", "sure"), class_="note")
     '<p class="note">1 &lt; 2, <b>sure</b></p>'
     """
-    said = "".join(
+    attribute_text = "".join(
         f" {name.rstrip('_').replace('_', '-')}"
         + ("" if value is True else f'="{html.escape(printable(value))}"')
         for name, value in attributes.items()
         if value is not False
     )
     if tag in _EMPTY:
-        return Markup(f"<{tag}{said}>")
-    return Markup(f"<{tag}{said}>{_joined(content)}</{tag}>")
+        return Markup(f"<{tag}{attribute_text}>")
+    return Markup(f"<{tag}{attribute_text}>{_join(content)}</{tag}>")
 
 
-def _joined(content: Iterable[Any]) -> str:
+def _join(content: Iterable[Any]) -> str:
     return "".join(
         part
         if isinstance(part, Markup)
         else html.escape(printable(part), quote=False)
         if isinstance(part, str)
-        else _joined(part)
+        else _join(part)
         for part in content
     )
 
 
-def whole_page(title: str, style: str, script: str, *content: Markup) -> str:
-    """A page that loads nothing and runs the one script, which stands at its end."""
+def html_page(title: str, style: str, script: str, *content: Markup) -> str:
+    """Return a page that loads nothing; its policy lets only this one script run."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
@@ -90,18 +90,18 @@ def whole_page(title: str, style: str, script: str, *content: Markup) -> str:
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
-def to_html(document: Document) -> str:
-    """The whole page."""
-    ids = _ids(document.sections)
-    return whole_page(
-        document.title,
+def to_html(report: Report) -> str:
+    """Return the page of a report."""
+    ids = _section_ids(report.sections)
+    return html_page(
+        report.title,
         resource("style.css"),
         resource("sorting.js"),
         element("a", "Skip to the report", href="#report", class_="skip"),
         element(
             "header",
-            element("h1", document.title),
-            element("p", document.subtitle, class_="subtitle"),
+            element("h1", report.title),
+            element("p", report.subtitle, class_="subtitle"),
         ),
         element(
             "nav",
@@ -110,14 +110,14 @@ def to_html(document: Document) -> str:
                 "ol",
                 [
                     element("li", element("a", section.title, href=f"#{id}"))
-                    for id, section in zip(ids, document.sections, strict=True)
+                    for id, section in zip(ids, report.sections, strict=True)
                 ],
             ),
             aria_label="Contents",
         ),
         element(
             "main",
-            [_section(id, section) for id, section in zip(ids, document.sections, strict=True)],
+            [_section(id, section) for id, section in zip(ids, report.sections, strict=True)],
             id="report",
         ),
         element(
@@ -125,23 +125,23 @@ def to_html(document: Document) -> str:
             "Made by labelweave ",
             __version__,
             ", ",
-            element("time", document.made, datetime=document.made),
+            element("time", report.made, datetime=report.made),
             ".",
         ),
     )
 
 
-def _ids(sections: Iterable[Section]) -> list[str]:
-    """One id a section, made of its title; a number tells equal ones apart."""
-    found: list[str] = []
+def _section_ids(sections: Iterable[Section]) -> list[str]:
+    """Return one id per section, made from its title; a number makes equal ones different."""
+    ids: list[str] = []
     for section in sections:
         id = stem = slug(section.title)
         k = 1
-        while id in found or id == "report":
+        while id in ids or id == "report":
             k += 1
             id = f"{stem}-{k}"
-        found.append(id)
-    return found
+        ids.append(id)
+    return ids
 
 
 def _section(id: str, section: Section) -> Markup:
@@ -168,23 +168,22 @@ def _figure(figure: Figure) -> Markup:
 
 
 def inline_svg(figure: Figure) -> str:
-    """The SVG as part of a page: named for screen readers, without namespace declarations."""
+    """Return an SVG for use inside a page: described for screen readers, without namespaces."""
     head, _, body = figure.svg.partition(">")
     head = re.sub(r' (?:xmlns(?::xlink)?|width|height)="[^"]*"', "", head)
     width = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+)', head)
-    size = f' style="width: {float(width[1]) * 4 / 3:.0f}px"' if width else ""  # 72 pt are 96 px
+    size = f' style="width: {float(width[1]) * 4 / 3:.0f}px"' if width else ""  # 72 pt = 96 px
     body = body.replace("xlink:href=", "href=")
-    return f'{head}{size} role="img">{described(figure)}{body}'
+    return f'{head}{size} role="img">{svg_description(figure)}{body}'
 
 
-def described(figure: Figure) -> str:
-    """Title and description of an SVG, as markup."""
+def svg_description(figure: Figure) -> str:
+    """Return the title and description of an SVG as markup."""
     return element("title", figure.title) + element("desc", figure.alt)
 
 
 def _table(table: Table) -> Markup:
-    right = [table.is_number(j) for j in range(len(table.columns))]
-    kinds = ["number" if is_right else "text" for is_right in right]
+    kinds = ["number" if table.is_number(j) else "text" for j in range(len(table.columns))]
     head = [
         element("th", name, scope="col", class_=kind)
         for name, kind in zip(table.columns, kinds, strict=True)
@@ -196,7 +195,7 @@ def _table(table: Table) -> Markup:
         for row in table.rows
     ]
     caption = Markup("") if table.folded else element("caption", table.caption)
-    whole = element(
+    scrolled = element(
         "div",
         element("table", caption, element("thead", element("tr", head)), element("tbody", body)),
         class_="scroll",
@@ -205,16 +204,16 @@ def _table(table: Table) -> Markup:
         aria_label=table.caption,
     )
     if not table.folded:
-        return whole
-    return element("details", element("summary", table.caption), whole)
+        return scrolled
+    return element("details", element("summary", table.caption), scrolled)
 
 
 def _cell(value: Any, kind: str, digits: int) -> Markup:
-    text = shown(value, digits)
-    return element("td", text, class_=kind if len(text) > _SHORT else f"{kind} short")
+    text = format_value(value, digits)
+    return element("td", text, class_=kind if len(text) > _NO_WRAP else f"{kind} short")
 
 
 @cache
 def resource(name: str, package: str = "labelweave.reporting") -> str:
-    """The text of a file of the package."""
+    """Return the text of a file that is part of the package."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()

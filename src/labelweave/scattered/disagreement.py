@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from labelweave.exceptions import InputError
+from labelweave.plotting import draw, line_style, shorten
 from labelweave.scattered.opinions import Opinions, ask_teachers, join_teachers
 from labelweave.scattered.teacher import as_teachers
 
 __all__ = ["Disagreement", "disagreement", "disagreement_of"]
 
+_MOST_BARS = 40
 _TABLE = ["first", "second", "label", "rows", "rate", "first_only", "second_only", "both", "kappa"]
 
 
@@ -67,10 +69,8 @@ class Disagreement:
         return [path, rows]
 
     def plot(self, path: str | PathLike[str] | None = None) -> str:
-        """An SVG of the rates, one bar a pair and label, divided by direction."""
-        from labelweave.reporting.plots.disagreement import disagreement_bars
-
-        svg = disagreement_bars(self.table)
+        """Return an SVG of the rates: one bar per pair and label, divided by direction."""
+        svg = _disagreement_bars(self.table)
         if path is not None:
             Path(path).write_text(svg, encoding="utf-8")
         return svg
@@ -189,3 +189,39 @@ def _kappa(
     agree = 1 - (first_only + second_only) / n
     left = 1 - by_chance
     return np.where(left > 0, (agree - by_chance) / np.where(left > 0, left, 1), np.nan)
+
+
+def _disagreement_bars(table: Any) -> str:
+    """Draw one bar per pair and label, the highest rate first.
+
+    The two parts of a bar are the rows that only the first and only the second teacher finds
+    positive.
+    """
+    shown = table.sort_values("rate", ascending=False, kind="stable").head(_MOST_BARS)
+    places = np.arange(len(shown))
+    n_rows = np.maximum(shown["rows"].to_numpy(dtype=float), 1)
+    first = shown["first_only"].to_numpy(dtype=float) / n_rows
+    second = shown["second_only"].to_numpy(dtype=float) / n_rows
+
+    def paint(figure: Any) -> None:
+        axis = figure.subplots()
+        axis.barh(places, first, color=line_style(0).color, label="only the first is positive")
+        axis.barh(
+            places,
+            second,
+            left=first,
+            color=line_style(5).color,
+            hatch="//",
+            edgecolor="white",
+            label="only the second is positive",
+        )
+        pairs = zip(shown["label"], shown["first"], shown["second"], strict=True)
+        names = [f"{shorten(x)} ({shorten(a, 12)}, {shorten(b, 12)})" for x, a, b in pairs]
+        axis.set_yticks(places, names)
+        axis.invert_yaxis()
+        more = f", the {len(shown)} highest of {len(table)}" if len(table) > len(shown) else ""
+        axis.set(xlabel=f"share of the rows on which two teachers contradict each other{more}")
+        axis.legend(loc="lower right")
+
+    height = float(np.clip(1.2 + 0.25 * len(shown), 2.0, 12.0))
+    return draw("disagreement", 7.5, height, paint)

@@ -1,0 +1,180 @@
+"""The content of a report, before it is written as HTML or Markdown.
+
+All texts are plain text; the module that writes the report escapes them. Only a figure contains
+markup: the SVG that :mod:`labelweave.plotting` drew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelweave.exceptions import InputError
+from labelweave.plotting import printable
+
+__all__ = [
+    "Block",
+    "Figure",
+    "MeanScore",
+    "Note",
+    "Paragraph",
+    "Report",
+    "Section",
+    "Table",
+    "format_value",
+    "slug",
+    "timestamp",
+]
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A few sentences."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """A warning that the reader must not miss."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values under column names.
+
+    Parameters
+    ----------
+    caption : str
+        What the table shows, and for which rows of the data.
+    columns : sequence of str
+    rows : sequence of sequences
+        Columns of numbers are aligned to the right; None and NaN are shown as a dash.
+    folded : bool, default=False
+        Whether HTML shows only the caption until the reader opens the table.
+    digits : int, default=4
+        Decimal places of numbers that are not integers.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    folded: bool = False
+    digits: int = 4
+
+    def is_number(self, column: int) -> bool:
+        """Whether a column holds only numbers and gaps."""
+        values = [row[column] for row in self.rows if row[column] is not None]
+        return bool(values) and all(map(_is_number, values))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot.
+
+    Parameters
+    ----------
+    name : str
+        The name of its file, without an ending.
+    svg : str
+        An SVG document.
+    title : str
+    alt : str
+        A description of the plot for readers who cannot see it.
+    caption : str
+        How to read the plot.
+    """
+
+    name: str
+    svg: str
+    title: str
+    alt: str
+    caption: str
+
+
+Block = Paragraph | Note | Table | Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and the blocks under it."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A complete report; `made` is the time at which it was written."""
+
+    title: str
+    subtitle: str
+    made: str
+    sections: Sequence[Section] = field(default_factory=tuple)
+
+    def figures(self) -> list[Figure]:
+        """Return all plots in their order."""
+        blocks = (block for section in self.sections for block in section.blocks)
+        return [block for block in blocks if isinstance(block, Figure)]
+
+
+class MeanScore(NamedTuple):
+    """A mean and its standard deviation; a star marks the best one of its column."""
+
+    mean: float
+    deviation: float | None = None
+    is_best: bool = False
+
+
+def format_value(value: Any, digits: int = 4) -> str:
+    """Return a value as a table shows it.
+
+    >>> [format_value(value) for value in (0.12345, 1234, None, float("nan"), True, "sea")]
+    ['0.1235', '1,234', '\u2013', '\u2013', 'yes', 'sea']
+    """
+    if isinstance(value, MeanScore):
+        mean, deviation = format_value(value.mean, digits), value.deviation
+        after = "" if deviation is None else f" \u00b1 {format_value(deviation, digits)}"
+        return f"{mean}{after}{' *' if value.is_best else ''}"
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value != value:
+        return "\u2013"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return printable(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | MeanScore) and not isinstance(value, bool)
+
+
+def slug(text: str) -> str:
+    """Return a name for a file or an anchor.
+
+    >>> slug("Ranks: C-GMVAE, mAP")
+    'ranks-c-gmvae-map'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
+
+
+def timestamp() -> str:
+    """Return the time in UTC, or that of SOURCE_DATE_EPOCH if it is set (reproducible builds)."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH")
+    if fixed is not None and not fixed.isdigit():
+        raise InputError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {fixed!r}")
+    moment = datetime.now(UTC) if fixed is None else datetime.fromtimestamp(int(fixed), UTC)
+    return moment.isoformat(timespec="seconds")
