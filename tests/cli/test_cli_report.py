@@ -24,7 +24,7 @@ def test_a_model_folder_knows_its_data(run, csv_file, model):
     assert f">{scores['f1_example']:.4f}<" in page
     assert "test part, as in its training" in page
     assert "the model has seen none of them" in page
-    assert "validation rows (to choose on)" in page
+    assert "validation rows (for choosing)" in page
     assert "peak memory, MB" in page
     assert "seconds to fit" in page
 
@@ -62,7 +62,7 @@ def test_a_run_of_the_bench(run, csv_file):
     run("report", "results")
     page = Path("results-report.html").read_text()
     assert "1 finished cell<" in page
-    assert "cuts tuned on validation rows" in page
+    assert "tuned on validation rows" in page
     assert "its own data" in run("report", "results", "--data", csv_file, status=2).stderr
 
 
