@@ -15,7 +15,7 @@ from labelweave.reporting.model_sections.learning_curves import (
     draw_learning_curves,
     history_panels,
 )
-from labelweave.reporting.model_sections.probabilities import (
+from labelweave.reporting.model_sections.probability_curves import (
     draw_precision_recall,
     draw_reliability,
     precision_recall,

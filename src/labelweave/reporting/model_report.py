@@ -10,7 +10,7 @@ from labelweave.reporting.model_sections.example_rows import examples_section
 from labelweave.reporting.model_sections.label_pairs import label_pair_sections
 from labelweave.reporting.model_sections.label_scores import label_scores_section
 from labelweave.reporting.model_sections.learning_curves import learning_section
-from labelweave.reporting.model_sections.probabilities import probabilities_section
+from labelweave.reporting.model_sections.probability_curves import probabilities_section
 from labelweave.reporting.model_sections.threshold_effect import threshold_section
 from labelweave.reporting.report_content import (
     Block,

@@ -5,7 +5,7 @@ from sklearn.metrics import precision_recall_curve
 
 from labelweave.labels import as_labels
 from labelweave.metrics import ap_micro, ece
-from labelweave.reporting.model_sections.probabilities import precision_recall, reliability
+from labelweave.reporting.model_sections.probability_curves import precision_recall, reliability
 
 
 def cells(Y):
