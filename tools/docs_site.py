@@ -8,15 +8,15 @@ from __future__ import annotations
 import html
 import re
 import sys
-import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tools")]
 
-from labelweave.bench.suite import load_suite  # noqa: E402  after the path is set
+from results_pages import figure, results_pages, stored_results  # noqa: E402
+
+from labelweave.bench.suite import Suite, list_suites  # noqa: E402  after the path is set
 from labelweave.methods import ROOMS, Method, list_methods  # noqa: E402
 
 HIDDEN = re.compile(r"<!--.*?-->\n?", re.S)
@@ -36,6 +36,8 @@ def on_files(files: Any, config: Any) -> Any:
         "contributing.md": from_root("CONTRIBUTING.md"),
         "changelog.md": from_root("CHANGELOG.md"),
         "methods/index.md": methods_page(),
+        "assets/sorting.js": from_root("src/labelweave/reporting/sorting.js"),
+        **results_pages(),
     }
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
@@ -110,95 +112,58 @@ def ending(stem: str) -> str:
 
 
 def measured(method: Method) -> str:
-    """The figures of a method that the results page has: its table, or links to its tables."""
+    """Write what the stored results have of a method: its example F1, and links to its tables."""
     text = ""
-    rows = results_of(method)
-    if rows:
+    figures = example_f1(method)
+    if figures:
         text += (
-            "Example F1, honest protocol, from [all results](../results.md) "
-            "(`labelweave bench run vectors`; * the best of the column):\n\n"
+            "Example F1, honest protocol, from [vectors](../results/vectors-f1-example.md) "
+            "(`labelweave bench run vectors`):\n\n"
         )
-        text += "| data | " + " | ".join(rows) + " |\n|---|" + "---|" * len(rows) + "\n"
-        text += f"| {method.id} | " + " | ".join(rows.values()) + " |\n\n"
+        text += "| data | " + " | ".join(figures) + " |\n|---|" + "---|" * len(figures) + "\n"
+        text += f"| {method.id} | " + " | ".join(figures.values()) + " |\n\n"
     tables = tables_with(method.id)
     if tables:
-        links = ", ".join(f"[{name}](../results.md#{anchor})" for name, anchor in tables.items())
+        links = ", ".join(f"[{name}](../results/{name}.md)" for name in tables)
         text += f"Its figures, with seeds, spread and the published ones: {links}."
-    elif not rows:
+    elif not figures:
         text += "Its figures stand above; the" if states_results(method.id) else "The"
-        text += " bench's [results](../results.md) have no figures of it yet"
-        suites = [name for name in waiting() if method.id in suite_ids(name)]
-        command = f"labelweave bench run {suites[0]}" if suites else ""
-        text += f"; `{command}` measures it." if command else "."
+        text += " [stored results](../results.md) have no figures of it yet"
+        suites = [suite.name for suite in list_suites() if can_measure(suite, method.id)]
+        suites.sort(key=lambda name: "images" in name)  # images take longest
+        text += f"; `labelweave bench run {suites[0]}` measures it." if suites else "."
     return text
 
 
 def states_results(id: str) -> bool:
-    """Whether the page of a method has figures that somebody wrote down."""
+    """Return whether somebody wrote figures on the page of a method."""
     page = (ROOT / "docs/methods" / page_of(id)).read_text(encoding="utf-8")
     return re.search(r"(\*\*|## )(Results|What it (gives|scores))", page) is not None
 
 
-def results_of(method: Method) -> dict[str, str]:
-    """Data set to example F1, as the results page has it."""
-    name = {id: shown for shown, id in suite_methods().items()}.get(method.id)
-    return example_f1().get(name, {}) if name else {}
+def tables_with(id: str) -> list[str]:
+    """Name the stored results that have figures of a method."""
+    names = []
+    for name, stored in stored_results().items():
+        comparison = stored.comparison
+        lines = {entry.name for entry in comparison.suite.methods if entry.id == id}
+        if any(row.method in lines and row.mean is not None for row in comparison.rows):
+            names.append(name)
+    return names
 
 
-def tables_with(id: str) -> dict[str, str]:
-    """Suites in which the results page has figures of a method, and the anchors of these."""
-    found = {}
-    for heading, body in re.findall(r"^## (\S+: .*?)\n(.*?)(?=^## |\Z)", results(), re.S | re.M):
-        suite = heading.partition(":")[0]
-        names = [entry.name for entry in load_suite(suite).methods if entry.id == id]
-        if any(
-            re.search(rf"^\|.*\| {re.escape(n)} \|.*\d|^\| {re.escape(n)} \|.*\d", body, re.M)
-            for n in names
-        ):
-            slug = re.sub(r"[^\w\s-]", "", heading).strip().lower()
-            found[suite] = re.sub(r"[-\s]+", "-", slug)
-    return found
+def can_measure(suite: Suite, id: str) -> bool:
+    """Return whether a suite has the method and all its data come with the catalog."""
+    has_data = all(entry.external is None for entry in suite.data)
+    return has_data and any(entry.id == id for entry in suite.methods)
 
 
-def waiting() -> list[str]:
-    """Suites that could be run here and were not, by the end of the results page."""
-    end = results().partition("## Not measured yet")[2]
-    lines = [
-        line for line in end.splitlines() if line.startswith("- ") and "not available" not in line
-    ]
-    names = [line[2:].partition(":")[0] for line in lines]
-    return sorted(names, key=lambda name: "images" in name)  # images take longest
-
-
-def suite_ids(name: str) -> set[str]:
-    return {entry.id for entry in load_suite(name).methods}
-
-
-@cache
-def results() -> str:
-    return (ROOT / "docs/results.md").read_text(encoding="utf-8")
-
-
-@cache
-def suite_methods() -> dict[str, str]:
-    """Name in the table to id, of methods with no settings of their own."""
-    path = ROOT / "src/labelweave/bench/suites/vectors.toml"
-    methods = tomllib.loads(path.read_text(encoding="utf-8"))["methods"]
-    return {name: id for name, id in methods.items() if isinstance(id, str)}
-
-
-@cache
-def example_f1() -> dict[str, dict[str, str]]:
-    """Method to data set to figure, of the suite `vectors` on the results page."""
-    section = re.search(r"^## vectors:.*?(?=^## |\Z)", results(), re.S | re.M)
-    found: dict[str, dict[str, str]] = {}
-    if section is None:
-        return found
-    for block in re.findall(r"^### example F1.*?\n\n(.*?)\n\n", section[0], re.S | re.M):
-        rows = [
-            [cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
-        ]
-        for row in rows[2:]:
-            figures = zip(rows[0][1:], row[1:], strict=True)
-            found.setdefault(row[0], {}).update((d, v) for d, v in figures if v != "-")
-    return found
+def example_f1(method: Method) -> dict[str, str]:
+    """Map data sets to the method's example F1 with default settings, in the suite `vectors`."""
+    comparison = stored_results()["vectors"].comparison
+    lines = [e.name for e in comparison.suite.methods if e.id == method.id and not e.settings]
+    return {
+        row.dataset: figure(row)
+        for row in comparison.rows
+        if row.method in lines and row.metric == "f1_example" and row.mean is not None
+    }

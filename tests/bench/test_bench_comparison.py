@@ -19,7 +19,6 @@ from labelweave.bench.comparing.comparison_tables import (
 )
 from labelweave.bench.comparing.method_ranks import draw_diagram, rank_methods, rank_together
 from labelweave.bench.comparing.published import Figure
-from labelweave.bench.document import write_document
 from labelweave.bench.running.plan import Quick, all_cells
 from labelweave.bench.storing.store import Store
 from labelweave.bench.suite import DataEntry, MethodEntry, load_suite
@@ -269,30 +268,6 @@ def own_results(measured, tmp_path):
     return store.folder
 
 
-def test_the_document_has_hardware_versions_and_what_is_missing(own_results):
-    text = write_document(own_results)
-    assert "## own-shapes" in text
-    assert "hardware: " in text
-    assert "numpy" in text
-    assert "- xml0-ii: " in text.partition("## Not measured yet")[2]
-
-
-def test_an_earlier_document_keeps_what_is_not_measured_here(own_results):
-    old = "## own-old: Old: title\n\n- cells with scores: 7\n\n| a |\n"
-    stale = "## own-shapes: Shapes\n\n- cells with scores: 99\n"
-    shipped = "## xml0-ii: XML0, table II\n\n- cells with scores: 5\n"
-    earlier = f"# Results\n\n{stale}\n{old}\n{shipped}\n## Not measured yet\n\n- something\n"
-    text = write_document(own_results, earlier)
-    assert old in text
-    assert shipped in text
-    assert "| own-old | Old: title | 7 |" in text
-    assert "| xml0-ii | XML0, table II | 5 |" in text
-    assert "99" not in text
-    assert "- xml0-ii: " not in text
-    assert write_document(own_results, text) == text
-    assert text.count("## own-shapes") == 1
-
-
 # -- grids and ranks over all metrics ------------------------------------------------------
 
 
@@ -320,6 +295,7 @@ def grid_comparison(n_data, n_methods, holes=()):
                         protocol="honest",
                         values=values,
                         seeds=(0, 1)[: len(values)],
+                        n_seeds=len(values),
                         n_failed=0,
                         published=None,
                         published_std=None,

@@ -1,4 +1,4 @@
-"""`labelweave bench`: list, run, compare, document, and mistakes told in one line."""
+"""`labelweave bench`: list, run, compare, export, import, and mistakes told in one line."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_all_methods_means_those_that_learn_from_labelled_rows(run, csv_file):
     assert [one.id for one in suite.methods] == [one.id for one in list_methods("dependent")]
 
 
-def test_results_are_compared_written_and_documented(run, csv_file, workdir):
+def test_results_are_compared_and_written(run, csv_file, workdir):
     run_own(run, csv_file, "--seeds", 2, "--out", "found")
     run(
         "bench", "compare", "own-shapes", "--results", "found",
@@ -66,10 +66,6 @@ def test_results_are_compared_written_and_documented(run, csv_file, workdir):
     assert "| shapes | br |" in (workdir / "table.md").read_text()
     assert (workdir / "table.csv").read_text().startswith("suite,dataset,scenario,method")
     assert json.loads((workdir / "table.json").read_text())["suite"] == "own-shapes"
-    run("bench", "document", "--results", "found", "--out", "results.md")
-    text = (workdir / "results.md").read_text()
-    assert "## own-shapes" in text
-    assert "hardware" in text
 
 
 def test_results_are_exported_and_imported(run, csv_file, workdir):
@@ -127,7 +123,6 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
         (["run", "ant-2", "--seeds", "0-20261117"], "asks for 20261118 seeds, more than 1000"),
         (["run", "ant-2", "--backend", "dask"], "go together"),
         (["compare", "ant-2"], "is no folder of results"),
-        (["document"], "is no folder of results"),
         (["run", "missing.toml"], "no such file"),
         (["export", "cells.jsonl"], "is no folder of results"),
         (["export"], "Missing argument 'FILE'"),

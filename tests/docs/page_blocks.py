@@ -42,7 +42,7 @@ class Block:
 def pages() -> list[Path]:
     """The README and every page that people wrote."""
     written = (ROOT / "docs").rglob("*.md")
-    made = (ROOT / "docs/results.md", *(ROOT / "docs/gallery").glob("*.md"))
+    made = (ROOT / "docs/gallery").glob("*.md")
     return [ROOT / "README.md", *sorted(set(written) - set(made))]
 
 

@@ -1,13 +1,14 @@
-"""The figures that the README quotes are those of the results page, as it is today."""
+"""The figures that the README and the pages quote are those of the stored results."""
 
 import re
 import sys
 
+import pytest
 from page_blocks import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-import docs_site
+from results_pages import count_words, figure, results_pages, stored_results
 
 IN_RESULTS = {"binary relevance": "BR", "extra trees": "extra-trees", "Weave (default)": "Weave"}
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,13 +24,23 @@ def quoted():
     return {method: dict(zip(data, figures, strict=True)) for method, *figures in rows}
 
 
+def ranks_together(suite):
+    """The ranking of a suite by all metrics under the honest protocol."""
+    rankings = stored_results()[suite].comparison.rankings
+    return next(
+        one for one in rankings if (one.metric, one.protocol) == ("all metrics together", "honest")
+    )
+
+
 def test_the_table_of_the_readme_is_that_of_the_results():
-    measured = docs_site.example_f1()
+    rows = [
+        row for row in stored_results()["vectors"].comparison.rows if row.metric == "f1_example"
+    ]
+    measured = {(row.method, row.dataset): row for row in rows}
     for method, figures in quoted().items():
-        of_method = measured[IN_RESULTS.get(method, method)]
-        for data, figure in figures.items():
-            now = of_method[data].replace("0.", ".").strip(" *")
-            assert figure == now, f"README.md has {figure} of {method} on {data}, results.md {now}"
+        for data, shown in figures.items():
+            now = figure(measured[IN_RESULTS.get(method, method), data]).replace("0.", ".")
+            assert shown == now, f"README.md has {shown} of {method} on {data}, the results {now}"
 
 
 def test_the_best_of_the_table_is_bold():
@@ -39,23 +50,47 @@ def test_the_best_of_the_table_is_bold():
 
 
 def test_ranks_of_the_readme_are_those_of_the_results():
-    section = re.search(r"^## vectors-default:.*?(?=^## |\Z)", docs_site.results(), re.S | re.M)[0]
-    together = section[section.index("all metrics together, honest") :]
+    together = ranks_together("vectors-default")
     words = r"best average rank of seven methods \(([\d.]+); MLP ([\d.]+),\s+extra trees ([\d.]+)\)"
-    said = re.search(words, README)
-    for method, rank in zip(("Weave", "MLP", "extra-trees"), said.groups(), strict=True):
-        assert re.search(rf"^ +{method} {rank}$", together, re.M), f"the rank of {method} moved"
-    apart = re.search(r"Wilcoxon-Holm tells apart: (.*)", together)[1]
-    assert len(re.findall(r"Weave /|/ Weave", apart)) == 6, "the test tells Weave from fewer now"
+    said = re.search(words, README).groups()
+    now = [f"{together.average_ranks[name]:.2f}" for name in ("Weave", "MLP", "extra-trees")]
+    assert list(said) == now
+    different = [pair for pair in together.pairs if "Weave" in (pair["first"], pair["second"])]
+    assert sum(pair["different"] for pair in different) == 6
 
 
 def test_ranks_of_the_page_on_choosing_are_those_of_the_results():
     page = (ROOT / "docs/howto/choosing.md").read_text(encoding="utf-8")
-    section = re.search(r"^## vectors:.*?(?=^## |\Z)", docs_site.results(), re.S | re.M)[0]
-    together = section[section.index("all metrics together, honest") :]
-    ranks = dict(re.findall(r"^ +([\w-]+) (\d+\.\d+)$", together, re.M))
+    together = ranks_together("vectors")
     words = r"rank is ([\d.]+) of (\d+)\s+methods, after Weave's ([\d.]+) and before the MLP's "
     said = re.search(words + r"([\d.]+) and extra trees' ([\d.]+)", page).groups()
-    now = [f"{float(ranks[name]):.1f}" for name in ("LS-SVM", "Weave", "MLP", "extra-trees")]
-    assert [said[0], *said[2:]] == now
-    assert f"honest: {said[1]} methods on 9 data sets" in together
+    names = ("LS-SVM", "Weave", "MLP", "extra-trees")
+    assert [said[0], *said[2:]] == [f"{together.average_ranks[name]:.1f}" for name in names]
+    assert (len(together.average_ranks), len(together.datasets)) == (int(said[1]), 9)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return results_pages()
+
+
+def test_pages_of_results_are_short(pages):
+    lengths = {path: count_words(text) for path, text in pages.items()}
+    assert max(lengths.values()) <= 3000
+    assert len(lengths) > 20
+
+
+def test_every_stored_figure_is_on_a_page(pages):
+    stored = stored_results()["c-gmvae-1"].comparison
+    page = pages["results/c-gmvae-1.md"]
+    for row in stored.rows:
+        if row.mean is not None:
+            assert f"{row.mean:.4f}" in page
+    assert "<svg" in page
+    assert '<th class="number">honest</th>' in page
+
+
+def test_every_suite_of_the_results_page_has_a_page(pages):
+    linked = re.findall(r"\((results/[\w-]+\.md)\)", (ROOT / "docs/results.md").read_text())
+    assert set(linked) <= set(pages)
+    assert len(linked) > 10

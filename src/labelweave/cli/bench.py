@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-from labelweave.cli.bench_exchange import export_command, import_command
-from labelweave.cli.bench_options import DEFAULT_OUT, results_option, suite_of
 from labelweave.cli.options import (
     Names,
     Share,
@@ -19,6 +17,17 @@ from labelweave.cli.options import (
 from labelweave.cli.output import Output
 
 _QUICK_SECONDS = 40.0  # to begin cells in; those begun come to their end
+
+
+DEFAULT_OUT = "bench-results"
+
+results_option = click.option(
+    "--results",
+    type=click.Path(file_okay=False),
+    default=DEFAULT_OUT,
+    show_default=True,
+    help="Folder that `bench run` wrote to.",
+)
 
 
 @click.group("bench")
@@ -230,7 +239,7 @@ def compare_command(
     from labelweave.bench.suite_selection import select
 
     records = read_results(results, full=False)
-    comparison = compare(records, select(suite_of(suite, results), only), alpha=alpha)
+    comparison = compare(records, select(_suite_in(suite, results), only), alpha=alpha)
     _show(comparison, output)
     for path in files:
         _write(comparison, path)
@@ -254,33 +263,6 @@ def _write(comparison: Any, path: str) -> None:
     if writer is None:
         raise click.UsageError(f"{path} must end in {', '.join(writers)}.")
     atomic_write_text(path, writer(comparison))
-
-
-@command.command("document")
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False),
-    default="docs/results.md",
-    show_default=True,
-    help="Markdown file to write.",
-)
-@click.option(
-    "--update", is_flag=True, help="Keep what the file says of suites without results here."
-)
-@results_option
-@output_options
-def document_command(out: str, update: bool, results: str, as_json: bool, quiet: bool) -> None:
-    """Write all results to one Markdown file: measured, published, protocol, seeds, hardware."""
-    output = Output(as_json, quiet)
-
-    from labelweave.bench.document import write_document
-    from labelweave.files import atomic_write_text
-
-    path = Path(out)
-    earlier = path.read_text(encoding="utf-8") if update and path.is_file() else ""
-    atomic_write_text(out, write_document(results, earlier))
-    output.say(f"results of {results} written to {out}")
-    output.result({"file": out})
 
 
 def _show(comparison: Any, output: Output) -> None:
@@ -307,5 +289,85 @@ def _show(comparison: Any, output: Output) -> None:
         output.say(line)
 
 
-command.add_command(export_command)
-command.add_command(import_command)
+@command.command("export")
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option(
+    "--suite",
+    "suites",
+    multiple=True,
+    metavar="NAME",
+    help="Only the cells of this suite; may be repeated. [default: all]",
+)
+@click.option(
+    "--full", is_flag=True, help="Also histories and what suites keep for plots: many times larger."
+)
+@results_option
+@output_options
+def export_command(
+    file: str, suites: tuple[str, ...], full: bool, results: str, as_json: bool, quiet: bool
+) -> None:
+    """Write finished cells to FILE (.jsonl), a line a cell, to be kept or handed on.
+
+    The newest of each cell is written, without the names of machines. `labelweave bench import`
+    makes a folder of results of it again.
+    """
+    output = Output(as_json, quiet)
+
+    from labelweave.bench.storing.exchange import export_cells
+
+    chosen = [_suite_in(name, results) for name in dict.fromkeys(suites)]
+    done = export_cells(results, file, chosen, full=full)
+    older = f"; {done.n_older:,} of older code or data left out" if done.n_older else ""
+    output.say(
+        f"{done.n_cells:,} cells of {results} written to {file}, "
+        f"{done.n_bytes / done.n_cells:,.0f} bytes a cell{older}"
+    )
+    output.result(
+        {
+            "file": file,
+            "suites": list(done.suites),
+            "cells": done.n_cells,
+            "older": done.n_older,
+            "bytes": done.n_bytes,
+        }
+    )
+
+
+@command.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    default=DEFAULT_OUT,
+    show_default=True,
+    help="Folder of results; what it holds stays.",
+)
+@output_options
+def import_command(files: tuple[str, ...], out: str, as_json: bool, quiet: bool) -> None:
+    """Put the cells of FILES, which `labelweave bench export` wrote, into a folder of results.
+
+    `bench run` then goes on where they end, and `bench compare` and `report`
+    show them. Of a cell that is there already the newer one stays.
+    """
+    output = Output(as_json, quiet)
+
+    from labelweave.bench.storing.exchange import import_cells
+
+    done = import_cells(files, out)
+    output.say(
+        f"{done.n_read:,} cells read, {done.n_written:,} written, "
+        f"{done.n_read - done.n_written:,} were there; results in {out}"
+    )
+    output.result(
+        {"files": list(files), "cells": done.n_read, "written": done.n_written, "out": out}
+    )
+
+
+def _suite_in(suite: str, results: str) -> Any:
+    """A suite of the package, a file, or one of the user's own that was run into this folder."""
+    from labelweave.bench.suite import list_suites, load_suite
+
+    stored = Path(results) / "suites" / f"{suite}.json"
+    if suite not in {one.name for one in list_suites()} and stored.is_file():
+        return load_suite(stored)
+    return load_suite(suite)

@@ -1,9 +1,9 @@
-"""Measured figures beside the published ones, cell by cell, each under its protocol."""
+"""Measured figures beside the published ones, each under its protocol."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,19 @@ from labelweave.bench.running.plan import Cell, Gap, Quick, all_cells, find_gaps
 from labelweave.bench.storing.records import Record
 from labelweave.bench.suite import Suite
 
-__all__ = ["Comparison", "Row", "compare", "latest", "mean_intervals", "standing"]
+__all__ = [
+    "Comparison",
+    "Place",
+    "Row",
+    "compare",
+    "latest",
+    "mean_intervals",
+    "places_by_identity",
+    "rank_rows",
+    "rows_of",
+    "standing",
+    "table_places",
+]
 
 Place = tuple[str, str, str, str]  # data set, scenario, method, protocol
 
@@ -24,9 +36,10 @@ Place = tuple[str, str, str, str]  # data set, scenario, method, protocol
 class Row:
     """One figure: a metric of a method on a data set, under one protocol.
 
-    `mean`, `std` (of the sample, 0 for one seed), `low` and `high` (bootstrap interval of the
-    mean, 95%) are None where there is no score; `published` and `published_std` where the
-    paper gives none.
+    `mean`, `std` (of the sample, 0 for one seed), `low` and `high` (95% bootstrap interval of the
+    mean) are None where there is no score; `published` and `published_std` are None where the
+    paper has no figure. `values` and `seeds` are empty where only the mean was stored;
+    `n_seeds` is then the number of seeds behind it.
     """
 
     dataset: str
@@ -36,6 +49,7 @@ class Row:
     protocol: str
     values: tuple[float, ...]
     seeds: tuple[int, ...]
+    n_seeds: int
     n_failed: int
     mean: float | None
     std: float | None
@@ -60,14 +74,15 @@ class Comparison:
     rows : tuple of Row
         In the order of the suite: data set, scenario, method, metric, protocol.
     rankings : tuple of Ranking
-        One a metric and protocol; last, where there are several metrics, one of all together.
+        One per metric and protocol and, where there are several metrics, one per protocol over
+        all metrics together.
     gaps : tuple of Gap
-        What was asked for and is not available here.
-    failures : tuple of (cell in words, error)
+        Methods and data sets of the suite that are not available here.
+    failures : tuple of (description of the cell, error)
     n_old : int
-        Scores that were measured with other code or data than the newest of their figure.
+        Number of scores measured with other code or data than the newest score of their figure.
     is_quick : bool
-        Whether these are figures of a smoke run, which say nothing about the methods.
+        Whether these are figures of a smoke run, which are no measure of the methods.
     """
 
     suite: Suite
@@ -79,7 +94,7 @@ class Comparison:
     is_quick: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as values that JSON can hold."""
+        """Return the comparison as values for JSON."""
         return {
             "suite": self.suite.name,
             "title": self.suite.title,
@@ -104,47 +119,47 @@ def compare(
     *,
     alpha: float = 0.05,
 ) -> Comparison:
-    """Measured and published figures of a suite.
+    """Compare the measured figures of a suite with the published ones.
 
     Parameters
     ----------
     records : iterable of dict
-        Finished cells, as :func:`labelweave.bench.storing.store.read_results` gives them; those of
-        other suites are passed over.
+        Finished cells, as :func:`labelweave.bench.storing.store.read_results` returns them;
+        cells of other suites are ignored.
     suite : Suite
     published : tuple of Figure, optional
         Default: the figures of the package.
     alpha : float, default=0.05
-        Level of the tests.
+        Significance level of the tests.
 
     Returns
     -------
     Comparison
     """
-    places = _places(suite)
+    places = places_by_identity(suite)
     chosen, n_old = latest(record for record in records if record["identity"] in places)
-    found: dict[Place, list[Record]] = {}
+    cells: dict[Place, list[Record]] = {}
     for record in chosen:
         for place in places[record["identity"]]:
-            found.setdefault(place, []).append(record)
+            cells.setdefault(place, []).append(record)
     quick = {cell.identity for cell in all_cells(suite, quick=Quick())}
-    rows = _rows(suite, found, Published(suite, published))
+    rows = rows_of(suite, cells, Published(suite, published))
     return Comparison(
         suite,
         rows,
-        _rankings(rows, alpha),
+        rank_rows(rows, alpha),
         find_gaps(suite),
-        _failures(found),
+        _failures(cells),
         n_old,
         any(record["identity"] in quick for record in chosen),
     )
 
 
 def latest(records: Iterable[Record]) -> tuple[list[Record], int]:
-    """The newest record of each cell, and how many are of older code or data than others.
+    """Keep the newest record of each cell, and count those of older code or data.
 
     When code or data change, a cell gets a new name and the old record stays. A record with
-    scores goes before a failed one.
+    scores is preferred to a failed one.
     """
     newest: dict[tuple[str, int], Record] = {}
     for record in records:
@@ -164,27 +179,27 @@ def latest(records: Iterable[Record]) -> tuple[list[Record], int]:
 
 
 def standing(record: Record) -> tuple[bool, str]:
-    """Which of two records of a cell counts, the greater one: with scores, then the newer."""
+    """Key that orders the records of one cell: with scores before failed, then by date."""
     return record["error"] is None, record["finished"]
 
 
-def _places(suite: Suite) -> dict[str, list[Place]]:
-    """Identity of cells to where they stand in the table; several methods may share one."""
-    found: dict[str, list[Place]] = {}
+def places_by_identity(suite: Suite) -> dict[str, list[Place]]:
+    """Map the identity of cells to their places in the table; several methods may share one."""
+    places: dict[str, list[Place]] = {}
     one_seed = suite.seeds[:1]
     for quick in (None, Quick()):
         for cell in all_cells(suite, quick=quick):
             if cell.seed in one_seed:
-                found.setdefault(cell.identity, []).append(_place(cell))
-    return found
+                places.setdefault(cell.identity, []).append(_place(cell))
+    return places
 
 
 def _place(cell: Cell) -> Place:
     return cell.data.name, cell.scenario.name, cell.method_name, cell.protocol.name
 
 
-def _rows(suite: Suite, found: dict[Place, list[Record]], published: Published) -> tuple[Row, ...]:
-    drafts = []
+def table_places(suite: Suite, published: Published) -> Iterator[tuple[Place, str, Figure | None]]:
+    """Yield place, metric and published figure of every figure of a suite, in its order."""
     for data in suite.data:
         for scenario in suite.scenarios:
             for method in suite.methods:
@@ -192,10 +207,19 @@ def _rows(suite: Suite, found: dict[Place, list[Record]], published: Published) 
                     figure = published.find(data.name, scenario.name, method.name, metric)
                     for protocol in suite.protocols:
                         place = (data.name, scenario.name, method.name, protocol.name)
-                        cells = sorted(found.get(place, ()), key=lambda one: one["seed"])
-                        if cells or figure is not None:
-                            drafts.append((place, metric, cells, figure))
-    scored = [_scored(cells, metric) for _, metric, cells, _ in drafts]
+                        yield place, metric, figure
+
+
+def rows_of(
+    suite: Suite, cells: Mapping[Place, Sequence[Record]], published: Published
+) -> tuple[Row, ...]:
+    """Aggregate the records at each place of a suite's table into figures."""
+    drafts = [
+        (place, metric, sorted(cells.get(place, ()), key=lambda one: one["seed"]), figure)
+        for place, metric, figure in table_places(suite, published)
+        if place in cells or figure is not None
+    ]
+    scored = [_scored(records, metric) for _, metric, records, _ in drafts]
     intervals = mean_intervals([values for _, values in scored])
     return tuple(
         Row(
@@ -206,7 +230,8 @@ def _rows(suite: Suite, found: dict[Place, list[Record]], published: Published) 
             protocol=place[3],
             values=tuple(values),
             seeds=tuple(seeds),
-            n_failed=sum(one["error"] is not None for one in cells),
+            n_seeds=len(values),
+            n_failed=sum(one["error"] is not None for one in records),
             mean=statistics.fmean(values) if values else None,
             std=None if not values else statistics.stdev(values) if len(values) > 1 else 0.0,
             low=None if interval is None else interval[0],
@@ -214,20 +239,21 @@ def _rows(suite: Suite, found: dict[Place, list[Record]], published: Published) 
             published=None if figure is None else figure.value,
             published_std=None if figure is None else figure.std,
         )
-        for (place, metric, cells, figure), (seeds, values), interval in zip(
+        for (place, metric, records, figure), (seeds, values), interval in zip(
             drafts, scored, intervals, strict=True
         )
     )
 
 
-def _scored(cells: Sequence[Record], metric: str) -> tuple[list[int], list[float]]:
-    """Seeds and scores where the metric is defined."""
-    pairs = [(one["seed"], one["scores"].get(metric)) for one in cells]
+def _scored(records: Sequence[Record], metric: str) -> tuple[list[int], list[float]]:
+    """Return seeds and scores where the metric is defined."""
+    pairs = [(one["seed"], one["scores"].get(metric)) for one in records]
     kept = [(seed, value) for seed, value in pairs if value is not None]
     return [seed for seed, _ in kept], [value for _, value in kept]
 
 
-def _rankings(rows: Sequence[Row], alpha: float) -> tuple[Ranking, ...]:
+def rank_rows(rows: Sequence[Row], alpha: float = 0.05) -> tuple[Ranking, ...]:
+    """Rank the methods by each metric, and by all metrics together, under each protocol."""
     tables: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for row in rows:
         if row.mean is not None:
@@ -235,20 +261,20 @@ def _rankings(rows: Sequence[Row], alpha: float) -> tuple[Ranking, ...]:
             table[(row.condition, row.method)] = row.mean
     ranked = [rank_methods(*key, means, alpha=alpha) for key, means in tables.items()]
     for protocol in dict.fromkeys(protocol for _, protocol in tables):
-        of_metrics = {metric: means for (metric, one), means in tables.items() if one == protocol}
-        if len(of_metrics) > 1:
-            ranked.append(rank_together(protocol, of_metrics, alpha=alpha))
+        by_metric = {metric: means for (metric, one), means in tables.items() if one == protocol}
+        if len(by_metric) > 1:
+            ranked.append(rank_together(protocol, by_metric, alpha=alpha))
     return tuple(ranking for ranking in ranked if ranking is not None)
 
 
-def _failures(found: dict[Place, list[Record]]) -> tuple[tuple[str, str], ...]:
+def _failures(cells: Mapping[Place, Sequence[Record]]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (
             f"{method} on {data}{f' ({scenario})' if scenario else ''}, seed {record['seed']}, "
             f"{protocol}",
             f"{record['error']['type']}: {record['error']['message']}",
         )
-        for (data, scenario, method, protocol), records in found.items()
+        for (data, scenario, method, protocol), records in cells.items()
         for record in records
         if record["error"] is not None
     )

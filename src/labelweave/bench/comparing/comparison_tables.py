@@ -42,7 +42,7 @@ def figure_tables(comparison: Comparison) -> list[Table]:
     from labelweave.metrics import get_metric
 
     suite = comparison.suite
-    tried = {row.condition for row in comparison.rows if row.values or row.n_failed}
+    tried = {row.condition for row in comparison.rows if row.n_seeds or row.n_failed}
     has_published = any(row.published is not None for row in comparison.rows)
     tables = []
     for metric in suite.metrics:
@@ -74,8 +74,8 @@ def _grid_tables(found: Sequence[Grid], title: str, sign: int, n_seeds: int) -> 
         row = grid.rows.get((condition, method))
         if row is None or row.mean is None:
             return "-"
-        spread = f" ± {row.std:.3f}" if len(row.values) > 1 else ""
-        few = f" n={len(row.values)}" if len(row.values) < n_seeds else ""
+        spread = f" ± {row.std:.3f}" if row.n_seeds > 1 else ""
+        few = f" n={row.n_seeds}" if row.n_seeds < n_seeds else ""
         return f"{row.mean:.3f}{spread}{few}{' *' if row in best else ''}"
 
     return [
@@ -95,9 +95,9 @@ def measured(row: Row | None) -> str:
     if row.mean is None:
         return f"failed ({row.n_failed})"
     text = f"{row.mean:.4f}"
-    if len(row.values) > 1:
+    if row.n_seeds > 1:
         text += f" ± {row.std:.4f} [{row.low:.4f}, {row.high:.4f}]"
-    text += f" n={len(row.values)}"
+    text += f" n={row.n_seeds}"
     return text + (f", {row.n_failed} failed" if row.n_failed else "")
 
 
