@@ -1,7 +1,8 @@
-"""From the JSON and the files of a model folder back to values.
+"""Reading the values of a model from the JSON and the files of its folder.
 
-Only the kinds of value that :mod:`labelweave.persistence.encoding` writes are known here, and
-a class is only ever one of NumPy, SciPy, pandas, the table of methods or the thresholds.
+Only the kinds of value that :mod:`labelweave.persistence.encoding` writes are accepted. A class
+can only be one of NumPy, SciPy, pandas, the table of methods, the thresholds, or one of the
+scikit-learn types that :mod:`labelweave.persistence.sklearn_parts` trusts.
 """
 
 from __future__ import annotations
@@ -11,55 +12,94 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from labelweave.exceptions import ModelFolderError
+from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.labels import LabelMatrix
-from labelweave.persistence.classes import build
-from labelweave.persistence.encoding import ARRAYS
+from labelweave.methods import WRAPPERS, get_class
+from labelweave.persistence.encoding import ARRAYS, SPARSE_TYPES
 from labelweave.persistence.sklearn_parts import load_sklearn
 from labelweave.thresholds import Threshold
 
-__all__ = ["ValueReader"]
+__all__ = ["ValueReader", "build"]
 
-_SPARSE_FORMS = {
-    "csr_array": sp.csr_array,
-    "csr_matrix": sp.csr_matrix,
-    "csc_array": sp.csc_array,
-    "csc_matrix": sp.csc_matrix,
-}
-_LONGEST_TEXT = 1 << 20  # bytes that each item of a text array may reserve
+_MAX_TEXT_ITEM = 1 << 20  # bytes that each item of a text array may reserve
+
+
+def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:
+    """Return an unfitted estimator of a method that a folder names."""
+    try:
+        wrapper = next((wrapper for wrapper in WRAPPERS if wrapper.id == id), None)
+        cls = get_class(id) if wrapper is None else wrapper.load()
+    except InputError as error:
+        raise ModelFolderError(
+            f"{folder} contains a model of the method {id!r}, which is not installed here"
+        ) from error
+    except ImportError as error:
+        raise ModelFolderError(
+            f"{folder} contains a model of the method {id!r}, which cannot be imported: {error}"
+        ) from error
+    names = set(cls._get_param_names())  # type: ignore[attr-defined]
+    if unknown := sorted(set(parameters) - names):
+        raise ModelFolderError(
+            f"{folder}: {cls.__name__} has no parameter {unknown[0]!r} in this version"
+        )
+    return cls(**parameters)
 
 
 class ValueReader:
-    """Turns JSON and the files of a model folder back into values."""
+    """Decodes the values of one model folder.
+
+    Parameters
+    ----------
+    folder : Path
+    files : set of str
+        The files that config.json lists; no other file is read.
+    load_model : callable
+        Loads a model inside this model from its folder.
+    """
 
     def __init__(self, folder: Path, files: set[str], load_model: Callable[[Path], Any]) -> None:
         self.folder = folder
         self._files = files
         self._load_model = load_model
         self._arrays: dict[str, np.ndarray] | None = None
+        self._readers: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "array": self._read_array,
+            "dtype": lambda value: np.dtype(value["name"]),
+            "float": lambda value: float(value["value"]),
+            "frame": self._read_frame,
+            "labels": self._read_labels,
+            "mapping": self._read_mapping,
+            "method": self._read_method,
+            "model": self._read_model,
+            "object-array": self._read_object_array,
+            "path": lambda value: Path(value["value"]),
+            "scalar": self._read_scalar,
+            "sklearn": lambda value: load_sklearn(self._file(value["file"])),
+            "sparse": self._read_sparse,
+            "tensor": lambda value: self._read_tensors(value["value"])["tensor"],
+            "tensors": self._read_tensors,
+            "threshold": lambda value: Threshold.from_dict(self.decode(value["value"])),
+            "tuple": lambda value: tuple(self.decode(item) for item in value["items"]),
+        }
 
     def decode(self, value: Any) -> Any:
-        """The value that `ValueWriter.encode` was given."""
+        """Return the value that was given to `ValueWriter.encode`."""
         if isinstance(value, list):
             return [self.decode(item) for item in value]
         if not isinstance(value, dict):
             return value
         if "$" not in value:
             return {key: self.decode(item) for key, item in value.items()}
-        decode = getattr(self, f"_read_{str(value['$']).replace('-', '_')}", None)
-        if decode is None:
-            raise ModelFolderError(f"{self.folder} holds a value of unknown kind {value['$']!r}")
-        return decode(value)
+        kind = str(value["$"])
+        if kind not in self._readers:
+            raise ModelFolderError(f"{self.folder} contains a value of the unknown kind {kind!r}")
+        return self._readers[kind](value)
 
     def _file(self, name: str) -> Path:
         if name not in self._files:
             raise ModelFolderError(f"{self.folder}: config.json does not list {name!r}")
         return self.folder / name
-
-    def _read_float(self, value: dict[str, Any]) -> float:
-        return float(value["value"])
 
     def _read_scalar(self, value: dict[str, Any]) -> Any:
         return np.dtype(value["dtype"]).type(self.decode(value["value"]))
@@ -74,54 +114,33 @@ class ValueReader:
 
     def _read_object_array(self, value: dict[str, Any]) -> np.ndarray:
         dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "OU" or dtype.itemsize > _LONGEST_TEXT:
-            raise ModelFolderError(f"{self.folder} holds an array of the strange type {dtype}")
+        if dtype.kind not in "OU" or dtype.itemsize > _MAX_TEXT_ITEM:
+            raise ModelFolderError(f"{self.folder} contains an array of the unsafe type {dtype}")
         flat = np.empty(len(value["items"]), dtype=dtype)
         for k, item in enumerate(value["items"]):
             flat[k] = self.decode(item)
         return flat.reshape(value["shape"])
 
-    def _read_dtype(self, value: dict[str, Any]) -> np.dtype:
-        return np.dtype(value["name"])
-
     def _read_sparse(self, value: dict[str, Any]) -> Any:
         parts = tuple(self._read_array(value[part]) for part in ("data", "indices", "indptr"))
-        matrix = _SPARSE_FORMS[value["form"]](parts, shape=tuple(value["shape"]))
+        matrix = SPARSE_TYPES[value["form"]](parts, shape=tuple(value["shape"]))
         matrix.check_format(full_check=True)
         return matrix
 
     def _read_labels(self, value: dict[str, Any]) -> LabelMatrix:
-        return LabelMatrix(
-            self.decode(value["values"]),
-            value["names"],
-            value["descriptions"],
-            absent=self.decode(value["absent"]),
-        )
-
-    def _read_threshold(self, value: dict[str, Any]) -> Threshold:
-        return Threshold.from_dict(self.decode(value["value"]))
-
-    def _read_tensor(self, value: dict[str, Any]) -> Any:
-        return self._read_tensors(value["value"])["tensor"]
+        absent = self.decode(value["absent"])
+        values = self.decode(value["values"])
+        return LabelMatrix(values, value["names"], value["descriptions"], absent=absent)
 
     def _read_tensors(self, value: dict[str, Any]) -> dict[str, Any]:
         path = self._file(value["file"])
-        from safetensors.torch import load_file  # imports torch: only once it is needed
+        from safetensors.torch import load_file  # imports torch, which many models do not need
 
-        stored = load_file(path)
-        return {key: stored[key] for key in value["keys"]}
+        tensors = load_file(path)
+        return {key: tensors[key] for key in value["keys"]}
 
     def _read_mapping(self, value: dict[str, Any]) -> dict[Any, Any]:
         return {self.decode(key): self.decode(item) for key, item in value["items"]}
-
-    def _read_tuple(self, value: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(self.decode(item) for item in value["items"])
-
-    def _read_path(self, value: dict[str, Any]) -> Path:
-        return Path(value["value"])
-
-    def _read_sklearn(self, value: dict[str, Any]) -> Any:
-        return load_sklearn(self._file(value["file"]))
 
     def _read_method(self, value: dict[str, Any]) -> Any:
         return build(value["id"], self.decode(value["parameters"]), self.folder)

@@ -1,8 +1,8 @@
-"""Values of a model as JSON, with arrays, tensors, estimators and models in files beside it.
+"""Writing the values of a model as JSON, with arrays, tensors and estimators in files beside it.
 
-Plain JSON values stand for themselves. Everything else is an object whose key ``"$"`` says
-what it is, for instance ``{"$": "array", "name": "coef_"}`` for an array of
-``arrays.safetensors``. :mod:`labelweave.persistence.decoding` is the way back.
+Plain JSON values are written as they are. Every other value is an object whose key ``"$"`` names
+its kind, for instance ``{"$": "array", "name": "coef_"}`` for an array of
+``arrays.safetensors``. :mod:`labelweave.persistence.decoding` reads them.
 """
 
 from __future__ import annotations
@@ -23,25 +23,37 @@ from sklearn.utils.validation import _is_fitted
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.methods import method_of
-from labelweave.persistence.classes import saved_parameters
 from labelweave.persistence.sklearn_parts import save_sklearn
 from labelweave.thresholds import Threshold
 
-__all__ = ["ARRAYS", "Place", "ValueWriter"]
+__all__ = ["ARRAYS", "SPARSE_TYPES", "Place", "ValueWriter", "saved_parameters"]
 
 ARRAYS = "arrays.safetensors"
-_PLAIN_KINDS = "biuf"
-_SPARSE_FORMS = ("csr_array", "csr_matrix", "csc_array", "csc_matrix")
+SPARSE_TYPES = {
+    cls.__name__: cls for cls in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
+}
+_NUMERIC_KINDS = "biuf"
 _RESERVED_STEMS = ("arrays", "config", "labels", "metrics", "readme", "state", "thresholds")
 
 
+def saved_parameters(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model that are saved.
+
+    Parameters of the training run, such as callbacks, are listed in the class attribute
+    `_unsaved_parameters`; they have their defaults after loading.
+    """
+    unsaved = getattr(model, "_unsaved_parameters", ())
+    return {n: value for n, value in model.get_params(deep=False).items() if n not in unsaved}
+
+
 class Place(NamedTuple):
-    """Where in a model a value stands, for messages and for file names."""
+    """Where in a model a value is, for messages and file names."""
 
     kind: str
     path: str
 
     def at(self, key: Any) -> Place:
+        """Return the place of an item of this value."""
         return Place(self.kind, f"{self.path}.{key}")
 
     def __str__(self) -> str:
@@ -49,22 +61,29 @@ class Place(NamedTuple):
 
 
 class ValueWriter:
-    """Turns the values of one model into JSON and files of its folder."""
+    """Encodes the values of one model as JSON and files of its folder.
+
+    Parameters
+    ----------
+    folder : Path
+    save_model : callable
+        Writes a model inside this model to a folder, and returns the names of its files.
+    """
 
     def __init__(self, folder: Path, save_model: Callable[[Any, Path], list[str]]) -> None:
         self.folder = folder
         self.files: list[str] = []
         self._save_model = save_model
         self._arrays: dict[str, np.ndarray] = {}
-        self._taken: set[str] = set()
+        self._used_names: set[str] = set()
 
     def encode(self, value: Any, place: Place) -> Any:
-        """The value as JSON; whatever JSON cannot hold goes to a file."""
+        """Return a value as JSON; arrays, tensors and estimators go to files."""
         try:
             return self._encode(value, place)
         except RecursionError:
-            whole = Place(place.kind, place.path.partition(".")[0])
-            raise InputError(f"{whole} cannot be saved: it contains itself") from None
+            root = Place(place.kind, place.path.partition(".")[0])
+            raise InputError(f"{root} cannot be saved: it contains itself") from None
 
     def _encode(self, value: Any, place: Place) -> Any:
         if value is None or isinstance(value, bool | str) or type(value) is int:
@@ -75,12 +94,12 @@ class ValueWriter:
             if test(value):
                 return encode(value, place)
         raise InputError(
-            f"{place} cannot be saved: a model folder holds no {type(value).__name__}"
+            f"{place} cannot be saved: a model folder has no values of type {type(value).__name__}"
             + _advice(value)
         )
 
     def finish(self) -> None:
-        """Write the arrays that were met on the way."""
+        """Write the arrays that were encoded so far."""
         if self._arrays:
             from safetensors.numpy import save_file
 
@@ -106,8 +125,8 @@ class ValueWriter:
         )
 
     def _scalar(self, value: np.generic, place: Place) -> Any:
-        if value.dtype.kind not in _PLAIN_KINDS:
-            raise InputError(f"{place} cannot be saved: it is a {value.dtype} number")
+        if value.dtype.kind not in _NUMERIC_KINDS:
+            raise InputError(f"{place} cannot be saved: its data type is {value.dtype}")
         return {
             "$": "scalar",
             "dtype": value.dtype.str,
@@ -116,7 +135,9 @@ class ValueWriter:
 
     def _array(self, value: np.ndarray, place: Place) -> Any:
         if type(value) not in (np.ndarray, np.memmap):
-            raise InputError(f"{place} cannot be saved: {type(value).__name__} is no plain array")
+            raise InputError(
+                f"{place} cannot be saved: {type(value).__name__} is not a plain array"
+            )
         if value.dtype.kind in "OU":
             items = [self.encode(item, place.at(k)) for k, item in enumerate(value.ravel())]
             return {
@@ -125,20 +146,20 @@ class ValueWriter:
                 "shape": list(value.shape),
                 "items": items,
             }
-        if value.dtype.kind not in _PLAIN_KINDS or value.dtype.itemsize > 8:
+        if value.dtype.kind not in _NUMERIC_KINDS or value.dtype.itemsize > 8:
             raise InputError(f"{place} cannot be saved: its data type is {value.dtype}")
         name = self._unused_name(place.path, "")
-        # Sums over an array follow its memory order: keep it, to predict the same bits.
-        by_columns = value.ndim > 1 and value.flags.f_contiguous and not value.flags.c_contiguous
-        stored = np.ascontiguousarray(value.T if by_columns else value).reshape(
-            value.T.shape if by_columns else value.shape
+        # Sums depend on the memory order: keeping it makes predictions equal to the last bit.
+        column_major = value.ndim > 1 and value.flags.f_contiguous and not value.flags.c_contiguous
+        stored = np.ascontiguousarray(value.T if column_major else value).reshape(
+            value.T.shape if column_major else value.shape
         )
         self._arrays[name] = stored.astype(stored.dtype.newbyteorder("="), copy=False)
-        return {"$": "array", "name": name, **({"order": "F"} if by_columns else {})}
+        return {"$": "array", "name": name, **({"order": "F"} if column_major else {})}
 
     def _sparse(self, value: Any, place: Place) -> Any:
         form = type(value).__name__
-        if form not in _SPARSE_FORMS:
+        if form not in SPARSE_TYPES:
             raise InputError(f"{place} cannot be saved: store a CSR array instead of a {form}")
         parts = {
             part: self._array(getattr(value, part), place.at(part))
@@ -164,10 +185,10 @@ class ValueWriter:
     def _tensors(self, value: Mapping[str, Any], place: Place) -> Any:
         from safetensors.torch import save_file
 
-        # Copies, because tied weights share memory and the file format has no way to say so.
-        plain = {key: tensor.detach().cpu().clone().contiguous() for key, tensor in value.items()}
+        # Copies, because tied weights share memory, which the file format cannot express.
+        copies = {key: tensor.detach().cpu().clone().contiguous() for key, tensor in value.items()}
         name = self._unused_file_name(place, ".safetensors")
-        _write_tensors(save_file, plain, self.folder / name)
+        _write_tensors(save_file, copies, self.folder / name)
         self.files.append(name)
         return {"$": "tensors", "file": name, "keys": list(value)}
 
@@ -225,11 +246,11 @@ class ValueWriter:
 
     def _unused_name(self, stem: str, ending: str) -> str:
         name, k = stem + ending, 1
-        # Not even in letter case may two names be alike: some file systems ignore it.
-        while name.casefold() in self._taken:
+        # Some file systems ignore case, so names must differ in more than that.
+        while name.casefold() in self._used_names:
             k += 1
             name = f"{stem}-{k}{ending}"
-        self._taken.add(name.casefold())
+        self._used_names.add(name.casefold())
         return name
 
 
@@ -242,7 +263,7 @@ def _is_sklearn(value: Any) -> bool:
 
 
 def _is_tensor(value: Any) -> bool:
-    torch = sys.modules.get("torch")  # a tensor can only exist where torch was imported
+    torch = sys.modules.get("torch")  # without torch there are no tensors
     return torch is not None and isinstance(value, torch.Tensor)
 
 
@@ -264,14 +285,14 @@ def _write_tensors(save_file: Callable[..., None], tensors: Mapping[str, Any], p
 
     try:
         save_file(tensors, path)
-    except SafetensorError as error:  # it wraps a full disk in a class and words of its own
+    except SafetensorError as error:  # it wraps errors such as a full disk
         reason = str(error).rpartition("I/O error: ")[2].partition(" (os error")[0]
         raise OSError(reason) from error
 
 
 def _advice(value: Any) -> str:
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        return ": give an integer seed and fit again"
+        return ": use an integer seed and fit again"
     if callable(value):
-        return ": nothing that is code can be saved; give a name or a value, or set it to None"
+        return ": code cannot be saved; use a name or a value instead, or None"
     return ""

@@ -1,4 +1,4 @@
-"""Saving and loading one model."""
+"""Saving, loading and describing a model."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import platform
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
 from labelweave.methods import method_of
-from labelweave.persistence.card import model_card
-from labelweave.persistence.classes import build, saved_parameters
-from labelweave.persistence.decoding import ValueReader
-from labelweave.persistence.encoding import Place, ValueWriter
-from labelweave.persistence.folder import existing_folder, replaced_folder
+from labelweave.persistence.atomic_folder import existing_folder, replaced_folder
+from labelweave.persistence.decoding import ValueReader, build
+from labelweave.persistence.encoding import Place, ValueWriter, saved_parameters
 from labelweave.persistence.manifest import (
     EDITABLE_FILES,
     read_config,
@@ -30,16 +29,26 @@ from labelweave.persistence.manifest import (
     write_config,
     write_json,
 )
+from labelweave.persistence.model_card import model_card
 from labelweave.thresholds import Threshold
 
-__all__ = ["load", "save"]
+__all__ = ["ModelInfo", "load", "model_info", "save"]
 
 _PACKAGES = ("labelweave", "numpy", "scipy", "scikit-learn", "torch")
-# Written to labels.json and thresholds.json, where people look for them.
-_APART = ("label_names_", "label_descriptions_", "classes_", "_single_label", "threshold_")
-# What the base class keeps beside the state of a method.
+# Attributes that are written to labels.json and thresholds.json.
+_OTHER_FILES = ("label_names_", "label_descriptions_", "classes_", "_single_label", "threshold_")
+# Attributes that the base class sets for every method.
 _COMMON = ("n_features_in_", "feature_names_in_", "n_labels_", "label_rates_", "_target_dtype")
-_ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
+_FITTED_ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
+
+
+@runtime_checkable
+class CustomState(Protocol):
+    """An estimator that chooses what is saved of it, in place of all fitted attributes."""
+
+    def _state(self) -> dict[str, Any]: ...
+
+    def _set_state(self, state: dict[str, Any]) -> None: ...
 
 
 def save(
@@ -50,21 +59,21 @@ def save(
     data: Mapping[str, Any] | None = None,
     extra_files: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write a fitted model to a folder, in one step.
+    """Save a fitted model to a folder.
 
-    A model that stands there already is replaced as a whole; if anything fails, it stays.
+    An earlier model in that folder is replaced in one step: if anything fails, it is unchanged.
 
     Parameters
     ----------
-    model : estimator of a registered method
+    model : estimator of a method of labelweave or of a plug-in
     path : path of the folder
     scores : mapping of metric name to number, optional
-        Scores to put on the model card and into ``metrics.json``.
+        Scores for the model card and ``metrics.json``.
     data : mapping, optional
         Facts about the training data (``Dataset.summary()``) for the model card.
     extra_files : mapping of file name to content, optional
-        Files that belong to the model but are not read by `load`: ``metrics.json`` (instead of
-        the plain scores), ``training.json``, ``rows-seen.npy``.
+        Files that `load` does not read: ``metrics.json`` (in place of `scores`),
+        ``training.json`` and ``rows-seen.npy``.
 
     Examples
     --------
@@ -81,37 +90,86 @@ def save(
     if method_of(model) is None:
         raise InputError(
             f"{type(model).__name__} cannot be saved: it is not a registered method of labelweave "
-            "(a class of your own joins through the entry-point group 'labelweave.methods')"
+            "(register your own classes in the entry-point group 'labelweave.methods')"
         )
     check_is_fitted(model)
-    facts = _plain(data, "data")
-    figures = _plain(scores, "scores")
+    plain_data = _to_plain(data, "data")
+    plain_scores = _to_plain(scores, "scores")
     for name in extra_files or {}:
         if name not in EDITABLE_FILES:
-            raise InputError(f"a model folder has no extra file {name!r}")
+            raise InputError(f"{name!r} is not an extra file of a model folder")
     with replaced_folder(path) as folder:
-        _write_model(model, folder, data=facts, scores=figures)
-        if figures:
-            write_json(folder / "metrics.json", figures)
+        _write_model(model, folder, data=plain_data, scores=plain_scores)
+        if plain_scores:
+            write_json(folder / "metrics.json", plain_scores)
         for name, content in (extra_files or {}).items():
             (folder / name).write_bytes(content)
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """Read a model that :func:`save` wrote.
+    """Load a model that :func:`save` wrote.
 
-    Nothing in the folder is run: there is no pickle, every file is checked against its hash,
-    and only methods of the table are built.
+    Loading runs no code of the folder: there is no pickle, every file is checked against its
+    hash, and only classes of the table of methods are created.
 
     Raises
     ------
     ModelFolderError
-        If the folder is damaged, was changed, is no model, or is of a newer version.
+        If the folder is damaged, was changed, is not a model, or needs a newer version.
+    """
+    folder = existing_folder(path)
+    return _read_model(folder)
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """A description of a saved model; `parameters` are in the form of config.json."""
+
+    path: str
+    method: str
+    class_name: str
+    parameters: dict[str, Any]
+    label_names: list[str]
+    label_descriptions: dict[str, str]
+    n_features: int | None
+    versions: dict[str, str]
+    saved: str
+    data: dict[str, Any] | None
+    scores: dict[str, Any] | None
+    size: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description as values that JSON can represent."""
+        return asdict(self)
+
+
+def model_info(path: str | PathLike[str]) -> ModelInfo:
+    """Describe a saved model without loading it or importing its method.
+
+    Raises
+    ------
+    ModelFolderError
+        If there is no model, or its description is damaged.
     """
     folder = existing_folder(path)
     config = read_config(folder)
-    verify_files(folder, config)
-    return _read_model(folder, config)
+    verify_files(folder, config, ["labels.json", "state.json"])
+    with _as_folder_error(folder):
+        labels = read_json(folder, "labels.json")
+        return ModelInfo(
+            path=str(path),
+            method=config["method"],
+            class_name=config["class"],
+            parameters=config["parameters"],
+            label_names=labels["names"],
+            label_descriptions=labels["descriptions"],
+            n_features=read_json(folder, "state.json")["common"].get("n_features_in_"),
+            versions=config["versions"],
+            saved=config["saved"],
+            data=config["data"],
+            scores=config["scores"],
+            size=sum(facts["size"] for facts in config["files"].values()),
+        )
 
 
 def _write_model(
@@ -121,7 +179,7 @@ def _write_model(
     data: dict[str, Any] | None = None,
     scores: dict[str, Any] | None = None,
 ) -> list[str]:
-    """Write the files of a model to an empty folder and name those that `load` reads."""
+    """Write the files of a model to an empty folder, and return those that `load` reads."""
     method = method_of(model)
     assert method is not None
     folder.mkdir(exist_ok=True)
@@ -161,16 +219,18 @@ def _write_model(
     return ["config.json", *files]
 
 
-def _read_model(folder: Path, config: dict[str, Any]) -> Any:
+def _read_model(folder: Path) -> Any:
+    config = read_config(folder)
+    verify_files(folder, config)
     with _as_folder_error(folder):
-        reader = ValueReader(folder, set(config["files"]), _read_inner_model)
+        reader = ValueReader(folder, set(config["files"]), _read_model)
         model = build(config["method"], reader.decode(config["parameters"]), folder)
         stored = read_json(folder, "state.json")
         for name, value in stored["common"].items():
             if name not in _COMMON:
-                raise ModelFolderError(f"{folder}: state.json holds the unknown name {name!r}")
+                raise ModelFolderError(f"{folder}: state.json has the unknown name {name!r}")
             setattr(model, name, reader.decode(value))
-        if hasattr(model, "predict"):  # an embedder has no labels
+        if hasattr(model, "predict"):  # embedders have no labels
             _set_labels(model, read_json(folder, "labels.json"), reader)
         if "thresholds.json" in config["files"]:
             rule = reader.decode(read_json(folder, "thresholds.json"))
@@ -179,15 +239,9 @@ def _read_model(folder: Path, config: dict[str, Any]) -> Any:
         return model
 
 
-def _read_inner_model(folder: Path) -> Any:
-    config = read_config(folder)
-    verify_files(folder, config)  # it may name files that the outer folder does not
-    return _read_model(folder, config)
-
-
 @contextmanager
 def _as_folder_error(folder: Path) -> Iterator[None]:
-    """Whatever a folder makes go wrong is said as one sentence about the folder."""
+    """Report any error that the content of a folder causes as an error about the folder."""
     try:
         yield
     except ModelFolderError:
@@ -198,7 +252,7 @@ def _as_folder_error(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         raise ModelFolderError(
-            f"{folder} does not hold what labelweave writes ({type(error).__name__}: {error})"
+            f"{folder} is not a valid model folder ({type(error).__name__}: {error})"
         ) from error
 
 
@@ -206,23 +260,23 @@ def _as_folder_error(folder: Path) -> Iterator[None]:
 
 
 def _state_of(model: Any) -> dict[str, Any]:
-    """What a method says its state is, or all fitted attributes that are not kept elsewhere."""
-    if hasattr(model, "_state"):
+    """Return the custom state of a model, or all fitted attributes without a file of their own."""
+    if isinstance(model, CustomState):
         return model._state()
     return {
         name: value
         for name, value in vars(model).items()
-        if _ATTRIBUTE.fullmatch(name) and name not in _APART + _COMMON
+        if _FITTED_ATTRIBUTE.fullmatch(name) and name not in _OTHER_FILES + _COMMON
     }
 
 
 def _set_state(model: Any, state: dict[str, Any], folder: Path) -> None:
-    own = hasattr(model, "_set_state")
+    is_custom = isinstance(model, CustomState)
     for name in state:
-        well_formed = name.isidentifier() if own else _ATTRIBUTE.fullmatch(name)
-        if not well_formed or hasattr(type(model), name):
-            raise ModelFolderError(f"{folder}: {name!r} is no name of a fitted attribute")
-    if own:
+        is_valid = name.isidentifier() if is_custom else _FITTED_ATTRIBUTE.fullmatch(name)
+        if not is_valid or hasattr(type(model), name):
+            raise ModelFolderError(f"{folder}: {name!r} is not the name of a fitted attribute")
+    if is_custom:
         model._set_state(state)
         return
     for name, value in state.items():
@@ -238,9 +292,8 @@ def _common_of(model: Any, writer: ValueWriter) -> dict[str, Any]:
 
 
 def _labels_of(model: Any, writer: ValueWriter) -> dict[str, Any]:
-    single = bool(getattr(model, "_single_label", False))
     classes = None
-    if single:  # as an array of objects, which JSON holds with their types
+    if getattr(model, "_single_label", False):  # an array of objects, which keeps their types
         place = Place("fitted attribute", "classes_")
         classes = {
             "dtype": model.classes_.dtype.str,
@@ -265,12 +318,12 @@ def _set_labels(model: Any, stored: dict[str, Any], reader: ValueReader) -> None
         model.classes_ = reader.decode(classes["values"]).astype(np.dtype(classes["dtype"]))
 
 
-# -- facts -----------------------------------------------------------------------------
+# -- data, scores and versions ---------------------------------------------------------
 
 
-def _plain(facts: Mapping[str, Any] | None, what: str) -> dict[str, Any] | None:
-    """Facts as values that JSON holds; NumPy numbers become Python's."""
-    if facts is None:
+def _to_plain(mapping: Mapping[str, Any] | None, name: str) -> dict[str, Any] | None:
+    """Return a mapping as values that JSON can represent; NumPy numbers become Python's."""
+    if mapping is None:
         return None
 
     def plain(value: Any, name: str) -> Any:
@@ -284,18 +337,18 @@ def _plain(facts: Mapping[str, Any] | None, what: str) -> dict[str, Any] | None:
             return {str(key): plain(item, f"{name}.{key}") for key, item in value.items()}
         if isinstance(value, list | tuple | np.ndarray):
             return [plain(item, name) for item in value]
-        raise InputError(f"{name} holds a {type(value).__name__}, which JSON cannot hold")
+        raise InputError(f"{name} has the type {type(value).__name__}, which JSON cannot represent")
 
-    return plain(facts, what)
+    return plain(mapping, name)
 
 
 def _versions(module: str) -> dict[str, str]:
-    """Versions of what a prediction depends on, found without importing any of it."""
+    """Return the versions of the packages that predictions depend on, without importing them."""
     packages = dict.fromkeys([*_PACKAGES, module.partition(".")[0]])
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in packages:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -1,4 +1,4 @@
-"""scikit-learn estimators inside a model, stored by skops and of trusted types only."""
+"""scikit-learn estimators inside a model: stored by skops, and of trusted types only."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from labelweave.exceptions import InputError, ModelFolderError
 
 __all__ = ["TRUSTED_TYPES", "load_sklearn", "save_sklearn"]
 
-# What skops does not trust by itself and scikit-learn's own classifiers hold. Nothing of other
-# packages, and nothing that can be made to call a function given in the file.
+# Types that skops does not trust by default but that scikit-learn's classifiers consist of. The
+# list has no types of other packages, and none that could call a function that a file names.
 TRUSTED_TYPES = (
     "sklearn._loss.link.Interval",
     "sklearn._loss.link.LogitLink",
@@ -39,32 +39,32 @@ def save_sklearn(value: Any, path: Path, place: str) -> None:
 
     try:
         skops.io.dump(value, path)
-        strange = _untrusted(path)
+        untrusted = _untrusted_types(path)
     except (OSError, zipfile.BadZipFile):
         raise
-    except Exception as error:  # skops has no error class of its own
+    except Exception as error:  # skops does not define an error class
         raise InputError(f"{place} cannot be saved: {error}") from error
-    if strange:
+    if untrusted:
         raise InputError(
-            f"{place} cannot be saved: it holds {strange[0]}, which is not among the "
-            "scikit-learn, NumPy and SciPy types that a model folder may hold"
+            f"{place} cannot be saved: it contains {untrusted[0]}, which is not among the "
+            "scikit-learn, NumPy and SciPy types that a model folder may contain"
         )
 
 
 def load_sklearn(path: Path) -> Any:
-    """Read what `save_sklearn` wrote."""
+    """Read an estimator, or a list of estimators, that `save_sklearn` wrote."""
     import skops.io
 
     with zipfile.ZipFile(path) as archive:
-        # Saved without compression, so that no small file can unpack to a large one.
+        # We save without compression, so that no small file can expand to a huge one.
         if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
             raise ModelFolderError(f"{path} was not written by labelweave: it is compressed")
-    if strange := _untrusted(path):
-        raise ModelFolderError(f"{path} holds the type {strange[0]}, which is not to be trusted")
+    if untrusted := _untrusted_types(path):
+        raise ModelFolderError(f"{path} contains the type {untrusted[0]}, which is not trusted")
     return skops.io.load(path, trusted=list(TRUSTED_TYPES))
 
 
-def _untrusted(path: Path) -> list[str]:
+def _untrusted_types(path: Path) -> list[str]:
     import skops.io
 
     return sorted(set(skops.io.get_untrusted_types(file=path)) - set(TRUSTED_TYPES))

@@ -1,4 +1,4 @@
-"""Saving is all or nothing: killed, out of space, without permission, or twice at once."""
+"""A save that is killed, fails or runs twice at once leaves one complete model."""
 
 import itertools
 import os
@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from labelweave.exceptions import InputError, ModelFolderError
-from labelweave.persistence import check_save_path, encoding, load, save
-from labelweave.persistence import folder as folder_module
+from labelweave.persistence import atomic_folder, check_save_path, encoding, load, save
 
 
 def hidden(parent):
@@ -52,7 +51,7 @@ def test_missing_parents_are_made_and_empty_folders_used(model, tmp_path):
     load(tmp_path / "empty")
 
 
-def test_what_is_no_model_is_not_overwritten(model, tmp_path, saved):
+def test_other_files_are_not_overwritten(model, tmp_path, saved):
     thesis = tmp_path / "thesis"
     thesis.mkdir()
     (thesis / "chapter1.txt").write_text("ten years of work")
@@ -61,7 +60,7 @@ def test_what_is_no_model_is_not_overwritten(model, tmp_path, saved):
     with pytest.raises(ModelFolderError, match="is a file"):
         save(model, thesis / "chapter1.txt")
     (saved / "notes.txt").write_text("mine")
-    with pytest.raises(ModelFolderError, match=r"holds 'notes\.txt', which labelweave did not"):
+    with pytest.raises(ModelFolderError, match=r"contains 'notes\.txt', which labelweave did not"):
         save(model, saved)
     with pytest.raises(ModelFolderError, match="root"):
         check_save_path("/")
@@ -70,7 +69,7 @@ def test_what_is_no_model_is_not_overwritten(model, tmp_path, saved):
     assert hidden(tmp_path) == []
 
 
-def test_extra_files_come_and_go_with_the_model(saved, model):
+def test_extra_files_are_replaced_with_the_model(saved, model):
     extras = {"training.json": b"{}", "metrics.json": b"[1]"}
     save(model, saved, extra_files=extras, scores={"f1_micro": 0.5})
     for name, content in extras.items():
@@ -80,7 +79,7 @@ def test_extra_files_come_and_go_with_the_model(saved, model):
     save(model, saved)
     assert not (saved / "metrics.json").exists()
     for name in ("../a", "a/b", "config.json", "labels.json", "notes.txt"):
-        with pytest.raises(InputError, match="no extra file"):
+        with pytest.raises(InputError, match="is not an extra file"):
             save(model, saved, extra_files={name: b""})
 
 
@@ -105,7 +104,7 @@ def test_an_error_at_any_step_leaves_the_old_model(saved, model, monkeypatch, st
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder_module, step, fail)
+    monkeypatch.setattr(atomic_folder, step, fail)
     with pytest.raises(ModelFolderError, match="No space left on device"):
         save(model, saved)
     assert load(saved).random_state == 1
@@ -153,7 +152,7 @@ def test_a_folder_that_cannot_be_made(model):
 
 @pytest.fixture
 def two_renames(monkeypatch):
-    monkeypatch.setattr(folder_module, "_exchange", lambda first, second: False)
+    monkeypatch.setattr(atomic_folder, "_exchange", lambda first, second: False)
 
 
 @pytest.mark.usefixtures("two_renames")
@@ -165,8 +164,7 @@ def test_two_renames_do_the_same(saved, model):
 
 @pytest.mark.usefixtures("two_renames")
 def test_killed_between_the_two_renames(saved, model):
-    aside = saved.with_name(".model.previous")
-    saved.rename(aside)
+    saved.rename(saved.with_name(".model.previous"))
     assert load(saved).random_state == 1
     save(model, saved)
     assert load(saved).random_state == 2
@@ -222,7 +220,7 @@ def in_child(action):
     return process
 
 
-def is_whole(model):
+def is_complete(model):
     return bool((model.extra == model.random_state).all())
 
 
@@ -255,10 +253,10 @@ def kill_in_write(size):
 @pytest.mark.parametrize("start", ["one model", "leftovers of a killed save"])
 @pytest.mark.parametrize("method", ["exchange", "two renames"])
 def test_killed_before_any_step(two_models, tmp_path, monkeypatch, method, start):
-    """Whichever step of a save is the last one, the folder holds one whole model."""
+    """Whichever step of a save is the last one, the folder contains one complete model."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # slow, and of no use after a kill
     if method == "two renames":
-        monkeypatch.setattr(folder_module, "_exchange", lambda first, second: False)
+        monkeypatch.setattr(atomic_folder, "_exchange", lambda first, second: False)
     prepared = tmp_path / "prepared"
     save(two_models[0], prepared / "model")
     if start != "one model":
@@ -277,7 +275,7 @@ def test_killed_before_any_step(two_models, tmp_path, monkeypatch, method, start
 
         _, status = os.waitpid(in_child(save_until_killed), 0)
         model = load(folder)
-        assert is_whole(model)
+        assert is_complete(model)
         loaded.append(model.random_state)
         leftovers += len(hidden(parent))
         # The next save that is not killed clears away what the killed one left.
@@ -304,7 +302,7 @@ def test_killed_in_the_middle_of_a_write(two_models, tmp_path, size):
 
     _, status = os.waitpid(in_child(save_until_killed), 0)
     assert os.WTERMSIG(status) == signal.SIGXFSZ
-    assert is_whole(load(folder))
+    assert is_complete(load(folder))
     assert load(folder).random_state == 0
     assert hidden(tmp_path) != []
     save(two_models[1], folder)
@@ -312,20 +310,20 @@ def test_killed_in_the_middle_of_a_write(two_models, tmp_path, size):
 
 
 def test_a_folder_that_another_save_is_about_to_delete_is_not_written_to(tmp_path, monkeypatch):
-    """It lies there unlocked for a moment, and looks like a leftover."""
-    lock, made = folder_module._lock, []
+    """It is not locked for a moment, and looks like a leftover."""
+    lock, folders = atomic_folder._lock, []
 
-    def taken_at_first(folder):
-        made.append(folder)
-        if len(made) == 1:
+    def locked_by_another_at_first(folder):
+        folders.append(folder)
+        if len(folders) == 1:
             raise BlockingIOError
         return lock(folder)
 
-    monkeypatch.setattr(folder_module, "_lock", taken_at_first)
-    found, handle = folder_module._locked_sibling(tmp_path / "model")
+    monkeypatch.setattr(atomic_folder, "_lock", locked_by_another_at_first)
+    sibling, handle = atomic_folder._locked_sibling(tmp_path / "model")
     os.close(handle)
-    assert len(made) == 2
-    assert found == made[1] != made[0]
+    assert len(folders) == 2
+    assert sibling == folders[1] != folders[0]
 
 
 def test_two_processes_saving_to_one_folder(two_models, tmp_path, monkeypatch):
@@ -340,5 +338,5 @@ def test_two_processes_saving_to_one_folder(two_models, tmp_path, monkeypatch):
     processes = [in_child(save_repeatedly) for _ in range(2)]
     for process in processes:
         assert os.waitpid(process, 0) == (process, 0)  # no error ended it
-    assert is_whole(load(folder))
+    assert is_complete(load(folder))
     assert hidden(tmp_path) == []

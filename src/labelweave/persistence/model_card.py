@@ -1,4 +1,4 @@
-"""The model card: README.md of a model folder."""
+"""The model card, which is the README.md of a model folder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from labelweave.methods import Method
 
 __all__ = ["model_card"]
 
-_MOST_LABELS = 200
-_LONGEST_CELL = 200
+_MAX_LABELS = 200
+_MAX_CELL = 200
 
 
 def model_card(
     model: Any, method: Method, config: Mapping[str, Any], labels: Mapping[str, Any]
 ) -> str:
-    """Markdown that says what a model is, what it was trained on and how to use it."""
+    """Return a description of a model in Markdown: its use, labels, data and scores."""
     title = f"{config['class']} (`{method.id}`)"
     parts = [
         "---\nlibrary_name: labelweave\nlicense: other\ntags:\n- multi-label-classification\n---",
@@ -25,9 +25,9 @@ def model_card(
         f"A multi-label model: {method.summary}.",
         "## Use",
         '```python\nimport labelweave as lw\n\nmodel = lw.load("path/to/this/folder")\n'
-        "model.predict_proba(X)   # P(label | x), one column a label\n"
+        "model.predict_proba(X)   # P(label | x), one column per label\n"
         "model.predict_labels(X)  # the label sets, by name\n```",
-        _input_of(model),
+        _input_section(model),
         "## Labels",
         _labels_section(labels),
         "## Training data",
@@ -40,27 +40,32 @@ def model_card(
         _table("package", "version", config["versions"]),
         f"Saved {config['saved']}.",
         "## Licence",
-        "Not stated yet: write here under which terms the model may be used.",
+        "Not stated yet: add the terms under which the model may be used.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _input_of(model: Any) -> str:
+def _input_section(model: Any) -> str:
     features = getattr(model, "n_features_in_", None)
     rule = getattr(model, "threshold_", None)
-    said = "" if features is None else f"`X` has {features} columns."
-    return said if rule is None else f"{said} Label sets come from `{type(rule).__name__}`.".strip()
+    sentences = []
+    if features is not None:
+        sentences.append(f"`X` has {features} columns.")
+    if rule is not None:
+        sentences.append(f"Label sets are chosen by `{type(rule).__name__}`.")
+    return " ".join(sentences)
 
 
 def _labels_section(labels: Mapping[str, Any]) -> str:
     names = labels["names"]
-    described = labels["descriptions"]
+    descriptions = labels["descriptions"]
     lines = [
-        f"- {_one_line(name)}" + (f": {_one_line(described[name])}" if name in described else "")
-        for name in names[:_MOST_LABELS]
+        f"- {_one_line(name)}"
+        + (f": {_one_line(descriptions[name])}" if name in descriptions else "")
+        for name in names[:_MAX_LABELS]
     ]
-    if len(names) > _MOST_LABELS:
-        lines.append(f"- and {len(names) - _MOST_LABELS} more, in `labels.json`")
+    if len(names) > _MAX_LABELS:
+        lines.append(f"- and {len(names) - _MAX_LABELS} more, in `labels.json`")
     count = "1 label." if len(names) == 1 else f"{len(names)} labels."
     return "\n".join([count, "", *lines])
 
@@ -83,7 +88,7 @@ def _cell(value: Any) -> str:
         text = f"{value['$']} {json.dumps(shown, ensure_ascii=False)}"
     else:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return _one_line(text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL] + " ...")
+    return _one_line(text if len(text) <= _MAX_CELL else text[:_MAX_CELL] + " ...")
 
 
 def _one_line(text: Any) -> str:

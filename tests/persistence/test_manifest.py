@@ -117,25 +117,25 @@ def test_foreign_folders(tmp_path, saved):
     ],
     ids=lambda text: text[:12],
 )
-def test_absurd_json(saved, text):
+def test_invalid_json(saved, text):
     (saved / "config.json").write_text(text)
-    refusal(saved, "not the JSON")
+    refusal(saved, "not valid JSON")
 
 
-def test_bytes_that_are_no_text(saved):
+def test_bytes_that_are_not_text(saved):
     (saved / "config.json").write_bytes(b"\xff\xfe{}")
-    refusal(saved, "not the JSON")
+    refusal(saved, "not valid JSON")
 
 
 def test_a_newer_schema(saved):
     edit_config(saved, lambda config: config.update(schema=manifest.SCHEMA + 1))
-    refusal(saved, "newer labelweave .*upgrade")
+    refusal(saved, "newer version of labelweave .*upgrade")
     with pytest.raises(ModelFolderError, match="newer"):
         model_info(saved)
 
 
 @pytest.mark.parametrize("schema", [0, -1, "1", True, None, 1.5])
-def test_no_schema(saved, schema):
+def test_invalid_schema_numbers(saved, schema):
     edit_config(saved, lambda config: config.update(schema=schema))
     refusal(saved, "no valid schema")
 
@@ -199,7 +199,7 @@ def test_a_link_to_a_whole_model_is_followed(saved, tmp_path, frequency, rows, l
 @pytest.mark.parametrize("method", ["os.system", "subprocess", "../br", 3, None, ["br"]])
 def test_classes_outside_the_registry(saved, method):
     edit_config(saved, lambda config: config.update(method=method))
-    refusal(saved, "not installed|does not hold")
+    refusal(saved, "not installed|not a valid model folder")
 
 
 def test_unknown_parameters(saved):
@@ -212,7 +212,7 @@ def test_state_may_only_hold_fitted_attributes(saved, name):
     state = json.loads((saved / "state.json").read_text())
     state["method"][name] = 1
     edit_file(saved, "state.json", json.dumps(state).encode())
-    refusal(saved, "no name of a fitted attribute")
+    refusal(saved, "not the name of a fitted attribute")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_state_may_only_hold_fitted_attributes(saved, name):
     ],
     ids=json.dumps,
 )
-def test_values_that_are_not_ours(saved, value):
+def test_invalid_values(saved, value):
     edit_config(saved, lambda config: config["parameters"].update(extra=value))
     refusal(saved, str(saved))
 
@@ -285,14 +285,14 @@ def test_scikit_learn_parts_of_untrusted_types(frequency, rows, labels, tmp_path
     folder = tmp_path / "model"
     frequency(extra=LogisticRegression()).fit(rows, labels).save(folder)
     edit_file(folder, "extra.skops", skops_file(Evil()))
-    refusal(folder, "Evil, which is not to be trusted")
+    refusal(folder, "Evil, which is not trusted")
     edit_file(folder, "extra.skops", skops_file(LogisticRegression(), zipfile.ZIP_DEFLATED))
     refusal(folder, "compressed")
     edit_file(folder, "extra.skops", b"PK no zip")
-    refusal(folder, "does not hold")
+    refusal(folder, "not a valid model folder")
 
 
 def test_broken_arrays_with_fitting_hashes(saved):
     for content in (b"", b"\xff" * 64, np.arange(9).tobytes()):
         edit_file(saved, "arrays.safetensors", content)
-        refusal(saved, "does not hold")
+        refusal(saved, "not a valid model folder")

@@ -1,4 +1,4 @@
-"""What is saved comes back: predictions to the bit, parameters, labels, state."""
+"""A loaded model equals the saved one: predictions to the last bit, parameters, labels."""
 
 import json
 import os
@@ -92,11 +92,11 @@ def test_classes_of_a_one_dimensional_target(frequency, rows, tmp_path, classes)
 )
 def test_values_of_many_kinds(frequency, rows, labels, tmp_path, value):
     again = through_disk(frequency(extra=value).fit(rows, labels), tmp_path)
-    for found in (again.extra, again.held_):
-        assert type(found) is type(value)
+    for loaded in (again.extra, again.held_):
+        assert type(loaded) is type(value)
         if isinstance(value, np.ndarray):
-            assert found.dtype == value.dtype.newbyteorder("=")
-        np.testing.assert_equal(found, value)
+            assert loaded.dtype == value.dtype.newbyteorder("=")
+        np.testing.assert_equal(loaded, value)
 
 
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array])
@@ -164,8 +164,8 @@ def test_models_inside_a_model(frequency, rows, labels, tmp_path):
     model = frequency(extra={"teachers": teachers, "student": frequency(extra=(1, 2))})
     model.fit(rows, labels)
     again = through_disk(model, tmp_path).extra
-    for found, teacher in zip(again["teachers"], teachers, strict=True):
-        np.testing.assert_array_equal(found.predict_proba(rows), teacher.predict_proba(rows))
+    for loaded, teacher in zip(again["teachers"], teachers, strict=True):
+        np.testing.assert_array_equal(loaded.predict_proba(rows), teacher.predict_proba(rows))
     assert again["student"].extra == (1, 2)
     assert not hasattr(again["student"], "threshold_")
     inner = next(path for path in (tmp_path / "model").iterdir() if path.is_dir())
@@ -188,7 +188,7 @@ def test_a_loaded_model_can_be_fitted_and_saved_again(saved, rows, labels, frequ
     np.testing.assert_array_equal(load(saved).predict_proba(rows), expected)
 
 
-def test_own_state_functions_are_used(frequency, rows, labels, tmp_path, monkeypatch):
+def test_custom_state_is_used(frequency, rows, labels, tmp_path, monkeypatch):
     monkeypatch.setattr(
         frequency, "_state", lambda self: {"half": self.frequency_ / 2}, raising=False
     )
@@ -208,6 +208,7 @@ def test_own_state_functions_are_used(frequency, rows, labels, tmp_path, monkeyp
 def test_parameters_of_the_run_are_not_saved(frequency, rows, labels, tmp_path, monkeypatch):
     monkeypatch.setattr(frequency, "_unsaved_parameters", ("extra",), raising=False)
     monkeypatch.setattr(frequency, "_state", lambda self: {}, raising=False)
+    monkeypatch.setattr(frequency, "_set_state", lambda self, state: None, raising=False)
     again = through_disk(frequency(extra=print, random_state=4).fit(rows, labels), tmp_path)
     assert again.extra is None
     assert again.random_state == 4
@@ -217,17 +218,17 @@ def test_parameters_of_the_run_are_not_saved(frequency, rows, labels, tmp_path, 
     ("value", "words"),
     [
         (np.random.RandomState(0), "RandomState"),
-        (len, "nothing that is code"),
+        (len, "code cannot be saved"),
         ([1, {"deep": lambda: None}], "extra.1.deep"),
-        (object(), "no object"),
+        (object(), "type object"),
         (np.array([1 + 2j]), "complex128"),
         (np.ma.array([1.0]), "MaskedArray"),
         (sp.coo_array(np.eye(2)), "coo_array"),
-        ({1, 2}, "no set"),
+        ({1, 2}, "type set"),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_cannot_be_saved_is_named(frequency, rows, labels, tmp_path, value, words):
+def test_values_that_cannot_be_saved_are_named(frequency, rows, labels, tmp_path, value, words):
     model = frequency(extra=value).fit(rows, labels)
     with pytest.raises(InputError, match="parameter 'extra") as caught:
         save(model, tmp_path / "model")
@@ -248,7 +249,7 @@ def test_estimators_of_unknown_packages_are_not_saved(frequency, rows, labels, t
     class Own(LogisticRegression):
         pass
 
-    with pytest.raises(InputError, match=r"parameter 'extra' cannot be saved: it holds .*Own"):
+    with pytest.raises(InputError, match=r"parameter 'extra' cannot be saved: it contains .*Own"):
         save(frequency(extra=Own()).fit(rows, labels), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
@@ -266,7 +267,7 @@ def test_subclasses_unfitted_and_foreign_models_are_not_saved(frequency, rows, l
     assert list(tmp_path.iterdir()) == []
 
 
-def test_info_and_card_say_what_the_model_is(frequency, rows, labels, tmp_path):
+def test_info_and_card_describe_the_model(frequency, rows, labels, tmp_path):
     Y = as_labels(labels, names=["sea", "sun | moon", "rain"], descriptions={"sea": "salt water"})
     model = frequency(extra=(512, 256), random_state=1).fit(rows, Y)
     save(model, tmp_path / "m", scores={"f1_micro": np.float64(0.5)}, data={"rows": 40})
@@ -284,7 +285,7 @@ def test_info_and_card_say_what_the_model_is(frequency, rows, labels, tmp_path):
     for words in ("`frequency`", "f1_micro | 0.5", "- sea", "sun \\| moon", "Licence", "lw.load"):
         assert words in card
     assert "| extra | [512, 256] |" in card
-    with pytest.raises(InputError, match=r"data\.source holds a object"):
+    with pytest.raises(InputError, match=r"data\.source has the type object"):
         save(model, tmp_path / "m", data={"source": object()})
 
 

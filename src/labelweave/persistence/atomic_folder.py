@@ -1,9 +1,9 @@
-"""Replacing a whole folder in one step.
+"""Replacing a whole folder in one step, so that a crash leaves the old or the new one.
 
-The new folder is written beside the old one under a hidden name, brought to disk, and
-exchanged with the old one by a single system call (Linux ``renameat2``). Where there is no
-such call two renames do it, and a crash between them leaves the old folder under
-``.name.previous``, where :func:`existing_folder` finds it.
+The new folder is written beside the old one under a hidden name, flushed to disk, and exchanged
+with the old one by a single system call (``renameat2`` of Linux). On other systems two renames
+do the same; a crash between them leaves the old folder as ``.name.previous``, where
+:func:`existing_folder` finds it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM}
 
 
 def check_save_path(path: str | PathLike[str]) -> Path:
-    """Refuse a path that a model cannot be saved to, before any time is spent on training.
+    """Refuse a path that a model cannot be saved to, so that no training time is wasted.
 
-    An earlier model may be replaced. A file, and a folder that holds anything labelweave did
-    not write, may not.
+    An earlier model may be replaced. A file, or a folder with anything that labelweave did not
+    write, may not.
 
     >>> check_save_path("no-such-model").name
     'no-such-model'
@@ -45,36 +45,38 @@ def check_save_path(path: str | PathLike[str]) -> Path:
     if not target.exists():
         return target
     if not target.is_dir():
-        raise ModelFolderError(f"{path} is a file: a model is saved to a folder, choose another")
+        raise ModelFolderError(
+            f"{path} is a file, but a model is saved to a folder: choose another path"
+        )
     try:
-        held = {entry.name for entry in target.iterdir()}
+        present = {entry.name for entry in target.iterdir()}
     except OSError as error:
         raise ModelFolderError(f"{path} cannot be read: {error.strerror}") from error
-    if not held:
+    if not present:
         return target
     try:
         listed = read_config(target)["files"]
     except ModelFolderError:
         raise ModelFolderError(
-            f"{path} holds files but no labelweave model, so it is not overwritten: "
+            f"{path} contains files but no labelweave model, so it is not overwritten: "
             "choose another folder"
         ) from None
     ours = {name.partition("/")[0] for name in listed} | {"config.json", *EDITABLE_FILES}
-    if others := sorted(held - ours):
+    if others := sorted(present - ours):
         raise ModelFolderError(
-            f"{path} holds {others[0]!r}, which labelweave did not write and saving would "
+            f"{path} contains {others[0]!r}, which labelweave did not write and saving would "
             "delete: move it away or choose another folder"
         )
     return target
 
 
 def existing_folder(path: str | PathLike[str]) -> Path:
-    """The model folder at this path, or the one that an interrupted save had put aside."""
+    """Return the model folder at a path, or the old one that an interrupted save renamed."""
     folder = Path(path)
     if not folder.exists():
-        aside = _aside(Path(os.path.realpath(path)))
-        if aside.is_dir():
-            return aside
+        previous = _previous(Path(os.path.realpath(path)))
+        if previous.is_dir():
+            return previous
         raise ModelFolderError(f"{path}: there is no such model folder")
     if not folder.is_dir():
         raise ModelFolderError(f"{path} is a file, not a model folder")
@@ -83,28 +85,28 @@ def existing_folder(path: str | PathLike[str]) -> Path:
 
 @contextmanager
 def replaced_folder(path: str | PathLike[str]) -> Iterator[Path]:
-    """An empty folder to write to, which takes the place of `path` if the block succeeds.
+    """Provide an empty folder, which replaces the folder at `path` if the block succeeds.
 
-    If the block fails, `path` is as it was and nothing else is left.
+    If the block fails, `path` is unchanged and the new folder is deleted.
     """
     target = check_save_path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _mend(target)
-        check_save_path(target)  # what was put back may hold files of somebody else
+        _recover(target)
+        check_save_path(target)  # a recovered folder may contain files of others
         temporary, lock = _locked_sibling(target)
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
         yield temporary
-        _open_to_readers(temporary)
+        _set_permissions(temporary)
         _sync(temporary)
         _swap_in(temporary, target)
         _sync_folder(target.parent)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
-        # After an exchange this is the old model, after a failure the unfinished one.
+        # After an exchange this is the old model, after a failure the incomplete new one.
         shutil.rmtree(temporary, ignore_errors=True)
         if lock is not None:
             os.close(lock)
@@ -117,21 +119,21 @@ def _unwritable(path: str | PathLike[str], error: OSError) -> ModelFolderError:
     )
 
 
-# -- the exchange ----------------------------------------------------------------------
+# -- exchanging ------------------------------------------------------------------------
 
 
 def _swap_in(new: Path, target: Path) -> None:
     if target.exists() and any(target.iterdir()):
         if _exchange(new, target):
             return
-        aside = _aside(target)
-        target.rename(aside)
+        previous = _previous(target)
+        target.rename(previous)
         try:
             new.rename(target)
         except OSError:
-            aside.rename(target)
+            previous.rename(target)
             raise
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(previous, ignore_errors=True)
         return
     if target.exists() and os.name == "nt":
         target.rmdir()
@@ -139,14 +141,14 @@ def _swap_in(new: Path, target: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step; False where the system has no such call."""
+    """Exchange two folders in one step; return False if the system has no such call."""
     if not sys.platform.startswith("linux"):
         return False
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False
-    done = rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE)
-    if done == 0:
+    status = rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE)
+    if status == 0:
         return True
     code = ctypes.get_errno()
     if code in _NO_EXCHANGE:
@@ -154,26 +156,26 @@ def _exchange(first: Path, second: Path) -> bool:
     raise OSError(code, os.strerror(code), str(second))
 
 
-def _aside(target: Path) -> Path:
+def _previous(target: Path) -> Path:
     return target.with_name(f".{target.name}.previous")
 
 
-# -- what a killed save leaves behind --------------------------------------------------
+# -- cleaning up after a killed save ---------------------------------------------------
 
 
-def _mend(target: Path) -> None:
-    """Put back a folder left aside by a killed save and delete its unfinished ones."""
-    aside = _aside(target)
-    if aside.is_dir():
+def _recover(target: Path) -> None:
+    """Restore the old folder of a killed save, and delete the incomplete new ones."""
+    previous = _previous(target)
+    if previous.is_dir():
         if target.exists():
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(previous, ignore_errors=True)
         else:
-            aside.rename(target)
+            previous.rename(target)
     for entry in target.parent.iterdir():
         ours = entry.name.startswith(f".{target.name}.") and entry.name.endswith(_SUFFIX)
         if not ours or entry.is_symlink():
             continue
-        with suppress(BlockingIOError):  # of a save that is at work
+        with suppress(BlockingIOError):  # another process is saving to it
             lock = _lock(entry)
             if lock is not None:
                 shutil.rmtree(entry, ignore_errors=True)
@@ -181,27 +183,28 @@ def _mend(target: Path) -> None:
 
 
 def _locked_sibling(target: Path) -> tuple[Path, int | None]:
-    """A new hidden folder, locked so that no other save takes it for a leftover."""
+    """Create a hidden folder and lock it, so that no other save deletes it as a leftover."""
     while True:
-        made = tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_SUFFIX, dir=target.parent)
-        temporary = Path(made)
+        temporary = Path(
+            tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_SUFFIX, dir=target.parent)
+        )
         try:
             lock = _lock(temporary)
-        except BlockingIOError:  # another save takes it for a leftover and is about to delete it
+        except BlockingIOError:  # another save is about to delete it
             continue
-        if temporary.exists():  # or has done so before the lock
+        if temporary.exists():  # another save may have deleted it before it was locked
             return temporary, lock
         if lock is not None:
             os.close(lock)
 
 
 def _lock(folder: Path) -> int | None:
-    """An open lock on a folder, or None where there is no folder or locks are unknown.
+    """Lock a folder and return the handle; return None if it is missing or cannot be locked.
 
     Raises
     ------
     BlockingIOError
-        If another process holds it.
+        If another process holds the lock.
     """
     try:
         import fcntl
@@ -222,11 +225,11 @@ def _lock(folder: Path) -> int | None:
     return handle
 
 
-# -- bringing it to disk ---------------------------------------------------------------
+# -- flushing to disk ------------------------------------------------------------------
 
 
-def _open_to_readers(folder: Path) -> None:
-    """Give the usual permissions: temporary folders and tensor files are made private."""
+def _set_permissions(folder: Path) -> None:
+    """Set the usual permissions; temporary folders and tensor files are created private."""
     umask = os.umask(0)
     os.umask(umask)
     folder.chmod(0o777 & ~umask)
@@ -245,7 +248,7 @@ def _sync(folder: Path) -> None:
 def _sync_folder(folder: Path) -> None:
     if os.name == "nt":
         return
-    with suppress(OSError):  # not every file system can sync a folder, or lets one open it
+    with suppress(OSError):  # not every file system can open and sync a folder
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
