@@ -33,7 +33,7 @@ from labelweave.auditing.ranking import rank_entries
 from labelweave.auditing.views import numeric_rows, views_of_rows
 from labelweave.data.scenarios import hide_positives
 from labelweave.model_selection import cross_val_predict_proba
-from labelweave.nn.observed import as_observed
+from labelweave.unannotated import as_observed
 
 SETS = ("delicious", "bibtex", "tmc2007-500")
 CLEANLAB = (

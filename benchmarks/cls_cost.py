@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 import labelweave as lw
-from labelweave.nn.peers import PeerTask
+from labelweave.partial._selection.peer_networks import PeerTask
 
 # Features and labels as in scene, tmc2007-500, corel5k and delicious.
 SIZES = ((294, 6), (500, 22), (499, 374), (500, 983))

@@ -300,7 +300,7 @@ def expected() -> tuple[float, float, Paint]:
 
 def selection() -> tuple[float, float, Paint]:
     """What is left out of a mini-batch, and how the share grows."""
-    from labelweave.nn.selection import drop_share, extreme, rows_to_drop
+    from labelweave.partial._selection.loss_ranks import drop_share, extreme, rows_to_drop
 
     rng = np.random.default_rng(1)
     losses = rng.gamma(1.0, 0.4, (12, 10))
@@ -337,7 +337,7 @@ def selection() -> tuple[float, float, Paint]:
 
 def chances() -> tuple[float, float, Paint]:
     """cross-em: how likely an unannotated entry is positive."""
-    from labelweave.nn.posterior import positive_chance
+    from labelweave.partial._selection.posterior import positive_chance
 
     p = np.linspace(0, 1, 101)
     values = {f"c = {rate:g}": positive_chance(p, rate) for rate in (0.1, 0.25, 0.5, 0.9)}

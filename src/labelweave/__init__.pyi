@@ -73,7 +73,7 @@ from labelweave.partial.epr import EPR as EPR
 from labelweave.partial.gr import GR as GR
 from labelweave.partial.hill import Hill as Hill
 from labelweave.partial.large_loss import LargeLossCorrection as LargeLossCorrection
-from labelweave.partial.large_loss import LargeLossForGood as LargeLossForGood
+from labelweave.partial.large_loss import LargeLossPermanent as LargeLossPermanent
 from labelweave.partial.large_loss import LargeLossRejection as LargeLossRejection
 from labelweave.partial.role import ROLE as ROLE
 from labelweave.partial.splc import SPLC as SPLC

@@ -12,8 +12,8 @@ from labelweave.auditing.views import views_of_rows
 from labelweave.labels import as_labels
 from labelweave.methods import make
 from labelweave.model_selection import cross_val_predict_proba
-from labelweave.nn.observed import as_observed
 from labelweave.shallow.label_regression import label_regression
+from labelweave.unannotated import as_observed
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from sklearn.base import clone
 import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
-from labelweave.nn.peers import PeerNetwork, peers_of
+from labelweave.partial._selection.peer_networks import PeerNetwork, peers_of
 from labelweave.partial.cls import CLS, entry_weight
 
 QUICK = {"hidden": (16,), "epochs": 6, "lr": 2e-2}

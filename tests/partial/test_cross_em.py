@@ -9,10 +9,10 @@ from sklearn.metrics import roc_auc_score
 import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
-from labelweave.nn.peers import peers_of
-from labelweave.nn.posterior import shifted
 from labelweave.nn.task import StepInfo
 from labelweave.partial import cross_em
+from labelweave.partial._selection.peer_networks import peers_of
+from labelweave.partial._selection.posterior import shifted
 from labelweave.partial.cross_em import ChancesTask, CrossFitEM
 
 QUICK = {"hidden": (16,), "epochs": 10, "lr": 2e-2}

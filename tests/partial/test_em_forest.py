@@ -5,7 +5,7 @@ import pytest
 
 import labelweave as lw
 from labelweave.exceptions import InputError
-from labelweave.nn.posterior import annotation_rate, shifted
+from labelweave.partial._selection.posterior import annotation_rate, shifted
 from labelweave.partial.cross_em import CrossFitEM
 from labelweave.partial.em_forest import EMForest
 

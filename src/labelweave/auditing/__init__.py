@@ -42,7 +42,7 @@ def audit(
     suspects : {"missing", "wrong"}, default="missing"
         "wrong" lists annotated positives that look wrong instead.
     unannotated : {"auto", "zeros", "unknown"}, default="auto"
-        Which entries nobody annotated; see :mod:`labelweave.nn.observed`.
+        Which entries nobody annotated; see :mod:`labelweave.unannotated`.
     top : int, default=1000
         Length of the list.
     folds : int, default=5

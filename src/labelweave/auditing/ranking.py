@@ -15,7 +15,7 @@ to:
 Where annotators miss positives by chance, the chance g of being annotated is c times that of
 being positive, c the share of positives that are annotated. An entry that is not annotated is
 positive with probability ``(1 - c) / c * g / (1 - g)``; c is estimated as in
-:mod:`labelweave.nn.missing`. It moves the probabilities and not the order.
+:mod:`labelweave.missing_positives`. It moves the probabilities and not the order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from labelweave.auditing.views import views_of_rows
 from labelweave.data.splits import as_generator, stratified_folds
 from labelweave.labels import LabelMatrix
-from labelweave.nn.missing import missing_share
+from labelweave.missing_positives import missing_share
 from labelweave.shallow.label_regression import label_regression
 
 __all__ = ["Candidates", "rank_entries"]
@@ -71,7 +71,7 @@ def rank_entries(
     Parameters
     ----------
     observed : LabelMatrix
-        Coded by :func:`labelweave.nn.observed.as_observed`.
+        Coded by :func:`labelweave.unannotated.as_observed`.
     scores : ndarray of shape (n_rows, n_labels)
         Probabilities by models that did not see the row.
     X : ndarray or sparse matrix of shape (n_rows, n_features), optional

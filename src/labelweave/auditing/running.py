@@ -16,7 +16,7 @@ from labelweave.data import Dataset
 from labelweave.data.corrections import Verdicts, apply_corrections, read_verdicts
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.nn.observed import UNANNOTATED, as_observed, has_zeros
+from labelweave.unannotated import UNANNOTATED, as_observed, unannotated_rule
 
 __all__ = ["run"]
 
@@ -45,9 +45,8 @@ def run(
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}")
     loaded = _loaded(data)
-    rule = unannotated
-    if rule == "auto":  # by the labels as they came: a verdict "no" makes a zero
-        rule = "zeros" if has_zeros(loaded.Y) else "unknown"
+    # By the labels before corrections: a verdict "no" makes a zero.
+    rule = unannotated_rule(loaded.Y, unannotated)
     verdicts = _verdicts(corrections)
     corrected = loaded if verdicts is None else apply_corrections(loaded, verdicts)
     observed = as_observed(corrected.Y, rule)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from labelweave.data import Dataset
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.labels import LabelMatrix
-from labelweave.nn.observed import assume_negative
+from labelweave.unannotated import assume_negative
 
 __all__ = ["checked_scores", "out_of_fold_scores", "read_scores"]
 
@@ -37,7 +37,7 @@ def out_of_fold_scores(
     data : Dataset
         `Y` is what `observed` was coded from.
     observed : LabelMatrix
-        Coded labels, see :mod:`labelweave.nn.observed`.
+        Coded labels, see :mod:`labelweave.unannotated`.
     rule : {"zeros", "unknown"}
     n_folds : int, default=5
     random_state : None, int, RandomState or Generator

@@ -36,7 +36,7 @@ def with_corrections(
     method for partial labels believe that all blanks are zeros.
     """
     from labelweave.data.corrections import read_verdicts
-    from labelweave.nn.observed import has_zeros
+    from labelweave.unannotated import has_zeros
 
     verdicts = read_verdicts(corrections)
     said = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())

@@ -109,9 +109,8 @@ class Task(nn.Module):
 class TwoStepTask(Task):
     """A task in two steps: a pass through the network, then the loss terms of what came out.
 
-    The pass needs no labels. A strategy that chooses labels by what the networks say
-    (:class:`~labelweave.nn.peers.PeerTask`) looks at the outputs in between, at no cost; around
-    any other task it needs one more pass.
+    The pass needs no labels. A method that selects labels by the outputs of the networks looks at
+    them in between, at no cost; around any other task it needs one more pass.
     """
 
     def outputs(self, batch: Batch) -> Any:

@@ -11,7 +11,7 @@ from torch import nn
 from labelweave.nn.losses import bce, smoothed_bce, weighted_bce
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial.base import PartialClassifier
 
 __all__ = ["AssumeNegative", "SmoothedAssumeNegative", "WeakAssumeNegative"]
 
@@ -26,7 +26,7 @@ class AssumeNegative(PartialClassifier):
     ----------
     base : str or neural estimator, default="mlp"
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -57,7 +57,7 @@ class WeakAssumeNegative(PartialClassifier):
     ----------
     base : str or neural estimator, default="mlp"
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -88,7 +88,7 @@ class SmoothedAssumeNegative(PartialClassifier):
     smoothing : float, default=0.1
         Targets are ``smoothing / 2`` and ``1 - smoothing / 2``.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------

@@ -13,12 +13,12 @@ from torch import nn
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
-from labelweave.nn.label_evidence import LabelEvidence
-from labelweave.nn.posterior import likely_share
 from labelweave.nn.session import TrainingSession
-from labelweave.nn.strategies import STRATEGIES, Strategy
 from labelweave.nn.task import Task
-from labelweave.partial.common import SHORT_RUN, PartialClassifier
+from labelweave.partial._selection.label_evidence import LabelEvidence
+from labelweave.partial._selection.posterior import likely_share
+from labelweave.partial._selection.strategies import STRATEGIES, Strategy
+from labelweave.partial.base import SHORT_RUN, PartialClassifier
 from labelweave.shallow.label_regression import rows_share_labels
 
 __all__ = ["CLS"]
@@ -69,7 +69,7 @@ class CLS(PartialClassifier):
         highest loss are chosen, beside the loss. ``"auto"``: where they are softened, `tau_h` is
         estimated and rows with two annotated labels are not rare.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`: `unannotated`, `validation`,
+        As in :class:`labelweave.partial.base.PartialClassifier`: `unannotated`, `validation`,
         `monitor`, `threshold`, `validation_fraction`, `random_state`.
 
     Attributes
@@ -87,8 +87,8 @@ class CLS(PartialClassifier):
 
     ``tau_h="auto"`` scores rows that a network has set aside (or the validation rows) after each
     epoch of the ramp and compares annotated with unannotated entries
-    (:func:`labelweave.nn.posterior.likely_share`). It needs no clean label; it assumes that
-    positives are missed by chance.
+    (:func:`labelweave.partial._selection.posterior.likely_share`). It needs no clean label; it
+    assumes that positives are missed by chance.
 
     ``negative_weight="auto"`` does what the paper leaves to `tau_l`: balance positives and
     negatives. Entries of low loss have next to no gradient, so leaving them out alone changes
@@ -213,7 +213,7 @@ class CLS(PartialClassifier):
 def entry_weight(observed: LabelMatrix) -> float:
     """Weight of an unannotated entry at which all of them weigh 2.5 times the annotated positives.
 
-    It is 1 at most. `observed` as in :mod:`labelweave.nn.observed`.
+    It is 1 at most. `observed` as in :mod:`labelweave.unannotated`.
 
     >>> from labelweave.labels import as_labels
     >>> entry_weight(as_labels([[1.0, *[0.0] * 25], [1.0, *[0.0] * 25]]))

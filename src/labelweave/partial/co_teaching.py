@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.nn.session import TrainingSession
-from labelweave.nn.strategies import STRATEGIES, Strategy
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial._selection.strategies import STRATEGIES, Strategy
+from labelweave.partial.base import PartialClassifier
 
 __all__ = ["CoTeaching", "CoTeachingPlus", "Decoupling", "JoCoR"]
 
@@ -33,7 +33,7 @@ class CoTeaching(PartialClassifier):
     ramp : float or "auto", default="auto"
         Epochs over which that share rises from zero; half of the run, 10 at the most.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -121,7 +121,7 @@ class Decoupling(PartialClassifier):
     ----------
     base : str or neural estimator, default="mlp"
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------

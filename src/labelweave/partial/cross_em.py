@@ -15,10 +15,12 @@ from labelweave.data.splits import stratified_folds
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.observed import assume_negative, unannotated_in
-from labelweave.nn.partial_tasks import PartialLossTask
-from labelweave.nn.peers import PeerNetwork, PeerTask, peers_of
-from labelweave.nn.posterior import (
+from labelweave.nn.scoring import predict_scores
+from labelweave.nn.session import TrainingSession
+from labelweave.nn.task import StepInfo, SupervisedTask, Task
+from labelweave.partial._selection.partial_losses import PartialLossTask, plain_targets
+from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
+from labelweave.partial._selection.posterior import (
     annotated_chance,
     annotation_rate,
     chance_given_labels,
@@ -26,11 +28,9 @@ from labelweave.nn.posterior import (
     positive_chance,
     shifted,
 )
-from labelweave.nn.scoring import predict_scores
-from labelweave.nn.session import TrainingSession
-from labelweave.nn.strategies import STRATEGIES
-from labelweave.nn.task import StepInfo, SupervisedTask, Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial._selection.strategies import STRATEGIES
+from labelweave.partial.base import PartialClassifier
+from labelweave.unannotated import assume_negative
 
 __all__ = ["CrossFitEM"]
 
@@ -67,9 +67,10 @@ class CrossFitEM(PartialClassifier):
         Weight of an entry whose target is a chance; ``"auto"`` as `negative_weight`.
     label_evidence : bool, default=True
         Whether the chance of an entry also goes by the other labels that its row is known to have
-        (:func:`labelweave.nn.posterior.chance_given_labels`). Off, by its score alone.
+        (:func:`labelweave.partial._selection.posterior.chance_given_labels`). Off, by its score
+        alone.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     Attributes
     ----------
@@ -250,7 +251,7 @@ class ChancesTask(PartialLossTask):
     Parameters
     ----------
     network, plan
-        As in :class:`labelweave.nn.partial_tasks.PartialLossTask`.
+        As in :class:`labelweave.partial._selection.partial_losses.PartialLossTask`.
     chances : Tensor of shape (n_rows, L)
         Of the training rows; those of entries that are known are not looked at.
     weight : float, default=1.0
@@ -268,7 +269,7 @@ class ChancesTask(PartialLossTask):
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         logits = self.network(batch.x)
-        targets, is_open = unannotated_in(batch.y)
+        targets, is_open = plain_targets(batch.y)
         if self.training:
             targets = torch.where(is_open, self.chances[batch.rows], targets)
         weight = torch.where(is_open, self.weight, 1.0)

@@ -9,10 +9,10 @@ from sklearn.utils._param_validation import Interval
 from torch import nn
 
 from labelweave.nn.losses import entropy_maximisation
-from labelweave.nn.partial_tasks import PseudoNegativesTask
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial._selection.partial_losses import PseudoNegativesTask
+from labelweave.partial.base import PartialClassifier
 
 __all__ = ["EMAPL"]
 
@@ -40,7 +40,7 @@ class EMAPL(PartialClassifier):
     ramp : int, default=10
         Epochs over which their share rises.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     Notes
     -----

@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval
 from torch import nn
 
 from labelweave.exceptions import InputError
-from labelweave.nn.observed import assume_negative
-from labelweave.nn.posterior import count_shift, shifted
 from labelweave.nn.session import TrainingSession
+from labelweave.partial._selection.posterior import count_shift, shifted
 from labelweave.partial.cross_em import CrossFitEM
 from labelweave.shallow.forest import Forest, Splits, grow_forest
+from labelweave.unannotated import assume_negative
 
 __all__ = ["EMForest"]
 

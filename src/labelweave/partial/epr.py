@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
-from labelweave.nn.partial_tasks import ExpectedTask
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial._selection.partial_losses import ExpectedTask
+from labelweave.partial.base import PartialClassifier
 
 __all__ = ["EPR"]
 
@@ -24,12 +24,12 @@ class EPR(PartialClassifier):
     base : str or neural estimator, default="mlp"
     expected : float or "auto", default="auto"
         Positives to expect a row, the paper's k. ``"auto"``: those annotated, and the missing
-        ones by the estimate of :func:`labelweave.nn.missing.missing_share`, after a few epochs
-        of assuming negatives with a network of its own. The hidden truth is never looked at.
+        ones by the estimate of :func:`labelweave.missing_positives.missing_share`, after a few
+        epochs of assuming negatives with a network of its own. The hidden truth is never looked at.
     weight : float, default=1.0
         Of the second term, the paper's lambda.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from labelweave.nn.losses import generalized_robust
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial.base import PartialClassifier
 
 __all__ = ["GR"]
 
@@ -28,7 +28,7 @@ class GR(PartialClassifier):
     ramp : int, default=10
         Epochs over which the loss moves from the first to the second value of each pair.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------

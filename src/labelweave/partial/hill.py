@@ -11,7 +11,7 @@ from torch import nn
 from labelweave.nn.losses import hill
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial.base import PartialClassifier
 
 __all__ = ["Hill"]
 
@@ -28,7 +28,7 @@ class Hill(PartialClassifier):
     margin : float, default=1.5
         The paper's lambda.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------

@@ -9,11 +9,11 @@ from sklearn.utils._param_validation import Interval
 from torch import nn
 
 from labelweave.nn.session import TrainingSession
-from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial._selection.strategies import STRATEGIES
+from labelweave.partial.base import PartialClassifier
 
-__all__ = ["LargeLossCorrection", "LargeLossForGood", "LargeLossRejection"]
+__all__ = ["LargeLossCorrection", "LargeLossPermanent", "LargeLossRejection"]
 
 
 class LargeLossRejection(PartialClassifier):
@@ -27,7 +27,7 @@ class LargeLossRejection(PartialClassifier):
     delta : float, default=0.005
         By how much the share of the unannotated entries rises each epoch.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -84,7 +84,7 @@ class LargeLossCorrection(LargeLossRejection):
         super().__init__(base, delta=delta, **partial)
 
 
-class LargeLossForGood(LargeLossRejection):
+class LargeLossPermanent(LargeLossRejection):
     """Large loss correction, permanent (LL-Cp): entries of large loss become positives for good.
 
     In epoch e the ``delta`` share of those that are still unannotated is added.
@@ -100,7 +100,7 @@ class LargeLossForGood(LargeLossRejection):
     --------
     >>> from sklearn.datasets import make_multilabel_classification
     >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
-    >>> model = LargeLossForGood(random_state=0).set_params(base__epochs=5).fit(X, Y)
+    >>> model = LargeLossPermanent(random_state=0).set_params(base__epochs=5).fit(X, Y)
     >>> model.predict_proba(X[:3]).shape
     (3, 5)
     """

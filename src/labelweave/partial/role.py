@@ -9,9 +9,9 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import nn
 
-from labelweave.nn.partial_tasks import FreeLabelsTask
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
+from labelweave.partial._selection.partial_losses import FreeLabelsTask
 from labelweave.partial.epr import EPR
 
 __all__ = ["ROLE"]
@@ -31,7 +31,7 @@ class ROLE(EPR):
     label_rate : float, default=10.0
         Learning rate of the labels, as a multiple of the network's.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------

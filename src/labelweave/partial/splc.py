@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from labelweave.nn.losses import splc
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, Task
-from labelweave.partial.common import PartialClassifier
+from labelweave.partial.base import PartialClassifier
 
 __all__ = ["SPLC"]
 
@@ -31,7 +31,7 @@ class SPLC(PartialClassifier):
     warmup : int, default=1
         Epochs before corrections start.
     **partial
-        As in :class:`labelweave.partial.common.PartialClassifier`.
+        As in :class:`labelweave.partial.base.PartialClassifier`.
 
     References
     ----------

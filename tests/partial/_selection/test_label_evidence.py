@@ -6,11 +6,11 @@ import torch
 from scipy.special import expit, logit
 
 from labelweave.nn.batches import Batch
-from labelweave.nn.label_evidence import LabelEvidence
 from labelweave.nn.losses import bce
-from labelweave.nn.peers import PeerNetwork, PeerTask, peers_of
-from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import StepInfo, SupervisedTask
+from labelweave.partial._selection.label_evidence import LabelEvidence
+from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
+from labelweave.partial._selection.strategies import STRATEGIES
 
 
 def pairs(n=2000, seed=0):

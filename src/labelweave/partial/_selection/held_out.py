@@ -13,17 +13,17 @@ from torch import Tensor
 
 from labelweave.data.splits import stratified_folds
 from labelweave.labels import LabelMatrix
-from labelweave.nn.observed import assume_negative
-from labelweave.nn.peers import peers_of
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
+from labelweave.partial._selection.peer_networks import peers_of
+from labelweave.unannotated import assume_negative
 
-__all__ = ["RowsAside"]
+__all__ = ["HeldOutRows"]
 
 _PARTS = 10
 
 
-class RowsAside:
+class HeldOutRows:
     """Which rows each network sets aside, and what it says of them.
 
     Parameters

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelweave.nn.missing import missing_share
+from labelweave.missing_positives import missing_share
 
 
 def scores(share, seed, n_positive=600, n_unannotated=12_000, apart=2.5):

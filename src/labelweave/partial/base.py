@@ -16,21 +16,21 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.methods import make
+from labelweave.missing_positives import missing_share
 from labelweave.nn.estimator import NeuralClassifier
-from labelweave.nn.label_evidence import LabelEvidence
 from labelweave.nn.losses import bce
-from labelweave.nn.missing import missing_share
-from labelweave.nn.observed import UNANNOTATED, as_observed, assume_negative, has_zeros
-from labelweave.nn.partial_tasks import EntryLoss, PartialLossTask
-from labelweave.nn.peers import PeerNetwork, PeerTask, peers_of
-from labelweave.nn.posterior import count_shift, shifted
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
-from labelweave.nn.strategies import Strategy
 from labelweave.nn.task import Task
-from labelweave.partial.aside import RowsAside
+from labelweave.partial._selection.held_out import HeldOutRows
+from labelweave.partial._selection.label_evidence import LabelEvidence
+from labelweave.partial._selection.partial_losses import EntryLoss, PartialLossTask
+from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
+from labelweave.partial._selection.posterior import count_shift, shifted
+from labelweave.partial._selection.strategies import Strategy
 from labelweave.rows import concatenate_features, concatenate_labels
+from labelweave.unannotated import UNANNOTATED, as_observed, assume_negative, unannotated_rule
 
 __all__ = ["SHORT_RUN", "PartialClassifier"]
 
@@ -218,25 +218,19 @@ class PartialClassifier(NeuralClassifier):
             model.random_state = int(self._generator().randint(np.iinfo(np.int32).max))
         for name in ("n_features_in_", "n_labels_", "label_names_"):
             setattr(model, name, getattr(self, name))
-        rule = self._rule(Y)
+        rule = unannotated_rule(Y, self.unannotated)
         observed = as_observed(Y, rule)
         if validation is not None and self.validation == "partial":
             self._held = (validation[0], as_observed(validation[1], rule))
             validation = (validation[0], assume_negative(self._held[1]))
         session = replace(model._open_session(X, observed, validation), around=self)
         self.scaling_ = model.scaling_
-        self._aside: RowsAside | None = None
+        self._aside: HeldOutRows | None = None
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)
             self._learn(network, session)
         self._keep(network, session)
-
-    def _rule(self, Y: LabelMatrix) -> str:
-        """Which entries are unannotated, by the training labels where it is "auto"."""
-        if self.unannotated != "auto":
-            return self.unannotated
-        return "zeros" if has_zeros(Y) else "unknown"
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         model = self._network_model()
@@ -247,7 +241,7 @@ class PartialClassifier(NeuralClassifier):
         model = session.estimator
         networks = peers_of(network)
         if self._tunes_out_of_fold:
-            self._aside = RowsAside(session, len(networks))
+            self._aside = HeldOutRows(session, len(networks))
         plain = replace(session, Y=assume_negative(session.Y))
         for k, own in enumerate(networks):
             part = plain if self._aside is None else plain.rows(self._aside.learnt_by(k))
@@ -263,7 +257,7 @@ class PartialClassifier(NeuralClassifier):
         if self._aside:  # some rows at least
             self._out_of_fold = self._counted(network, self._aside)
 
-    def _counted(self, network: Any, aside: RowsAside) -> tuple[LabelMatrix, np.ndarray]:
+    def _counted(self, network: Any, aside: HeldOutRows) -> tuple[LabelMatrix, np.ndarray]:
         """Lower what the peers expect to what there seems to be; their scores of rows aside."""
         scores = aside.scores()
         by = count_shift(scores, aside.observed.to_numpy())
@@ -271,7 +265,7 @@ class PartialClassifier(NeuralClassifier):
         return assume_negative(aside.observed), shifted(scores, by)
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        """The objective, over targets coded as in :mod:`labelweave.nn.observed`."""
+        """The objective, over targets coded as in :mod:`labelweave.unannotated`."""
         raise NotImplementedError
 
     def _loss_task(

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from labelweave.data.splits import stratified_folds
-from labelweave.nn.missing import missing_share
+from labelweave.missing_positives import missing_share
 from labelweave.probabilities import log_odds
 from labelweave.shallow.label_regression import label_regression, rows_share_labels
 
@@ -42,7 +42,7 @@ _FARTHEST = 30.0  # log odds that a shift is looked for within
 def annotation_rate(scores: np.ndarray, codes: np.ndarray) -> float:
     """The share of the positives that are annotated, c, estimated by out-of-fold scores.
 
-    `codes` as in :mod:`labelweave.nn.observed`. It is 1 where nothing seems to be missing.
+    `codes` as in :mod:`labelweave.unannotated`. It is 1 where nothing seems to be missing.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000) < 0.2

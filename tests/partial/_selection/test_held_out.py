@@ -9,12 +9,12 @@ from labelweave.data.scenarios import keep_single_positive
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
-from labelweave.nn.peers import PeerNetwork, PeerTask, peers_of
-from labelweave.nn.posterior import annotation_rate, shifted
-from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import StepInfo, SupervisedTask
+from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
+from labelweave.partial._selection.posterior import annotation_rate, shifted
+from labelweave.partial._selection.strategies import STRATEGIES
+from labelweave.partial.base import SHORT_RUN
 from labelweave.partial.cls import CLS
-from labelweave.partial.common import SHORT_RUN
 
 RUN = {"hidden": (16,), "epochs": 6, "lr": 2e-2, "patience": None}
 
@@ -115,7 +115,7 @@ def test_the_labels_of_rows_set_aside_teach_nothing(data, monkeypatch):
     first = two(**plain).fit(X, partial)
     # The folds follow the labels: keep those of the first fit.
     monkeypatch.setattr(
-        "labelweave.partial.aside.stratified_folds",
+        "labelweave.partial._selection.held_out.stratified_folds",
         lambda *_, **__: np.where(places[0] < 0, 9, places[0]),
     )
     changed = partial.copy()

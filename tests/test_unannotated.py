@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 from labelweave.labels import as_labels
-from labelweave.nn.observed import as_observed, assume_negative, unannotated_in
+from labelweave.unannotated import as_observed, assume_negative
 
 NAN = np.nan
 MIXED = np.array([[1, 0, NAN], [NAN, 1, 0]], dtype=np.float32)
@@ -51,9 +50,3 @@ def test_assumed_negatives():
         found = assume_negative(as_observed(Y, "unknown")).to_numpy()
         np.testing.assert_array_equal(found, [[1, 0, 0], [0, 1, 0]])
         np.testing.assert_array_equal(assume_negative(Y).to_numpy(), MIXED)
-
-
-def test_targets_of_codes():
-    targets, is_open = unannotated_in(torch.tensor([[1.0, -1.0, 0.0, torch.nan]]))
-    torch.testing.assert_close(targets, torch.tensor([[1.0, 0.0, 0.0, torch.nan]]), equal_nan=True)
-    assert is_open.tolist() == [[False, False, True, False]]

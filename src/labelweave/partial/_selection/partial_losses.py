@@ -1,4 +1,4 @@
-"""Tasks of the losses for partial labels; targets are coded as in `labelweave.nn.observed`."""
+"""Tasks of the losses for partial labels; targets are coded as in `labelweave.unannotated`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,28 @@ from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, expected_positives, mean_loss, positive_bce
-from labelweave.nn.observed import unannotated_in
 from labelweave.nn.shares import gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
-__all__ = ["ExpectedTask", "FreeLabelsTask", "PartialLossTask", "PseudoNegativesTask"]
+__all__ = [
+    "ExpectedTask",
+    "FreeLabelsTask",
+    "PartialLossTask",
+    "PseudoNegativesTask",
+    "plain_targets",
+]
 
 _MOST_AT_ONCE = 2**22  # torch's quantiles take no more than four times this
 EntryLoss = Callable[[Tensor, Tensor, StepInfo], Tensor]
+
+
+def plain_targets(codes: Tensor) -> tuple[Tensor, Tensor]:
+    """Plain targets (1, 0, NaN) of coded labels, and the mask of the unannotated entries.
+
+    >>> plain_targets(torch.tensor([[1.0, -1.0, 0.0, torch.nan]]))
+    (tensor([[1., 0., 0., nan]]), tensor([[False, False,  True, False]]))
+    """
+    return codes.clamp(min=0.0), codes == 0
 
 
 class PartialLossTask(Task):
@@ -45,7 +59,7 @@ class PartialLossTask(Task):
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         logits = self.network(batch.x)
-        targets, is_open = unannotated_in(batch.y)
+        targets, is_open = plain_targets(batch.y)
         return {self.name: mean_loss(self._entries(logits, targets, is_open, batch, info))}
 
     def _entries(
@@ -79,7 +93,7 @@ class ExpectedTask(PartialLossTask):
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         logits = self.network(batch.x)
-        targets, is_open = unannotated_in(batch.y)
+        targets, is_open = plain_targets(batch.y)
         entries = self._entries(logits, targets, is_open, batch, info)
         return {
             self.name: mean_loss(entries),
@@ -126,7 +140,7 @@ class FreeLabelsTask(ExpectedTask):
         if not self.training:
             return super().losses(batch, info)
         logits = self.network(batch.x)
-        targets, is_open = unannotated_in(batch.y)
+        targets, is_open = plain_targets(batch.y)
         free = self.labels[batch.rows]
         halves = []
         for one, other in ((logits, free), (free, logits)):

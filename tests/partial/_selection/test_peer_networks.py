@@ -13,11 +13,11 @@ from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.callbacks import Callback
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.peers import PeerNetwork, PeerTask, divergence, peers_of
 from labelweave.nn.randomness import forked_rng
-from labelweave.nn.strategies import STRATEGIES
 from labelweave.nn.task import StepInfo, SupervisedTask, Task, make_plan
 from labelweave.nn.training import LoopSettings, train
+from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, divergence, peers_of
+from labelweave.partial._selection.strategies import STRATEGIES
 
 NAN = torch.nan
 

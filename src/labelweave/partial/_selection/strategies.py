@@ -9,7 +9,7 @@ __all__ = ["STRATEGIES", "Strategy"]
 
 @dataclass(frozen=True)
 class Strategy:
-    """What the networks of a :class:`~labelweave.nn.peers.PeerTask` do for each other.
+    """What the networks do for each other.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelweave.nn.selection import drop_share, extreme, rows_to_drop
+from labelweave.partial._selection.loss_ranks import drop_share, extreme, rows_to_drop
 
 
 def slow_extreme(values, among, count, largest):

@@ -13,7 +13,7 @@ import torch
 from scipy.special import expit
 from torch import Tensor, nn
 
-from labelweave.nn.posterior import annotation_curve
+from labelweave.partial._selection.posterior import annotation_curve
 from labelweave.probabilities import log_odds
 from labelweave.shallow.label_regression import regression_on_labels
 
@@ -58,7 +58,7 @@ class LabelEvidence(nn.Module):
         """Find the weight by rows that a network did not learn; their scores with the evidence.
 
         The weight is the one at which annotations are likeliest, by a logistic curve over both.
-        `codes` as in :mod:`labelweave.nn.observed`.
+        `codes` as in :mod:`labelweave.unannotated`.
         """
         own, others = log_odds(scores.astype(np.float64), _TINY), self.log_odds[rows]
         taking_part = (codes == 0) | (codes == 1)

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
-from labelweave.nn.posterior import (
+from labelweave.partial._selection.posterior import (
     annotated_chance,
     annotation_rate,
     chance_given_labels,

@@ -19,11 +19,7 @@ from scipy.special import expit
 from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
-from labelweave.nn.label_evidence import LabelEvidence
-from labelweave.nn.observed import unannotated_in
-from labelweave.nn.selection import drop_share, extreme, rows_to_drop
 from labelweave.nn.shares import current_share, gather_rows
-from labelweave.nn.strategies import Strategy
 from labelweave.nn.task import (
     OptimizerPlan,
     StepInfo,
@@ -32,6 +28,10 @@ from labelweave.nn.task import (
     TwoStepTask,
     make_plan,
 )
+from labelweave.partial._selection.label_evidence import LabelEvidence
+from labelweave.partial._selection.loss_ranks import drop_share, extreme, rows_to_drop
+from labelweave.partial._selection.partial_losses import plain_targets
+from labelweave.partial._selection.strategies import Strategy
 
 __all__ = ["PeerNetwork", "PeerTask", "peers_of"]
 
@@ -70,7 +70,7 @@ def peers_of(network: nn.Module) -> list[nn.Module]:
 class PeerTask(Task):
     """Several networks, each with a task of its own, trained together under a strategy.
 
-    Targets are coded as in :mod:`labelweave.nn.observed`.
+    Targets are coded as in :mod:`labelweave.unannotated`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class PeerTask(Task):
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         if not self.training:
-            plain = batch._replace(y=unannotated_in(batch.y)[0])
+            plain = batch._replace(y=plain_targets(batch.y)[0])
             return _summed([task.losses(plain, info) for task in self.tasks])
         outputs = [_outputs(task, batch) for task in self.tasks]
         learnt = self.strategy.agreement > 0
@@ -308,7 +308,7 @@ class PeerTask(Task):
     def after_step(self, batch: Batch, info: StepInfo) -> None:
         waiting = [task for task in self.tasks if type(task).after_step is not Task.after_step]
         if waiting:
-            plain = batch._replace(y=unannotated_in(batch.y)[0])
+            plain = batch._replace(y=plain_targets(batch.y)[0])
             for task in waiting:
                 task.after_step(plain, info)
 

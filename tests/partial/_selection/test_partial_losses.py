@@ -16,13 +16,13 @@ from labelweave.nn.losses import (
     positive_bce,
     splc,
 )
-from labelweave.nn.partial_tasks import (
+from labelweave.nn.task import StepInfo
+from labelweave.partial._selection.partial_losses import (
     ExpectedTask,
     FreeLabelsTask,
     PartialLossTask,
     PseudoNegativesTask,
 )
-from labelweave.nn.task import StepInfo
 
 NAN = torch.nan
 

@@ -1,0 +1,1 @@
+"""What only the methods for partial labels need: selection of entries, estimates, losses."""
