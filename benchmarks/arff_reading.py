@@ -104,7 +104,7 @@ def main() -> None:
     home = os.environ.get("LABELWEAVE_DATA")
     if not home:
         sys.exit("set LABELWEAVE_DATA to the folder of data sets")
-    from labelweave.data.readers.mulan_xml import find_mulan_xml, read_mulan_xml
+    from labelweave.data.readers.arff import find_mulan_xml, read_mulan_xml
 
     print(
         f"{'set':<10} {'reader':<11} {'CPU s':>7} {'ratio':>6} {'peak MB':>8} {'matrices MB':>11}"

@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 
 import labelweave as lw
 from labelweave.bench.kinds.unseen import capped_rows
-from labelweave.data.label_scenarios import hold_labels_out
+from labelweave.data.scenarios import hold_labels_out
 from labelweave.metrics import ndcg_at_k, precision_at_k, recall_at_k
 from labelweave.unseen.base_classifier import default_classifier
 

@@ -8,7 +8,7 @@ asked (union), and with a model that was given the labels of the student's rows.
 import matplotlib.pyplot as plt
 
 import labelweave as lw
-from labelweave.data.label_scenarios import share_among_teachers
+from labelweave.data.scenarios import share_among_teachers
 
 train, test = lw.load_dataset("yeast").split()
 shares = share_among_teachers(train, 2, overlap=0.5, random_state=0)

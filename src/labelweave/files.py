@@ -1,18 +1,37 @@
-"""Writing files so that a reader sees the old one or the new one, never half of one."""
+"""The cache folder, and atomic writing: a reader sees the old file or the new one, never a part."""
 
 from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["atomic_path", "atomic_write_text"]
+__all__ = ["atomic_path", "atomic_write_text", "cache_folder"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def cache_folder() -> Path:
+    """Folder of downloaded files: `LABELWEAVE_CACHE`, or the cache folder of the platform.
+
+    >>> cache_folder().name != ""
+    True
+    """
+    folder = os.environ.get("LABELWEAVE_CACHE")
+    if folder:
+        return Path(folder).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "labelweave"
 
 
 @contextmanager

@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from labelweave.data.label_texts import read_label_texts
-from labelweave.exceptions import DataFileError
-
 QUICK = ("-s", "encoder=tfidf", "-q")
 
 
@@ -74,26 +71,3 @@ def test_what_is_wrong_is_said_in_one_line(run, xml0, new_labels, csv_file):
     assert "takes features, not texts" in said
     said = run("train", csv_file, "--labels", 3, "-m", "xml0", status=2).output
     assert "xml0 takes texts, but shapes holds features" in said
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.csv", "word,meaning\nx,y\n", "no column label or name or tag"),
-        ("a.csv", "label\nx\nx\n", "line 3: the label 'x' is there twice"),
-        ("a.csv", "label,description\n,text\n", "line 2: a label has no name"),
-        ("a.jsonl", '{"label": "x"}\n[1]\n', "line 2: this is no JSON object"),
-        ("a.txt", "\n\n", "it holds no label"),
-    ],
-)
-def test_bad_label_files(tmp_path, name, content, message):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(DataFileError, match=message):
-        read_label_texts(tmp_path / name)
-
-
-def test_one_name_a_line(tmp_path):
-    (tmp_path / "names.txt").write_text("sea\n\n deep sun \n")
-    assert read_label_texts(tmp_path / "names.txt") == {"sea": "", "deep sun": ""}
-    with pytest.raises(DataFileError, match="there is no such file"):
-        read_label_texts(tmp_path / "none.csv")

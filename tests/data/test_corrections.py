@@ -27,8 +27,8 @@ def test_yes_no_unsure(tmp_path, data):
         tmp_path / "v.csv",
         "row,id,label,verdict\n0,,sun,yes\n1,,sun,no\n2,,sea,unsure\n0,,sea,No \n2,,sun,\n",
     )
-    found = apply_corrections(data, path).Y.to_numpy()
-    np.testing.assert_array_equal(found, [[0, 1], [0, 0], [0, 0]])
+    corrected = apply_corrections(data, path).Y.to_numpy()
+    np.testing.assert_array_equal(corrected, [[0, 1], [0, 0], [0, 0]])
     assert np.isnan(data.Y.to_numpy()[1, 1])  # what was given stays
     assert read_verdicts(path).counts() == {"yes": 1, "no": 2, "unsure": 1}
 
@@ -45,30 +45,30 @@ def test_json_lines_say_the_same(tmp_path, data):
 @pytest.mark.parametrize("absent", ["negative", "unknown"])
 def test_sparse_labels_stay_sparse(absent):
     Y = lw.as_labels(sp.csr_array(np.array([[1.0, 0], [0, 1]])), names="ab", absent=absent)
-    said = Verdicts([Verdict(0, "", "b", "yes"), Verdict(1, "", "b", "no")])
-    found = apply_corrections(lw.Dataset(np.eye(2), Y), said).Y
-    assert found.is_sparse
+    verdicts = Verdicts([Verdict(0, "", "b", "yes"), Verdict(1, "", "b", "no")])
+    corrected = apply_corrections(lw.Dataset(np.eye(2), Y), verdicts).Y
+    assert corrected.is_sparse
     blank = 0.0 if absent == "negative" else np.nan
-    np.testing.assert_array_equal(found.to_numpy(), [[1, 1], [blank, 0]])
+    np.testing.assert_array_equal(corrected.to_numpy(), [[1, 1], [blank, 0]])
 
 
 def test_ids_find_rows_that_moved():
     data = lw.Dataset(np.eye(2), [["a"], ["b"]], row_ids=["x", "y"])
-    said = Verdicts([Verdict(0, "y", "a", "yes")])
-    assert apply_corrections(data, said).Y.to_lists() == [["a"], ["a", "b"]]
+    verdicts = Verdicts([Verdict(0, "y", "a", "yes")])
+    assert apply_corrections(data, verdicts).Y.to_lists() == [["a"], ["a", "b"]]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("3,,sun,yes", "line 2: there is no row 3 in days, which has 3"),
+        ("3,,sun,yes", "line 2: there is no row 3 in days, which has 3 rows"),
         ("0,,moon,yes", "line 2: days has no label 'moon'"),
-        ("0,,sun,maybe", "line 2: the verdict 'maybe' is none of yes, no, unsure"),
-        ("one,,sun,yes", "line 2: the row 'one' is no whole number"),
-        (",,sun,yes", "line 2: a verdict needs a row number"),
-        ("0,,,yes", "line 2: the verdict names no label"),
+        ("0,,sun,maybe", "line 2: the verdict 'maybe' is not one of yes, no, unsure"),
+        ("one,,sun,yes", "line 2: the row 'one' is not a whole number"),
+        (",,sun,yes", "line 2: the verdict has no row number"),
+        ("0,,,yes", "line 2: the verdict has no label"),
         ("0,,sun,yes\n0,,sun,no", "line 3: row 0 has two verdicts on 'sun', yes and no"),
-        ("0,,sun,", "there is no verdict in it"),
+        ("0,,sun,", "the file holds no verdict"),
     ],
 )
 def test_one_sentence_for_what_does_not_match(tmp_path, data, line, message):
@@ -84,7 +84,7 @@ def test_files_that_hold_no_verdicts(tmp_path, data):
         read_verdicts(write(tmp_path / "v.txt", ""))
     with pytest.raises(DataFileError, match="no column 'label'"):
         read_verdicts(write(tmp_path / "v.csv", "row,verdict\n0,yes\n"))
-    with pytest.raises(DataFileError, match="line 2: this line is no JSON"):
+    with pytest.raises(DataFileError, match="line 2: the line is not valid JSON"):
         read_verdicts(write(tmp_path / "v.jsonl", '{"row": 0, "label": "a", "verdict": "no"}\n{'))
     with pytest.raises(InputError, match="has no row 'z'"):
         named = lw.Dataset(np.eye(2), [["a"], ["b"]], row_ids=["x", "y"])

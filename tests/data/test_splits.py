@@ -242,7 +242,7 @@ def test_random_states_of_numpy_are_accepted():
         (lambda Y: stratified_folds(Y, 2, groups=[1]), "groups has 1 entries for 20 rows"),
         (lambda Y: stratified_folds(Y, 2, groups=[None, "a"] * 10), "not a mixture"),
         (lambda Y: stratified_folds(Y, 3, groups=[1, 2] * 10), "3 parts .* of 2 groups"),
-        (lambda Y: stratified_holdout(Y[:1], 0.5), "1 rows cannot be split in two"),
+        (lambda Y: stratified_holdout(Y[:1], 0.5), "1 rows cannot be split into two parts"),
         (lambda Y: stratified_holdout(Y, 0.0), "share between 0 and 1"),
         (lambda Y: stratified_holdout(Y, 1.0), "share between 0 and 1"),
         (lambda Y: stratified_holdout(Y, 20), "number of rows from 1 to 19, not 20"),

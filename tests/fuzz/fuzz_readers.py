@@ -14,16 +14,11 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["labelweave.data"]):
-    from labelweave.data.readers import (  # noqa: F401 - to be instrumented
-        arff,
-        fasttext,
-        jsonl,
-        npz,
-        svmlight,
-        table,
-        xc,
-    )
-    from labelweave.data.reading import FORMATS, iter_batches, read_dataset
+    from labelweave.data.readers import FORMATS, get_reader
+    from labelweave.data.reading import iter_batches, read_dataset
+
+    for format in FORMATS:
+        get_reader(format)
 
 from labelweave.exceptions import LabelweaveError
 

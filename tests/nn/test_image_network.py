@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 
 import labelweave as lw
-from labelweave.data.digit_scenes import digit_scenes
+from labelweave.data._catalog.digit_scenes import digit_scenes
 from labelweave.exceptions import InputError
 from labelweave.images import ImageClassifier, ImageEncoder, Images, ResNet
 from labelweave.nn.image_network import ImageBackbone

@@ -218,12 +218,12 @@ def _rows(
 
     from labelweave.assembly.protocol import check_finite
     from labelweave.data import Dataset
-    from labelweave.data.catalog import is_named_set, load_dataset
-    from labelweave.data.readers.base import no_labels
+    from labelweave.data.catalog import is_catalog_name, load_dataset
+    from labelweave.data.dataset import no_labels
     from labelweave.data.reading import iter_batches
     from labelweave.rows import concatenate_features, count_rows
 
-    if known or is_named_set(data):
+    if known or is_catalog_name(data):
         rows = load_dataset(data, **reading)
         if not rows.is_text and wanted is not None and rows.feature_names is not None:
             places = {name: j for j, name in enumerate(rows.feature_names)}

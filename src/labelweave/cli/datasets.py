@@ -52,10 +52,10 @@ def _text(value: Any) -> str:
 
 
 def _where(entry: CatalogEntry) -> str:
-    here = entry.where()
+    here = entry.local_source()
     if here is not None:
         return here
-    online = entry.source_online()
+    online = entry.public_source()
     return f"download from {online}" if online else "not here"
 
 
@@ -83,7 +83,7 @@ def _describe(name: str, reading: dict[str, Any], output: Output, all_labels: bo
     is_here = True
     entry = next((entry for entry in list_datasets() if entry.name == name.lower()), None)
     if entry is not None:
-        is_here = entry.where() is not None
+        is_here = entry.local_source() is not None
         described = {**_facts(entry), "where": _where(entry)}
     data = load_dataset(name, download=False, **reading) if is_here else None
     if data is not None:
@@ -102,7 +102,7 @@ def _describe(name: str, reading: dict[str, Any], output: Output, all_labels: bo
 
 _WORDS = {
     "title": "what",
-    "cardinality": "labels a row",
+    "cardinality": "labels per row",
     "density": "share of positives",
     "unknown": "unknown entries",
     "rows_without_label": "rows without label",

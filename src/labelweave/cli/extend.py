@@ -65,11 +65,11 @@ def command(
 
     from labelweave.assembly.model_folder import checked_folder, open_model
     from labelweave.assembly.parameters import parse_settings
-    from labelweave.data.label_texts import read_label_texts
+    from labelweave.data.label_files import read_label_file
     from labelweave.persistence import save
 
     pairs = [_pair(text) for text in rename]
-    added = read_label_texts(new_labels) if new_labels else {}
+    added = read_label_file(new_labels) if new_labels else {}
     folder = checked_folder(out or model, "model")
     fitted, _ = open_model(model)
     if not hasattr(fitted, "add_labels"):

@@ -167,12 +167,12 @@ def _batches(
     reading: dict[str, Any],
 ) -> Iterator[Dataset]:
     from labelweave.assembly.protocol import check_finite, check_width
-    from labelweave.data.catalog import is_named_set, load_dataset
+    from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.reading import iter_batches
 
     n_rows = 0
     width = getattr(model, "n_features_in_", None)
-    if is_named_set(shown):
+    if is_catalog_name(shown):
         data = load_dataset(shown, **reading)
         check_width(data, width)
         batches: Iterator[Dataset] = (

@@ -54,13 +54,13 @@ def with_label_texts(
     """The data with the descriptions of a file, and the labels of it that the data do not have."""
     if path is None:
         return data, {}
-    from labelweave.data.label_texts import read_label_texts
+    from labelweave.data.label_files import read_label_file
     from labelweave.labels import as_labels
     from labelweave.methods import get_class
 
     if not hasattr(get_class(method), "add_labels"):
         raise InputError(f"--label-texts is for methods that read label texts: {method} does not")
-    texts = read_label_texts(path)
+    texts = read_label_file(path)
     known = {name: text for name, text in texts.items() if text and name in data.label_names}
     described = as_labels(data.Y, descriptions={**data.Y.descriptions, **known})
     names = set(data.label_names)
@@ -77,7 +77,7 @@ def say_data(
     unknown = f", {facts['unknown']:,} unknown entries" if facts["unknown"] else ""
     output.say(
         f"{data.name}: {facts['rows']:,} rows, {width}, {facts['labels']:,} labels, "
-        f"{facts['cardinality']:.2f} labels a row{unknown}"
+        f"{facts['cardinality']:.2f} labels per row{unknown}"
     )
     if not facts["cardinality"]:
         output.say(

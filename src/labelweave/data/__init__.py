@@ -1,4 +1,4 @@
-"""Data sets: reading them, finding them by name, splitting them, making scenarios of them."""
+"""Data sets: reading files, loading by name, splitting, and making scenarios."""
 
 from __future__ import annotations
 

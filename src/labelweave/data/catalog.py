@@ -1,7 +1,7 @@
-"""Data sets by name: what is known about each, and how to load it.
+"""The catalog: data sets that are known by name.
 
-The facts stand in `catalog.toml`. A loaded set is checked against them, so that a name means
-the same rows, features and labels everywhere.
+`catalog.toml` describes them. A loaded data set is checked against its description, so that a name
+means the same rows, features and labels everywhere.
 """
 
 from __future__ import annotations
@@ -19,17 +19,30 @@ from typing import Any
 
 import numpy as np
 
+from labelweave.data._catalog.locations import (
+    data_folders,
+    download_files,
+    find_files,
+    package_file,
+    unavailable,
+)
 from labelweave.data.dataset import Dataset
-from labelweave.data.download import cache_folder
-from labelweave.data.sources import download_files, find_files, package_file, unavailable
 from labelweave.exceptions import DataFileError, DatasetUnavailableError, InputError
+from labelweave.files import cache_folder
 
-__all__ = ["CatalogEntry", "get_entry", "is_named_set", "list_datasets", "load_dataset"]
+__all__ = [
+    "CatalogEntry",
+    "data_folders",
+    "get_entry",
+    "is_catalog_name",
+    "list_datasets",
+    "load_dataset",
+]
 
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What the catalog knows about a data set; the fields are explained in `catalog.toml`.
+    """Description of a data set; `catalog.toml` explains the fields.
 
     Examples
     --------
@@ -45,14 +58,14 @@ class CatalogEntry:
     rows: int
     labels: int
     cardinality: float
-    recipe: str
+    loader: str
     files: Mapping[str, str]
     source: str
     licence: str
     features: int | None = None
     parts: Mapping[str, int] | None = None
-    extra: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    extra_files: tuple[str, ...] = ()
+    reader_options: Mapping[str, Any] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)
     variants: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
@@ -62,24 +75,24 @@ class CatalogEntry:
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """Every file that loading needs, without compression endings."""
-        return (*self.files.values(), *self.extra)
+        """All files of the data set, without the endings of compressions."""
+        return (*self.files.values(), *self.extra_files)
 
-    def where(self) -> str | None:
-        """Where on this machine the set is: a folder's name, a package, or None."""
-        found = find_files(self)
-        if found is not None:
-            return found.where
+    def local_source(self) -> str | None:
+        """Where the data set is on this machine: a folder, the cache or a package; None if not."""
+        files = find_files(self)
+        if files is not None:
+            return files.location
         return f"package {self.package['module']}" if self.package and package_file(self) else None
 
-    def source_online(self) -> str | None:
-        """Which public source the set can be downloaded from, if there is one."""
+    def public_source(self) -> str | None:
+        """The web site that the data set can be downloaded from, if there is one."""
         if self.download:
             return next(iter(self.download.values()))["url"].split("/")[2]
         return "openml.org" if self.openml else None
 
     def variant(self, choices: Mapping[str, Any]) -> CatalogEntry:
-        """The entry with the counts that hold under these choices."""
+        """Return the entry with the counts for these choices."""
         for facts in self.variants:
             if all(choices[key] == value for key, value in facts["when"].items()):
                 changed = {key: value for key, value in facts.items() if key != "when"}
@@ -94,14 +107,14 @@ def _catalog() -> dict[str, CatalogEntry]:
     text = resources.files("labelweave.data").joinpath("catalog.toml").read_text("utf-8")
     entries = {}
     for name, facts in tomllib.loads(text).items():
-        for key in ("extra", "notes", "variants"):
+        for key in ("extra_files", "notes", "variants"):
             facts[key] = tuple(facts.get(key, ()))
         entries[name] = CatalogEntry(name=name, **facts)
     return entries
 
 
 def list_datasets() -> list[CatalogEntry]:
-    """Every data set of the catalog, by name.
+    """List the data sets of the catalog, sorted by name.
 
     >>> [entry.name for entry in list_datasets()][:3]
     ['20ng', 'aapd-test', 'bibtex']
@@ -110,7 +123,7 @@ def list_datasets() -> list[CatalogEntry]:
 
 
 def get_entry(name: str) -> CatalogEntry:
-    """The catalog's entry of this name, whatever its case.
+    """Return the catalog entry of this name; upper and lower case are the same.
 
     >>> get_entry("Yeast").parts
     {'train': 1500, 'test': 917}
@@ -126,10 +139,10 @@ def get_entry(name: str) -> CatalogEntry:
     )
 
 
-def is_named_set(name: str) -> bool:
+def is_catalog_name(name: str) -> bool:
     """Whether the catalog has a data set of this name.
 
-    >>> is_named_set("Scene"), is_named_set("./scene")
+    >>> is_catalog_name("Scene"), is_catalog_name("./scene")
     (True, False)
     """
     return name.lower() in _catalog()
@@ -144,23 +157,23 @@ def load_dataset(
 ) -> Dataset:
     r"""Load a data set by its catalog name, or read a file.
 
-    A name is looked for under `LABELWEAVE_DATA`, in the cache, in an installed package and at
-    its public source, in this order. Where the set has official parts, the rows of the train
-    part come first, and `part` names the part of each row.
+    A named data set is searched in the folder `LABELWEAVE_DATA`, in the cache, in an installed
+    package and at its public source, in this order. Where it has official parts, the rows of the
+    train part come first, and `part` names the part of each row.
 
     Parameters
     ----------
     name_or_path : str or path-like
-        A name of :func:`list_datasets`, or a file (``"./scene"`` for one that has the name of
+        A name of :func:`list_datasets`, or a file (``"./scene"`` for a file that has the name of
         a data set).
     drop_empty_labels : bool, default=False
-        Whether to leave out the labels that no row has. By default they stay: the literature
-        counts them.
+        Whether to leave out the labels that no row has. By default they are kept, because the
+        literature counts them.
     download : bool, default=True
-        Whether to go to the public source if the set is not on this machine.
+        Whether to download the data set if it is not on this machine.
     **options
-        For a file, those of :func:`~labelweave.data.reading.read_dataset`; for a name, its
-        `choices`, such as ``major=True`` for cfc-mesh.
+        For a file, the options of :func:`~labelweave.data.reading.read_dataset`; for a name, the
+        `choices` of its entry, such as ``major=True`` for cfc-mesh.
 
     Returns
     -------
@@ -169,9 +182,9 @@ def load_dataset(
     Raises
     ------
     DatasetUnavailableError
-        The set is not here and cannot be downloaded.
+        The data set is not on this machine and cannot be downloaded.
     DataFileError
-        The files hold something other than the catalog says.
+        The files do not match the catalog.
 
     Examples
     --------
@@ -180,7 +193,7 @@ def load_dataset(
     ...     path = Path(folder) / "days.csv"
     ...     _ = path.write_text("degrees,sunny,windy\n21.5,1,0\n14,0,1\n")
     ...     load_dataset(path, labels=2)
-    <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels a row>
+    <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels per row>
     """
     if _is_path(name_or_path):
         from labelweave.data.reading import read_dataset
@@ -196,10 +209,10 @@ def load_dataset(
 def _is_path(name_or_path: str | PathLike[str]) -> bool:
     if not isinstance(name_or_path, str):
         return True
-    if is_named_set(name_or_path):
+    if is_catalog_name(name_or_path):
         return False
     path = Path(name_or_path)
-    # A name that only looks like a file gets the reader's message, which names the file.
+    # A missing file gets the reader's error message, which names the file.
     return bool(path.suffix) or len(path.parts) > 1 or path.exists()
 
 
@@ -207,80 +220,85 @@ def _checked_choices(entry: CatalogEntry, options: Mapping[str, Any]) -> dict[st
     for key in options:
         if key not in entry.choices:
             known = ", ".join(entry.choices) or "none"
-            raise InputError(f"data set {entry.name} has no option {key!r} (it has: {known})")
+            raise InputError(
+                f"data set {entry.name} has no option {key!r} (its options are: {known})"
+            )
     return {**entry.choices, **options}
 
 
 def _load(entry: CatalogEntry, choices: Mapping[str, Any], allow_download: bool) -> Dataset:
-    data, where = _build(entry, choices, allow_download)
+    data, location = _load_from_first_location(entry, choices, allow_download)
     facts = {
         **data.facts,
         "title": entry.title,
         "source": entry.source,
         "licence": entry.licence,
         "notes": list(entry.notes),
-        "loaded_from": where,
+        "loaded_from": location,
     }
     data = replace(data, name=entry.name, facts=facts)
-    _check_counts(entry, data, where)
+    _check_counts(entry, data, location)
     return data
 
 
-def _build(
+def _load_from_first_location(
     entry: CatalogEntry, choices: Mapping[str, Any], allow_download: bool
 ) -> tuple[Dataset, str]:
-    """The data set from the first place that has it, and what that place is called."""
-    from labelweave.data.recipes import RECIPES, from_package
+    """Load a data set from the first location that has it, and name the location."""
+    from labelweave.data._catalog.loaders import LOADERS, load_from_package
 
     files = find_files(entry)
     if files is None:
         packaged = package_file(entry)
         if packaged is not None:
-            return from_package(entry, packaged), f"package {(entry.package or {})['module']}"
+            return load_from_package(entry, packaged), f"package {(entry.package or {})['module']}"
         if not allow_download:
             raise unavailable(entry, "it is not on this machine")
         if not entry.download and entry.openml is None:
             raise unavailable(entry, "it is not on this machine and has no public source")
         try:
             if not entry.download:
-                return _from_openml(entry), "openml.org"
+                return _load_from_openml(entry), "openml.org"
             files = download_files(entry)
         except DatasetUnavailableError as error:
             raise unavailable(entry, str(error)) from error
-    return RECIPES[entry.recipe](entry, files, choices), files.where
+    return LOADERS[entry.loader](entry, files, choices), files.location
 
 
-def _from_openml(entry: CatalogEntry) -> Dataset:
-    from labelweave.data.openml import fetch_dataset
+def _load_from_openml(entry: CatalogEntry) -> Dataset:
+    from labelweave.data._catalog.openml import fetch_dataset
 
     assert entry.openml is not None
     return fetch_dataset(
         entry.openml["id"],
         entry.openml["name"],
         cache=cache_folder(),
-        id_column=entry.options.get("id_column"),
+        id_column=entry.reader_options.get("id_column"),
     )
 
 
-def _check_counts(entry: CatalogEntry, data: Dataset, where: str) -> None:
-    """Refuse a data set whose counts are not those of the catalog."""
-    found = data.summary()
-    pairs: dict[str, tuple[Any, Any]] = {
-        "rows": (found["rows"], entry.rows),
-        "features": (found["features"], entry.features),
-        "labels": (found["labels"], entry.labels),
-        "labels a row": (round(found["cardinality"], 3), entry.cardinality),
+def _check_counts(entry: CatalogEntry, data: Dataset, location: str) -> None:
+    """Raise an error if the counts of a data set are not those of the catalog."""
+    summary = data.summary()
+    counts: dict[str, tuple[Any, Any]] = {
+        "rows": (summary["rows"], entry.rows),
+        "features": (summary["features"], entry.features),
+        "labels": (summary["labels"], entry.labels),
+        "labels per row": (round(summary["cardinality"], 3), entry.cardinality),
     }
-    if where != "openml.org":  # which has the rows, but not the parts
+    if location != "openml.org":  # OpenML does not keep the official parts
         parts = None if entry.parts is None else dict(sorted(entry.parts.items()))
-        pairs["rows of the official parts"] = (found["official_parts"], parts)
-    wrong = [
-        f"{loaded} {what}, where the catalog has {expected}"
-        for what, (loaded, expected) in pairs.items()
+        counts["rows of the official parts"] = (summary["official_parts"], parts)
+    differences = [
+        f"{loaded} {what} instead of {expected}"
+        for what, (loaded, expected) in counts.items()
         if loaded != expected
     ]
-    if wrong:
-        raise DataFileError(f"data set {entry.name} from {where} has {'; '.join(wrong)}")
+    if differences:
+        raise DataFileError(
+            f"data set {entry.name} from {location} does not match the catalog: it has "
+            f"{'; '.join(differences)}"
+        )
 
 
 def _without_empty_labels(data: Dataset) -> Dataset:

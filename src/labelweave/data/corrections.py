@@ -1,4 +1,4 @@
-"""Verdicts of reviewers, applied to labels: yes, no, unsure."""
+"""Corrections of labels by the verdicts of reviewers: yes, no or unsure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.data import Dataset
+from labelweave.data.compressed_files import FilePath
+from labelweave.data.dataset import Dataset
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.labels import LabelMatrix
 
@@ -26,7 +26,7 @@ Record = tuple[int | None, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a reviewer said of one entry; `line` is its place in a file."""
+    """The verdict of a reviewer on one label of one row; `line` is its line in the file."""
 
     row: int | None
     id: str
@@ -37,80 +37,82 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Verdicts, and the file they come from (None: from memory)."""
+    """Verdicts, and the file that they were read from, if any."""
 
     verdicts: Sequence[Verdict]
     path: str | None = None
 
     def counts(self) -> dict[str, int]:
-        """How often each verdict was given."""
-        found = Counter(one.verdict for one in self.verdicts)
-        return {name: found[name] for name in VERDICTS}
+        """Count how often each verdict occurs."""
+        counts = Counter(verdict.verdict for verdict in self.verdicts)
+        return {name: counts[name] for name in VERDICTS}
 
     def entries(self, data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, column and verdict of each entry; refused where the data have no such entry.
+        """Return row, column and verdict of each entry; raise an error if there is no such entry.
 
-        A row is found by its id where the verdicts and the data have ids, else by its number.
+        A row is found by its id where the verdicts and the data have ids, otherwise by its number.
         """
         columns = {name: j for j, name in enumerate(data.label_names)}
         by_id = _rows_by_id(data)
         seen: dict[tuple[int, int], str] = {}
-        for one in self.verdicts:
-            row = self._row_of(one, data, by_id)
-            if one.label not in columns:
+        for verdict in self.verdicts:
+            row = self._row_of(verdict, data, by_id)
+            if verdict.label not in columns:
                 raise self._error(
-                    one,
-                    f"{data.name} has no label {one.label!r}: are these verdicts of other data?",
+                    verdict,
+                    f"{data.name} has no label {verdict.label!r}: do the verdicts belong to other "
+                    "data?",
                 )
-            key = row, columns[one.label]
-            if seen.setdefault(key, one.verdict) != one.verdict:
+            key = row, columns[verdict.label]
+            if seen.setdefault(key, verdict.verdict) != verdict.verdict:
                 raise self._error(
-                    one,
-                    f"row {row} has two verdicts on {one.label!r}, {seen[key]} and {one.verdict}: "
-                    "keep one",
+                    verdict,
+                    f"row {row} has two verdicts on {verdict.label!r}, {seen[key]} and "
+                    f"{verdict.verdict}: keep one",
                 )
-        places = np.array(list(seen), dtype=np.int64).reshape(-1, 2)
-        return places[:, 0], places[:, 1], np.array(list(seen.values()), dtype=object)
+        entries = np.array(list(seen), dtype=np.int64).reshape(-1, 2)
+        return entries[:, 0], entries[:, 1], np.array(list(seen.values()), dtype=object)
 
-    def _row_of(self, one: Verdict, data: Dataset, by_id: Mapping[str, int] | None) -> int:
-        if one.id and by_id is not None:
-            if one.id not in by_id:
+    def _row_of(self, verdict: Verdict, data: Dataset, by_id: Mapping[str, int] | None) -> int:
+        if verdict.id and by_id is not None:
+            if verdict.id not in by_id:
                 raise self._error(
-                    one, f"{data.name} has no row {one.id!r}: are these verdicts of other data?"
+                    verdict,
+                    f"{data.name} has no row {verdict.id!r}: do the verdicts belong to other data?",
                 )
-            return by_id[one.id]
-        if one.row is None:
-            raise self._error(one, "a verdict needs a row number, as the audit wrote it")
-        if not 0 <= one.row < len(data):
+            return by_id[verdict.id]
+        if verdict.row is None:
+            raise self._error(verdict, "the verdict has no row number, which the audit writes")
+        if not 0 <= verdict.row < len(data):
             raise self._error(
-                one,
-                f"there is no row {one.row} in {data.name}, which has {len(data):,} (the first is "
-                "0): are these verdicts of other data?",
+                verdict,
+                f"there is no row {verdict.row} in {data.name}, which has {len(data):,} rows (the "
+                "first is 0): do the verdicts belong to other data?",
             )
-        return one.row
+        return verdict.row
 
-    def _error(self, one: Verdict, message: str) -> InputError:
+    def _error(self, verdict: Verdict, message: str) -> InputError:
         if self.path is None:
             return InputError(message)
-        return DataFileError(message, path=self.path, line=one.line)
+        return DataFileError(message, path=self.path, line=verdict.line)
 
 
 def _rows_by_id(data: Dataset) -> dict[str, int] | None:
-    """Row of each id; None where there are no ids, or not one a row."""
+    """Row number of each id; None if the data have no ids or ids that occur twice."""
     if data.row_ids is None:
         return None
-    found = {str(name): i for i, name in enumerate(data.row_ids)}
-    return found if len(found) == len(data) else None
+    rows = {str(row_id): i for i, row_id in enumerate(data.row_ids)}
+    return rows if len(rows) == len(data) else None
 
 
-def read_verdicts(path: str | PathLike[str]) -> Verdicts:
-    """Read verdicts: an export of the review page, or the CSV of an audit with a column filled in.
+def read_verdicts(path: FilePath) -> Verdicts:
+    """Read verdicts from an export of the review page or the completed CSV file of an audit.
 
     Parameters
     ----------
     path : path-like
-        .csv with a header, or .jsonl; fields `label`, `verdict` (yes, no, unsure; empty means that
-        nobody looked), and `row`, `id` or both.
+        A .csv file with a header, or a .jsonl file, with the fields `label`, `verdict` (yes, no or
+        unsure; empty if nobody has reviewed the entry), and `row`, `id` or both.
 
     Returns
     -------
@@ -118,27 +120,32 @@ def read_verdicts(path: str | PathLike[str]) -> Verdicts:
     """
     source = Path(path)
     if source.suffix.lower() not in (".csv", ".jsonl"):
-        raise DataFileError("verdicts are read from a .csv or a .jsonl file", path=path)
+        raise DataFileError("verdicts must be in a .csv or a .jsonl file", path=path)
     try:
         text = source.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise DataFileError("there is no such file", path=path) from None
     except UnicodeDecodeError:
-        raise DataFileError("this is no text in UTF-8", path=path) from None
-    records = (
-        _csv_records(text, path) if source.suffix.lower() == ".csv" else _json_lines(text, path)
-    )
-    found = [one for line, record in records if (one := _verdict(line, record, path)) is not None]
-    if not found:
-        raise DataFileError("there is no verdict in it: say yes, no or unsure", path=path)
-    return Verdicts(found, str(path))
+        raise DataFileError(
+            "this is not UTF-8 text: convert the file to UTF-8", path=path
+        ) from None
+    is_csv = source.suffix.lower() == ".csv"
+    records = _csv_records(text, path) if is_csv else _json_records(text, path)
+    verdicts = [
+        verdict
+        for line, record in records
+        if (verdict := _parse_verdict(line, record, path)) is not None
+    ]
+    if not verdicts:
+        raise DataFileError("the file holds no verdict: write yes, no or unsure", path=path)
+    return Verdicts(verdicts, str(path))
 
 
 def _csv_records(text: str, path: Any) -> Iterator[Record]:
     reader = csv.DictReader(text.splitlines(keepends=True), restval="")
     for name in ("label", "verdict"):
         if name not in (reader.fieldnames or ()):
-            raise DataFileError(f"the header names no column {name!r}", path=path, line=1)
+            raise DataFileError(f"the header has no column {name!r}", path=path, line=1)
     try:
         for record in reader:
             yield reader.line_num, record
@@ -146,48 +153,47 @@ def _csv_records(text: str, path: Any) -> Iterator[Record]:
         raise DataFileError(f"{error}", path=path, line=reader.line_num) from None
 
 
-def _json_lines(text: str, path: Any) -> Iterator[Record]:
+def _json_records(text: str, path: Any) -> Iterator[Record]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
         except ValueError:
-            raise DataFileError("this line is no JSON", path=path, line=number) from None
+            raise DataFileError("the line is not valid JSON", path=path, line=number) from None
         if not isinstance(record, dict):
-            raise DataFileError("each line must be one object", path=path, line=number)
+            raise DataFileError("the line must be one JSON object", path=path, line=number)
         yield number, record
 
 
-def _verdict(line: int | None, record: Mapping[str, Any], path: Any) -> Verdict | None:
-    said = str(record.get("verdict") or "").strip().lower()
-    if not said:
+def _parse_verdict(line: int | None, record: Mapping[str, Any], path: Any) -> Verdict | None:
+    verdict = str(record.get("verdict") or "").strip().lower()
+    if not verdict:
         return None
-    if said not in VERDICTS:
+    if verdict not in VERDICTS:
         raise DataFileError(
-            f"the verdict {said!r} is none of {', '.join(VERDICTS)}", path=path, line=line
+            f"the verdict {verdict!r} is not one of {', '.join(VERDICTS)}", path=path, line=line
         )
     if record.get("label") in (None, ""):
-        raise DataFileError("the verdict names no label", path=path, line=line)
-    number = record.get("row")
+        raise DataFileError("the verdict has no label", path=path, line=line)
+    number, row_id = record.get("row"), record.get("id")
     try:
         row = None if number in (None, "") else int(number)
     except (TypeError, ValueError):
         raise DataFileError(
-            f"the row {number!r} is no whole number", path=path, line=line
+            f"the row {number!r} is not a whole number", path=path, line=line
         ) from None
-    given = record.get("id")
-    return Verdict(row, "" if given is None else str(given), str(record["label"]), said, line)
+    return Verdict(row, "" if row_id is None else str(row_id), str(record["label"]), verdict, line)
 
 
 def apply_corrections(data: Dataset, corrections: Any) -> Dataset:
-    """The data set with verdicts applied: yes makes a positive, no a negative, unsure nothing.
+    """Apply verdicts to the labels: yes makes a positive, no a negative, unsure changes nothing.
 
     Parameters
     ----------
     data : Dataset
     corrections : path or Verdicts
-        A file that :func:`read_verdicts` reads, or what it returned.
+        A file that :func:`read_verdicts` reads, or its result.
 
     Returns
     -------
@@ -198,20 +204,21 @@ def apply_corrections(data: Dataset, corrections: Any) -> Dataset:
     --------
     >>> from labelweave.data.corrections import Verdict, Verdicts
     >>> data = Dataset(np.eye(2), [["sea"], ["sun"]])
-    >>> said = Verdicts([Verdict(0, "", "sun", "yes"), Verdict(1, "", "sea", "unsure")])
-    >>> apply_corrections(data, said).Y.to_lists()
+    >>> verdicts = Verdicts([Verdict(0, "", "sun", "yes"), Verdict(1, "", "sea", "unsure")])
+    >>> apply_corrections(data, verdicts).Y.to_lists()
     [['sea', 'sun'], ['sun']]
     """
     verdicts = corrections if isinstance(corrections, Verdicts) else read_verdicts(corrections)
-    rows, columns, said = verdicts.entries(data)
-    sure = said != "unsure"
-    return replace(data, Y=_with_entries(data.Y, rows[sure], columns[sure], (said[sure] == "yes")))
+    rows, columns, values = verdicts.entries(data)
+    sure = values != "unsure"
+    Y = _with_entries(data.Y, rows[sure], columns[sure], values[sure] == "yes")
+    return replace(data, Y=Y)
 
 
 def _with_entries(
     Y: LabelMatrix, rows: np.ndarray, columns: np.ndarray, positive: np.ndarray
 ) -> LabelMatrix:
-    """The labels with these entries set; sparse labels stay sparse."""
+    """Return the labels with these entries set; sparse labels stay sparse."""
     if not Y.is_sparse:
         values = Y.values.copy()
         values[rows, columns] = positive
@@ -219,9 +226,9 @@ def _with_entries(
     stored = sp.coo_array(Y.values)
     width = Y.n_labels
     kept = ~np.isin(stored.row.astype(np.int64) * width + stored.col, rows * width + columns)
-    places = (np.r_[stored.row[kept], rows], np.r_[stored.col[kept], columns])
+    positions = (np.r_[stored.row[kept], rows], np.r_[stored.col[kept], columns])
     merged = np.r_[stored.data[kept], positive.astype(np.float32)]
-    values = sp.csr_array((merged, places), shape=Y.shape).astype(np.float32)
+    values = sp.csr_array((merged, positions), shape=Y.shape).astype(np.float32)
     if not np.isnan(Y.absent):
         values.eliminate_zeros()
     values.sort_indices()

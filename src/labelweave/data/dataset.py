@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelweave.data.images.collection import Images
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 
-__all__ = ["Dataset"]
+__all__ = ["Dataset", "no_labels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,20 +24,20 @@ class Dataset:
     Parameters
     ----------
     X : ndarray, csr_array, DataFrame, sequence of str or Images
-        One row a sample; texts are a sequence of strings, images a collection
+        One row per sample. Texts are a sequence of strings; images are a collection
         (:class:`labelweave.images.Images`) or an array of bytes.
     Y : LabelMatrix or anything that :func:`labelweave.labels.as_labels` reads
     name : str
-        How to call it in tables.
+        Name of the data set in tables and messages.
     feature_names : sequence of str, optional
     row_ids : sequence, optional
-        Names of the rows, kept through splits and written by `labelweave predict`.
+        Names of the rows. They are kept by splits and written by `labelweave predict`.
     groups : sequence, optional
-        Rows of one group never stand on both sides of a split.
+        Group of each row. Splits keep the rows of a group in one part.
     part : sequence of {"train", "validation", "test"}, optional
-        The official part of each row.
+        Official part of each row.
     facts : mapping, optional
-        Where it comes from, its licence, its traps.
+        Source, licence and known problems of the data.
 
     Examples
     --------
@@ -44,7 +45,7 @@ class Dataset:
     >>> from labelweave.data import Dataset
     >>> data = Dataset(np.eye(4), [["a"], ["b"], ["a", "b"], []], name="toy")
     >>> data
-    <Dataset toy: 4 rows x 4 features, 2 labels, 1.000 labels a row>
+    <Dataset toy: 4 rows x 4 features, 2 labels, 1.000 labels per row>
     >>> len(data[:2])
     2
     """
@@ -63,27 +64,27 @@ class Dataset:
         if sp.issparse(self.X):
             object.__setattr__(self, "X", sp.csr_array(self.X))
         n_rows = len(self)
-        for what in ("Y", "row_ids", "groups", "part"):
-            values = getattr(self, what)
+        for attribute in ("Y", "row_ids", "groups", "part"):
+            values = getattr(self, attribute)
             if values is not None and len(values) != n_rows:
                 raise InputError(
-                    f"data set {self.name}: X has {n_rows} rows but {what} has {len(values)}"
+                    f"data set {self.name}: X has {n_rows} rows but {attribute} has {len(values)}"
                 )
         if self.part is not None:
             object.__setattr__(self, "part", np.asarray(self.part, dtype=object))
 
     def __len__(self) -> int:
-        return self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        return self.X.shape[0] if sp.issparse(self.X) else len(self.X)
 
     @property
     def is_text(self) -> bool:
         """Whether X is a sequence of texts."""
-        return not hasattr(self.X, "shape")
+        return isinstance(self.X, Sequence)
 
     @property
     def is_image(self) -> bool:
-        """Whether X holds images: a collection of them, or an array with more than two axes."""
-        return hasattr(self.X, "pixels") or getattr(self.X, "ndim", 2) > 2
+        """Whether X holds images: a collection of images, or an array of more than two axes."""
+        return isinstance(self.X, Images) or (isinstance(self.X, np.ndarray) and self.X.ndim > 2)
 
     @property
     def n_features(self) -> int | None:
@@ -96,65 +97,73 @@ class Dataset:
         return self.Y.names
 
     def __getitem__(self, rows: Any) -> Dataset:
-        """The data set of these rows (slice, mask or index array)."""
+        """Return the data set of these rows (a slice, a mask or an index array)."""
         index = np.arange(len(self))[rows].reshape(-1)
-
-        def take(values: Any) -> Any:
-            if values is None:
-                return None
-            if hasattr(values, "iloc"):
-                return values.iloc[index]
-            if hasattr(values, "shape"):
-                return values[index]
-            return [values[i] for i in index]
-
         return replace(
             self,
-            X=take(self.X),
+            X=_take(self.X, index),
             Y=self.Y[index],
-            row_ids=take(self.row_ids),
-            groups=take(self.groups),
-            part=take(self.part),
+            row_ids=_take(self.row_ids, index),
+            groups=_take(self.groups, index),
+            part=_take(self.part, index),
         )
 
     def select_labels(self, names: Sequence[str]) -> Dataset:
-        """The same rows with only these labels, in this order."""
+        """Return the same rows with only these labels, in this order."""
         return replace(self, Y=self.Y.select(names))
 
-    def split(self, **how: Any) -> tuple[Dataset, ...]:
-        """Train and test parts; with `validation=0.2` train, validation and test.
+    def split(self, **options: Any) -> tuple[Dataset, ...]:
+        """Split into train and test parts; with `validation=0.2` into train, validation and test.
 
-        The official split where there is one, else a stratified one. See
+        The official split is used where there is one, otherwise a stratified one. See
         :func:`labelweave.data.splits.split_dataset` for the options.
         """
         from labelweave.data.splits import split_dataset
 
-        return split_dataset(self, **how)
+        return split_dataset(self, **options)
 
     def summary(self) -> dict[str, Any]:
-        """Counts that describe the data set, as plain numbers."""
+        """Return counts that describe the data set, as plain numbers."""
         positives, known = self.Y.counts()
-        per_row = np.asarray(self.Y.positive().sum(axis=1)).ravel()
+        positives_per_row = np.asarray(self.Y.positive().sum(axis=1)).ravel()
         return {
             "name": self.name,
             "rows": len(self),
             "features": self.n_features,
             "labels": self.Y.n_labels,
-            "cardinality": float(per_row.mean()) if len(self) else 0.0,
+            "cardinality": float(positives_per_row.mean()) if len(self) else 0.0,
             "density": float(positives.sum() / max(known.sum(), 1)),
             "unknown": self.Y.n_unknown,
-            "rows_without_label": int((per_row == 0).sum()),
+            "rows_without_label": int((positives_per_row == 0).sum()),
             "labels_never_positive": int((positives == 0).sum()),
             "sparse": bool(sp.issparse(self.X)),
             "official_parts": None if self.part is None else dict(Counter(map(str, self.part))),
         }
 
     def __repr__(self) -> str:
-        facts = self.summary()
-        features = "texts" if self.is_text else f"{facts['features']} features"
-        if hasattr(self.X, "pixels"):
+        counts = self.summary()
+        features = "texts" if self.is_text else f"{counts['features']} features"
+        if isinstance(self.X, Images):
             features = f"images of {self.X.size} pixels"
         return (
-            f"<Dataset {self.name}: {facts['rows']} rows x {features}, {facts['labels']} labels, "
-            f"{facts['cardinality']:.3f} labels a row>"
+            f"<Dataset {self.name}: {counts['rows']} rows x {features}, "
+            f"{counts['labels']} labels, {counts['cardinality']:.3f} labels per row>"
         )
+
+
+def _take(values: Any, index: np.ndarray) -> Any:
+    if values is None:
+        return None
+    if isinstance(values, Sequence):
+        return [values[i] for i in index]
+    # DataFrames and Series are indexed by position; they are recognised without importing pandas.
+    return values.iloc[index] if hasattr(values, "iloc") else values[index]
+
+
+def no_labels(n_rows: int) -> LabelMatrix:
+    """Return a label matrix without columns, for rows whose labels are to be predicted.
+
+    >>> no_labels(3).shape
+    (3, 0)
+    """
+    return LabelMatrix(np.zeros((n_rows, 0), dtype=np.float32), ())

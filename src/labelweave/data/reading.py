@@ -1,52 +1,46 @@
-"""Reading a data file, or a folder of images, of any supported format."""
+"""Reading a data file of any supported format, or a folder of images."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelweave.data.compression import inner_name, inner_stem, open_binary
-from labelweave.data.dataset import Dataset
-from labelweave.data.readers.base import FeatureSpec, FilePath, Reader, no_labels, regroup
+from labelweave.data.compressed_files import (
+    FilePath,
+    open_binary,
+    uncompressed_name,
+    uncompressed_stem,
+)
+from labelweave.data.dataset import Dataset, no_labels
+from labelweave.data.image_layouts import LAYOUTS, find_layout, get_layout
+from labelweave.data.readers import FORMATS, get_reader
 from labelweave.exceptions import DataFileError, InputError
 
 if TYPE_CHECKING:
-    from labelweave.data.layouts.base import ImageLayout
+    from labelweave.data.image_layouts.layout import ImageLayout
+    from labelweave.data.readers.reader import Reader
 
-__all__ = ["FORMATS", "LAYOUTS", "iter_batches", "read_dataset"]
-
-FORMATS = ("arff", "xc", "svmlight", "jsonl", "fasttext", "npz", "table")
-"""Names of the formats; each is a module of :mod:`labelweave.data.readers`."""
-
-LAYOUTS = {
-    "voc": "voc",
-    "coco": "coco",
-    "nus-wide": "nus_wide",
-    "mirflickr": "mirflickr",
-    "objects365": "objects365",
-    "images": "folder",
-}
-"""Layouts of images, each with its module of :mod:`labelweave.data.layouts`."""
+__all__ = ["iter_batches", "read_dataset"]
 
 _HEAD_BYTES = 2**16
 
 
 def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -> Dataset:
-    r"""Read a data file, compressed or not, or a folder of images, in any supported format.
+    r"""Read a data file, compressed or not, or a folder of images.
 
     Parameters
     ----------
     path : path-like
     format : str, optional
-        One of :data:`FORMATS` or :data:`LAYOUTS`; by default the content and the file's ending
-        decide.
+        A format (one of :data:`labelweave.data.readers.FORMATS`) or an image layout (one of
+        :data:`labelweave.data.image_layouts.LAYOUTS`). By default the content and the ending of
+        the file decide.
     **options
-        What the format's reader takes, such as `labels`, `label_column`, `text_column`,
-        `id_column`, `drop`, `require_labels`; of images `size`, `resize`, `on_error`.
+        Options of the reader of the format, such as `labels`, `label_column`, `text_column`,
+        `id_column`, `drop`, `require_labels`; for images `size`, `resize`, `on_error`.
 
     Returns
     -------
@@ -60,14 +54,14 @@ def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -
     ...     path = Path(folder) / "days.csv"
     ...     _ = path.write_text("degrees,sunny,windy\n21.5,1,0\n14,,1\n")
     ...     read_dataset(path, labels=2)
-    <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels a row>
+    <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels per row>
     """
-    layout = _layout(path, format)
+    layout = _layout_of(path, format)
     if layout is not None:
-        _check_options(layout.name, layout.read, options, more=_reading_options())
+        _check_options(layout.name, _layout_options(layout), options)
         return layout.read(Path(path), **options)
-    reader = _reader(path, format)
-    _check_options(reader.name, reader.read, options)
+    reader = _reader_of(path, format)
+    _check_options(reader.name, _keyword_options(reader.read), options)
     return reader.read(path, **options)
 
 
@@ -80,20 +74,20 @@ def iter_batches(
     format: str | None = None,
     **options: Any,
 ) -> Iterator[Dataset]:
-    r"""Read the features of a file some rows at a time, for prediction on large inputs.
+    r"""Read the features of a file in batches of rows, to predict on large files.
 
-    Labels are not needed, and not read where they are there: Y has no columns.
+    Labels are not needed and not read: Y has no columns.
 
     Parameters
     ----------
     path : path-like
     batch_rows : int, default=4096
-        Rows of each batch (the last may be shorter).
+        Number of rows per batch (the last may be shorter).
     n_features : int, optional
-        Number of columns the model was fitted on; a file of another width is refused.
+        Number of columns that the model was fitted on; a file with another number is refused.
     feature_names : sequence of str, optional
-        Names of the model's columns: where the file names its columns these are taken, in
-        this order, and the others are left out.
+        Names of the model's columns. In a file that names its columns these are read, in this
+        order, and all others are left out.
     format : str, optional
         As for :func:`read_dataset`.
     **options
@@ -115,105 +109,82 @@ def iter_batches(
     """
     if batch_rows < 1:
         raise InputError(f"batch_rows must be at least 1, not {batch_rows}")
-    layout = _layout(path, format)
+    layout = _layout_of(path, format)
     if layout is not None:
-        known = _known_options(layout.read, _reading_options())
-        if "require_labels" in known:
+        if "require_labels" in _layout_options(layout):
             options["require_labels"] = False
         data = read_dataset(path, format=layout.name, **options)
-        for at in range(0, len(data), batch_rows):
-            some = data[at : at + batch_rows]
-            yield replace(some, Y=no_labels(len(some)), groups=None, part=None)
+        for start in range(0, len(data), batch_rows):
+            batch = data[start : start + batch_rows]
+            yield replace(batch, Y=no_labels(len(batch)), groups=None, part=None)
         return
-    reader = _reader(path, format)
+    from labelweave.data.readers.reader import FeatureSpec, rebatch
+
+    reader = _reader_of(path, format)
     options = {key: value for key, value in options.items() if key != "require_labels"}
-    _check_options(reader.name, reader.pieces, options)
+    _check_options(reader.name, _keyword_options(reader.read), options)
     features = FeatureSpec(feature_names, n_features)
-    for piece in regroup(reader.pieces(path, features, **options), batch_rows):
-        yield Dataset(piece.X, no_labels(len(piece)), name=inner_stem(path), row_ids=piece.row_ids)
+    for rows in rebatch(reader.iter_features(path, features, **options), batch_rows):
+        name = uncompressed_stem(path)
+        yield Dataset(rows.X, no_labels(len(rows)), name=name, row_ids=rows.row_ids)
 
 
-def _layout(path: FilePath, format: str | None) -> ImageLayout | None:
-    """The layout of images that a path has, if it has one."""
-    place = Path(path)
+def _layout_of(path: FilePath, format: str | None) -> ImageLayout | None:
+    """The layout of images at a path; None if it is a file of another kind."""
+    from labelweave.data.images.decoding import ENDINGS
+
+    path = Path(path)
     if format is not None:
-        return _load_layout(format) if format in LAYOUTS else None
-    if not place.is_dir() and place.suffix.lower() not in (".json", ".csv", ".tsv", *_images()):
+        return get_layout(format) if format in LAYOUTS else None
+    if not path.is_dir() and path.suffix.lower() not in (".json", ".csv", ".tsv", *ENDINGS):
         return None
-    found = find_layout(place)
-    if found is not None:
-        return _load_layout(found)
-    if place.is_dir():
-        layouts = [_load_layout(name) for name in LAYOUTS]
+    name = find_layout(path)
+    if name is not None:
+        return get_layout(name)
+    if path.is_dir():
+        layouts = [get_layout(name) for name in LAYOUTS]
         known = "; ".join(f"{layout.name}: {layout.summary}" for layout in layouts)
         raise DataFileError(f"the folder has no known layout ({known})", path=path)
     return None
 
 
-def find_layout(path: Path) -> str | None:
-    """The name of the layout of images that a folder or file looks like, if it does."""
-    surest = {name: _load_layout(name).recognise(path) for name in LAYOUTS}
-    best = max(LAYOUTS, key=surest.__getitem__)
-    return best if surest[best] > 0 else None
-
-
-def _images() -> tuple[str, ...]:
-    from labelweave.data.images.decoding import ENDINGS
-
-    return ENDINGS
-
-
-def _load_layout(name: str) -> ImageLayout:
-    return import_module(f"labelweave.data.layouts.{LAYOUTS[name]}").LAYOUT
-
-
-def _reading_options() -> list[str]:
-    from labelweave.data.layouts.base import Reading
-
-    return [field.name for field in fields(Reading)]
-
-
-def _reader(path: FilePath, format: str | None) -> Reader:
+def _reader_of(path: FilePath, format: str | None) -> Reader:
+    """The reader of a format or, without one, the reader that is most confident."""
     if format is not None:
         if format not in FORMATS:
             known = ", ".join((*FORMATS, *LAYOUTS))
-            raise InputError(f"there is no format {format!r}; there are {known}")
-        return _load(format)
+            raise InputError(f"there is no format {format!r}; the formats are {known}")
+        return get_reader(format)
     with open_binary(path) as file:
         head = file.read(_HEAD_BYTES)
     if not head.strip():
         raise DataFileError("the file is empty", path=path)
-    name = inner_name(path)
-    readers = [_load(known) for known in FORMATS]
-    best = max(readers, key=lambda reader: reader.score(name, head))
-    if best.score(name, head) == 0:
+    name = uncompressed_name(path)
+    readers = [get_reader(known) for known in FORMATS]
+    best = max(readers, key=lambda reader: reader.confidence(name, head))
+    if best.confidence(name, head) == 0:
         known = "; ".join(f"{reader.name}: {reader.summary}" for reader in readers)
         raise DataFileError(
-            f"the file is of no known format. Name it with format= if it is one of these ({known})",
-            path=path,
+            f"the file has no known format. Use format= if it is one of these ({known})", path=path
         )
     return best
 
 
-def _load(format: str) -> Reader:
-    return import_module(f"labelweave.data.readers.{format}").READER
+def _keyword_options(function: Any) -> list[str]:
+    parameters = inspect.signature(function).parameters.items()
+    return [name for name, value in parameters if value.kind is inspect.Parameter.KEYWORD_ONLY]
 
 
-def _known_options(function: Any, more: Sequence[str] = ()) -> list[str]:
-    own = [
-        name
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
-    return [*own, *more]
+def _layout_options(layout: ImageLayout) -> list[str]:
+    from labelweave.data.image_layouts.layout import ImageOptions
+
+    return [*_keyword_options(layout.read), *(field.name for field in fields(ImageOptions))]
 
 
-def _check_options(
-    format: str, function: Any, options: dict[str, Any], more: Sequence[str] = ()
-) -> None:
-    known = _known_options(function, more)
+def _check_options(format: str, known: Sequence[str], options: Mapping[str, Any]) -> None:
     for option in options:
         if option not in known:
             raise InputError(
-                f"the {format} reader has no option {option!r}; it has {', '.join(sorted(known))}"
+                f"the {format} reader has no option {option!r}; "
+                f"its options are {', '.join(sorted(known))}"
             )

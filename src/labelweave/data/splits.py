@@ -1,12 +1,12 @@
-"""Splitting rows into parts that look alike: official, random and stratified.
+"""Splitting rows into parts: official, random and stratified splits; concatenating parts.
 
-Stratified splits use iterative stratification (Sechidis et al. 2011), done in batches; see
-:mod:`labelweave.data.stratify`.
+Stratified splits use iterative stratification (Sechidis et al. 2011) in batches; see
+:mod:`labelweave.data.stratification`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -14,20 +14,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.data.stratify import assign_parts
+from labelweave.data.stratification import assign_parts
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.rows import concatenate_features, concatenate_labels
 
 if TYPE_CHECKING:
     from labelweave.data.dataset import Dataset
 
 __all__ = [
     "as_generator",
+    "concatenate_parts",
     "random_holdout",
     "split_dataset",
     "stratified_folds",
     "stratified_holdout",
     "stratified_parts",
+    "train_rows_first",
 ]
 
 DEFAULT_TEST_SIZE = 0.3
@@ -35,12 +38,12 @@ Split = tuple[np.ndarray, np.ndarray]
 
 
 def as_generator(random_state: Any = None) -> np.random.Generator:
-    """A generator of its own from a seed; NumPy's global generator is never touched.
+    """Return a NumPy generator; NumPy's global generator is never used.
 
     Parameters
     ----------
     random_state : None, int, RandomState, Generator or SeedSequence
-        A Generator is used as it is; a RandomState gives the seed.
+        A Generator is returned as it is; the seed is drawn from a RandomState.
 
     Examples
     --------
@@ -65,18 +68,18 @@ def stratified_folds(
     balance: str = "positives",
     random_state: Any = None,
 ) -> np.ndarray:
-    """Deal rows out to folds so that each fold has its share of every label.
+    """Assign rows to folds so that each fold has its share of every label.
 
     Parameters
     ----------
     Y : labels of the rows, in any form that :func:`labelweave.labels.as_labels` reads
-        Sparse labels stay sparse. Unknown entries ask for nothing.
+        Sparse labels stay sparse. Unknown entries are ignored.
     n_folds : int, default=5
     groups : sequence, optional
-        Rows of one group stay together. Fold sizes are then as near to equal as found;
-        without groups they differ by at most one.
+        Rows of one group stay together. The sizes of the folds are then only approximately
+        equal; without groups they differ by at most one.
     balance : {"positives", "known"}, default="positives"
-        Whether to share out only the positives of each label or, where a label has unknown
+        Whether to balance only the positives of each label or, where a label has unknown
         entries, its known negatives as well.
     random_state : None, int, RandomState or Generator
 
@@ -114,31 +117,31 @@ def stratified_holdout(
     balance: str = "positives",
     random_state: Any = None,
 ) -> Split:
-    """Hold a share of the rows out, with its share of every label.
+    """Hold out a share of the rows that has its share of every label.
 
     Parameters
     ----------
     Y : labels of the rows
     fraction : float in (0, 1) or int
-        The share of rows, or the number of rows, to hold out. Exact (a share is rounded to
-        whole rows, at least one on each side) unless groups are given.
+        Share or number of rows to hold out. A share is rounded to whole rows, at least one on
+        each side. The size is exact unless there are groups.
     groups, balance, random_state
         As in :func:`stratified_folds`.
 
     Returns
     -------
-    rest, held : two arrays of row numbers, each in ascending order
+    rest, held_out : two arrays of row numbers, each in ascending order
 
     Examples
     --------
     >>> import numpy as np
-    >>> rest, held = stratified_holdout(np.eye(2)[[0, 1] * 10], 0.2, random_state=0)
-    >>> len(rest), len(held)
+    >>> rest, held_out = stratified_holdout(np.eye(2)[[0, 1] * 10], 0.2, random_state=0)
+    >>> len(rest), len(held_out)
     (16, 4)
     """
     labels = as_labels(Y)
-    n_held = _held_rows(fraction, len(labels))
-    sizes = [len(labels) - n_held, n_held]
+    n_held_out = _n_held_out(fraction, len(labels))
+    sizes = [len(labels) - n_held_out, n_held_out]
     return _sides(
         stratified_parts(labels, sizes, groups=groups, balance=balance, random_state=random_state)
     )
@@ -152,21 +155,21 @@ def stratified_parts(
     balance: str = "positives",
     random_state: Any = None,
 ) -> np.ndarray:
-    """Deal rows out to parts of given sizes so that each has its share of every label.
+    """Assign rows to parts of given sizes so that each part has its share of every label.
 
     Parameters
     ----------
     Y : labels of the rows
     sizes : sequence of int
-        Rows of each part, all at least 1; they add up to the number of rows. Exact unless
-        groups are given.
+        Number of rows of each part, at least 1; they add up to the number of rows. The sizes are
+        exact unless there are groups.
     groups, balance, random_state
         As in :func:`stratified_folds`.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        The part of each row.
+        Number of the part of each row.
 
     Examples
     --------
@@ -203,7 +206,7 @@ def random_holdout(
     groups: Sequence[Any] | None = None,
     random_state: Any = None,
 ) -> Split:
-    """Hold a share of the rows out by chance alone.
+    """Hold out a random share of the rows, without stratification.
 
     Parameters
     ----------
@@ -213,25 +216,25 @@ def random_holdout(
 
     Returns
     -------
-    rest, held : two arrays of row numbers, each in ascending order
+    rest, held_out : two arrays of row numbers, each in ascending order
 
     Examples
     --------
-    >>> rest, held = random_holdout(10, 0.3, random_state=0)
-    >>> len(rest), len(held)
+    >>> rest, held_out = random_holdout(10, 0.3, random_state=0)
+    >>> len(rest), len(held_out)
     (7, 3)
     """
-    n_held = _held_rows(fraction, n_rows)
+    n_held_out = _n_held_out(fraction, n_rows)
     rng = as_generator(random_state)
     side = np.zeros(n_rows, dtype=np.int64)
     if groups is None:
-        side[rng.permutation(n_rows)[:n_held]] = 1
+        side[rng.permutation(n_rows)[:n_held_out]] = 1
         return _sides(side)
-    # Groups in random order; the cut falls where the held rows come nearest to the share.
+    # Groups are held out in random order, up to the number of rows nearest to the share.
     group, group_sizes = _group_numbers(groups, n_rows, n_parts=2)
     order = rng.permutation(len(group_sizes))
-    reached = np.cumsum(group_sizes[order])[:-1]
-    n_groups = int(np.abs(reached - n_held).argmin()) + 1
+    n_reached = np.cumsum(group_sizes[order])[:-1]
+    n_groups = int(np.abs(n_reached - n_held_out).argmin()) + 1
     return _sides(np.isin(group, order[:n_groups]).astype(np.int64))
 
 
@@ -243,23 +246,23 @@ def split_dataset(
     method: str = "auto",
     random_state: Any = 0,
 ) -> tuple[Dataset, ...]:
-    """Train and test parts of a data set or, if asked for, train, validation and test.
+    """Split a data set into train and test or, with `validation`, train, validation and test.
 
-    Choose models, thresholds and the moment to stop on the validation part, and score the
-    test part once. The groups of the data set are kept together.
+    Use the validation part to choose models, thresholds and when to stop, and score the test part
+    once. The groups of the data set are kept together.
 
     Parameters
     ----------
     data : Dataset
     test_size : float in (0, 1) or int, optional
-        Share or number of rows of the test part (0.3 if not given). Giving it with
-        `method="auto"` asks for a new split instead of the official one.
+        Share or number of rows of the test part, by default 0.3. With `method="auto"` a test
+        size asks for a new split instead of the official one.
     validation : float in (0, 1) or int, optional
         Share or number of the *training* rows that become the validation part. Where the
         data set has an official validation part and the official split is used, that part
-        is taken as it is. Without `validation` it belongs to the training part.
+        is used as it is. Without `validation` it belongs to the training part.
     method : {"auto", "official", "stratified", "random"}, default="auto"
-        "auto" is the official split where there is one, else the stratified one.
+        "auto" is the official split where there is one and otherwise the stratified one.
     random_state : None, int, RandomState or Generator, default=0
 
     Returns
@@ -279,7 +282,7 @@ def split_dataset(
             f"method must be 'auto', 'official', 'stratified' or 'random', not {method!r}"
         )
     if method == "official" and test_size is not None:
-        raise InputError("the official split has a test part of its own: leave test_size out")
+        raise InputError("the official split has its own test part: leave test_size out")
     has_official = data.part is not None and bool((np.asarray(data.part) == "test").any())
     if method == "official" and not has_official:
         raise InputError(f"data set {data.name} has no official test part: use 'stratified'")
@@ -291,9 +294,9 @@ def split_dataset(
         rest, test = _holdout(data, test_size, method, rng)
         parts = (rest, test)
         if validation is not None:
-            train, held = _holdout(data[rest], validation, method, rng)
-            parts = (rest[train], rest[held], test)
-    # The official parts are used up: a part that is split again must not meet them again.
+            train, held_out = _holdout(data[rest], validation, method, rng)
+            parts = (rest[train], rest[held_out], test)
+    # Without the official parts: a part that is split again must not use them again.
     return tuple(replace(data[rows], part=None) for rows in parts)
 
 
@@ -314,11 +317,11 @@ def _official_parts(
         raise InputError(f"data set {data.name} has an official test part but no training rows")
     if validation is None:
         return rest, test
-    held = np.flatnonzero(part == "validation")
-    if len(held):
-        return np.flatnonzero(part == "train"), held, test
-    train, chosen = _holdout(data[rest], validation, "stratified", rng)
-    return rest[train], rest[chosen], test
+    official = np.flatnonzero(part == "validation")
+    if len(official):
+        return np.flatnonzero(part == "train"), official, test
+    train, held_out = _holdout(data[rest], validation, "stratified", rng)
+    return rest[train], rest[held_out], test
 
 
 def _holdout(data: Dataset, fraction: float, method: str, rng: np.random.Generator) -> Split:
@@ -327,14 +330,56 @@ def _holdout(data: Dataset, fraction: float, method: str, rng: np.random.Generat
     return stratified_holdout(data.Y, fraction, groups=data.groups, random_state=rng)
 
 
+def concatenate_parts(parts: Mapping[str, Dataset]) -> Dataset:
+    """Concatenate data sets with the same features and labels, and name the part of each row.
+
+    >>> from labelweave.data import Dataset
+    >>> a = Dataset(np.eye(2), [["x"], ["x"]])
+    >>> list(concatenate_parts({"train": a, "test": a[:1]}).part)
+    ['train', 'train', 'test']
+    """
+    datasets = list(parts.values())
+    first = datasets[0]
+    for part, data in parts.items():
+        for names in ("label_names", "feature_names"):
+            if list(getattr(data, names) or ()) != list(getattr(first, names) or ()):
+                raise InputError(
+                    f"data set {first.name}: the {names.replace('_', ' ')} of the {part} part "
+                    "differ from those of the first part"
+                )
+    return replace(
+        first,
+        X=concatenate_features([data.X for data in datasets]),
+        Y=concatenate_labels([data.Y for data in datasets]),
+        row_ids=_concatenate_lists(data.row_ids for data in datasets),
+        groups=_concatenate_lists(data.groups for data in datasets),
+        part=[part for part, data in parts.items() for _ in range(len(data))],
+    )
+
+
+def _concatenate_lists(lists: Iterable[Sequence[Any] | None]) -> list[Any] | None:
+    lists = list(lists)
+    if any(values is None for values in lists):
+        return None
+    return [value for values in lists for value in values or ()]
+
+
+def train_rows_first(data: Dataset) -> Dataset:
+    """Return the same rows, ordered by official part: train, validation, test."""
+    if data.part is None:
+        return data
+    order = {"train": 0, "validation": 1, "test": 2}
+    return data[np.argsort([order.get(part, 3) for part in data.part], kind="stable")]
+
+
 def _entries_to_balance(labels: LabelMatrix, balance: str) -> sp.csr_array:
     if balance not in ("positives", "known"):
         raise InputError(f"balance must be 'positives' or 'known', not {balance!r}")
     positive = sp.csr_array(labels.positive())
     if balance == "positives" or not labels.has_unknown:
         return positive
-    # With positives and part sizes in balance, negatives are in balance exactly if unknowns
-    # are: whichever of the two is stored sparsely will do.
+    # If positives and sizes are balanced, negatives are balanced exactly if unknown entries are:
+    # it suffices to balance whichever of the two is stored sparsely.
     absent_is_unknown = labels.is_sparse and np.isnan(labels.absent)
     other = sp.csr_array(labels.negative() if absent_is_unknown else labels.unknown())
     mixed = np.bincount(other.indices, minlength=labels.n_labels) > 0
@@ -344,29 +389,29 @@ def _entries_to_balance(labels: LabelMatrix, balance: str) -> sp.csr_array:
 def _group_numbers(
     groups: Sequence[Any], n_rows: int, *, n_parts: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Groups numbered from 0, and the size of each."""
+    """Number the groups from 0 and count the rows of each."""
     if len(groups) != n_rows:
         raise InputError(f"groups has {len(groups)} entries for {n_rows} rows")
     try:
         _, group = np.unique(np.asarray(groups), return_inverse=True)
     except TypeError:
-        raise InputError("groups must be all numbers or all names, not a mixture") from None
+        raise InputError("groups must be all numbers or all names, not a mixture of both") from None
     sizes = np.bincount(group)
     if len(sizes) < n_parts:
         raise InputError(f"{n_parts} parts cannot be made of {len(sizes)} groups")
     return group, sizes
 
 
-def _held_rows(fraction: float, n_rows: int) -> int:
+def _n_held_out(fraction: float, n_rows: int) -> int:
     is_number = isinstance(fraction, Integral) and not isinstance(fraction, bool)
     if n_rows < 2:
-        raise InputError(f"{n_rows} rows cannot be split in two")
+        raise InputError(f"{n_rows} rows cannot be split into two parts")
     if is_number and 1 <= fraction < n_rows:
         return int(fraction)
     if is_number or not 0 < fraction < 1:
         raise InputError(
-            f"the part to hold out must be a share between 0 and 1 or a number of rows "
-            f"from 1 to {n_rows - 1}, not {fraction!r}"
+            f"the rows to hold out must be a share between 0 and 1 or a number of rows from 1 to "
+            f"{n_rows - 1}, not {fraction!r}"
         )
     return min(max(round(fraction * n_rows), 1), n_rows - 1)
 

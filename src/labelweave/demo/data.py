@@ -31,7 +31,7 @@ _SUBJECTS = {
 def vectors() -> tuple[Dataset, Dataset]:
     """Training and test rows with features: scene, else yeast, else made up."""
     for name in ("scene", "yeast"):
-        if get_entry(name).where() is not None:
+        if get_entry(name).local_source() is not None:
             train, test = load_dataset(name).split()
             return train, test
     from sklearn.datasets import make_multilabel_classification
@@ -48,7 +48,7 @@ def texts(n_rows: int = 4000) -> tuple[Dataset, Dataset]:
 
     The labels of cooking-se are those with ten documents or more in each part that is kept.
     """
-    if get_entry("cooking-se").where() is None:
+    if get_entry("cooking-se").local_source() is None:
         train, test = _made_up_texts().split(test_size=0.3)
         return train, test
     data = load_dataset("cooking-se")

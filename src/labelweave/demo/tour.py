@@ -104,7 +104,7 @@ def partial(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> C
 
 def scattered(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> Condition:
     """Two teachers with labels and rows of their own; the student sees rows without labels."""
-    from labelweave.data.label_scenarios import share_among_teachers
+    from labelweave.data.scenarios import share_among_teachers
     from labelweave.scattered.teacher import Teacher
 
     shares = share_among_teachers(train, 2, random_state=0)
@@ -130,7 +130,7 @@ def scattered(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) ->
 
 def unseen(train: Dataset, test: Dataset, say: Say) -> Condition:
     """A fifth of the labels has a name and no example; they are ranked for each test row."""
-    from labelweave.data.label_scenarios import hold_labels_out
+    from labelweave.data.scenarios import hold_labels_out
 
     held = hold_labels_out(train, test, 0.2, random_state=0)
     encoder = "minilm" if find_spec("sentence_transformers") else "tfidf"

@@ -126,7 +126,7 @@ class FastEmbedder(TransformerMixin, BaseEstimator):
         if self.cache is False:
             return None
         if self.cache is True:
-            from labelweave.data.download import cache_folder
+            from labelweave.files import cache_folder
 
             folder = cache_folder() / "embeddings"
         else:

@@ -193,7 +193,7 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         if self.cache is False:
             return None
         if self.cache is True:
-            from labelweave.data.download import cache_folder
+            from labelweave.files import cache_folder
 
             folder = cache_folder() / "embeddings"
         else:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labelweave.data import Dataset
-from labelweave.data.images import store as stores
+from labelweave.data.images import image_store as stores
 from labelweave.data.images.collection import Images, as_images, is_images
 from labelweave.data.images.decoding import ImageError, decode
 from labelweave.exceptions import InputError
@@ -61,17 +61,17 @@ def test_batches_come_in_order_with_or_without_a_cache(files, workers, monkeypat
     expected = Images(files, size=6, workers=0).pixels()
     lists = [np.array([3, 4, 3]), np.array([19]), np.array([4, 0]), np.arange(20)]
     for room in (2**30, 0):
-        monkeypatch.setattr(stores, "_MOST_IN_MEMORY", room)
+        monkeypatch.setattr(stores, "_MAX_MEMORY_BYTES", room)
         if room == 0:  # and none on the disk: every image is decoded at each use
-            monkeypatch.setattr(stores, "_SPARE_DISK", 2**80)
+            monkeypatch.setattr(stores, "_FREE_DISK_BYTES", 2**80)
         images = Images(files, size=6, workers=workers)
         for rows, found in zip(lists, images.batches(lists), strict=True):
             assert np.array_equal(found, expected[rows])
 
 
 def test_many_images_are_kept_in_a_file(files, monkeypatch):
-    monkeypatch.setattr(stores, "_MOST_IN_MEMORY", 0)
-    monkeypatch.setattr(stores, "_SPARE_DISK", 0)
+    monkeypatch.setattr(stores, "_MAX_MEMORY_BYTES", 0)
+    monkeypatch.setattr(stores, "_FREE_DISK_BYTES", 0)
     images = Images(files, size=6)
     assert np.array_equal(images.pixels(), Images(files, size=6).pixels())
     assert isinstance(images._store._decoded, np.memmap)
@@ -161,8 +161,8 @@ def test_hashes_follow_the_content(files, tmp_path):
 
 
 def test_collections_are_joined(files):
-    from labelweave.data.recipes import join_parts
+    from labelweave.data.splits import concatenate_parts
 
     data = Dataset(Images(files, size=6), np.eye(20)[:, :3])
-    joined = join_parts({"train": data[:5], "test": data[5:8]})
+    joined = concatenate_parts({"train": data[:5], "test": data[5:8]})
     assert np.array_equal(joined.X.pixels(), data.X[:8].pixels())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelweave.data.images import decoding
-from labelweave.data.images.decoding import MOST_PIXELS, ImageError, decode, decode_many
+from labelweave.data.images.decoding import MAX_PIXELS, ImageError, decode, decode_many
 from labelweave.exceptions import InputError
 
 Image = pytest.importorskip("PIL.Image")
@@ -55,7 +55,7 @@ def test_a_large_image_is_changed_in_strips_and_is_the_same(monkeypatch, mode):
     else:
         image = Image.fromarray(pixels, "RGBA").convert(mode)
     at_once = decode(image, 24)
-    monkeypatch.setattr(decoding, "_STRIP", 24 * 7)
+    monkeypatch.setattr(decoding, "_STRIP_PIXELS", 24 * 7)
     assert np.array_equal(decode(image, 24), at_once)
 
 
@@ -158,12 +158,12 @@ def test_a_bomb_takes_no_memory(tmp_path):
     paths = [bomb(tmp_path), jpeg_bomb(tmp_path)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # Pillow's own memory counts too
     for path in paths:
-        with pytest.raises(ImageError, match="more than 64,000,000 pixels"):
+        with pytest.raises(ImageError, match="more than the limit of 64,000,000 pixels"):
             decode(path, 32)
     with pytest.raises(ImageError, match="more than"):  # large, but not for Pillow
         decode(bomb(tmp_path, side=9_000), 32)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kilobytes
-    assert MOST_PIXELS < 9_000**2
+    assert MAX_PIXELS < 9_000**2
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
@@ -175,7 +175,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
 
 @pytest.mark.parametrize("wrong", [np.zeros((4, 4, 2), np.uint8), np.zeros((4, 4)), np.zeros(4)])
 def test_an_array_that_is_no_image_is_refused(wrong):
-    with pytest.raises(InputError, match="an image is"):
+    with pytest.raises(InputError, match="an image must be"):
         decode(wrong, 4)
 
 

@@ -6,11 +6,13 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelweave.data.readers import arff_columns
+from labelweave.data.readers._arff import column_encoder
+from labelweave.data.readers._arff.header import split_values
 from labelweave.data.readers.arff import read_arff
-from labelweave.data.readers.arff_header import split_values
 from labelweave.data.reading import iter_batches
 from labelweave.exceptions import DataFileError, InputError
+
+FILE = "small.arff"
 
 DENSE = """% a comment
 @RELATION 'small one'
@@ -27,16 +29,6 @@ DENSE = """% a comment
 
 7,8,?,0,1
 """
-
-
-@pytest.fixture
-def write(tmp_path):
-    def to_file(text, name="small.arff"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return to_file
 
 
 def rows(kind, *lines, labels="@attribute y {0,1}"):
@@ -104,7 +96,7 @@ def test_mulan_xml_beside_in_its_own_order(write):
         ("<labels>", "not well-formed"),
         ("<labels/>", "expected elements"),
         ('<labels><label name="a"/><label name="a"/></labels>', "listed twice"),
-        ('<!DOCTYPE x [<!ENTITY a "b">]><labels/>', "no document type"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><labels/>', "must not declare a document type"),
         ('<labels><label name="rainy"/></labels>', "no column 'rainy'"),
     ],
 )
@@ -221,24 +213,24 @@ def test_large_whole_numbers_keep_their_precision(write):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        (rows("@attribute a numeric", "1,1", "x,0"), 6, "'x' is no number"),
-        (rows("@attribute a numeric", "1,1", "1,0,1"), 6, "3 values for 2 attributes"),
-        (rows("@attribute a numeric", "1,2"), 5, "none of the 2 values of attribute 'y'"),
-        (rows("@attribute a numeric", "1,1", "{0 1}"), 6, "first row is dense"),
+        (rows("@attribute a numeric", "1,1", "x,0"), 6, "'x' is not a number"),
+        (rows("@attribute a numeric", "1,1", "1,0,1"), 6, "3 values, but there are 2"),
+        (rows("@attribute a numeric", "1,2"), 5, "not one of the 2 values of attribute 'y'"),
+        (rows("@attribute a numeric", "1,1", "{0 1}"), 6, "first row of the file is dense"),
         (rows("@attribute a numeric", "{0 1}", "1,1"), 6, "in braces"),
         (rows("@attribute a numeric", "{0 1}", "{5 1}"), 6, "beyond the last of 2"),
         (rows("@attribute a numeric", "{1000000000000 1}"), 5, "beyond the last of 2"),
-        (rows("@attribute a numeric", "{0 1,0 2}"), 5, "comes twice"),
+        (rows("@attribute a numeric", "{0 1,0 2}"), 5, "occurs twice"),
         (rows("@attribute a numeric", "{0 1,}"), 5, "expected 'index value'"),
-        (rows("@attribute a numeric", "{0 1 1}"), 5, "no number"),
+        (rows("@attribute a numeric", "{0 1 1}"), 5, "not a number"),
         (rows("@attribute a numeric", "{-1 1}"), 5, "expected 'index value'"),
-        (rows("@attribute a numeric", "'1,0"), 5, "never closed"),
-        (rows("@attribute a numeric", "1_000,0"), 5, "no number"),
-        (rows("@attribute a date", "yesterday,0"), 5, "no date of the form"),
+        (rows("@attribute a numeric", "'1,0"), 5, "a quote is not closed"),
+        (rows("@attribute a numeric", "1_000,0"), 5, "not a number"),
+        (rows("@attribute a date", "yesterday,0"), 5, "not a date of the form"),
         (rows("@attribute a relational", "1,0"), 2, "relational"),
         (rows("@attribute a {0,1", "1,0"), 2, "closing brace"),
         (rows("@attribute a {0,0}", "1,0"), 2, "twice"),
-        (rows("@attribute a colour", "1,0"), 2, "its type is none"),
+        (rows("@attribute a colour", "1,0"), 2, "its type must be"),
         (rows("@attribute", "1,0"), 2, "no name"),
         (rows("nonsense", "1,0"), 2, "expected @relation"),
         ("@relation x\n@data\n", 2, "before any @attribute"),
@@ -268,7 +260,7 @@ def test_wrong_numeric_label(write):
 
 
 def test_runaway_nominal_attributes_are_refused(write, monkeypatch):
-    monkeypatch.setattr(arff_columns, "MAX_FILLED", 100)
+    monkeypatch.setattr(column_encoder, "MAX_ADDED_ENTRIES", 100)
     values = ",".join(f"v{j}" for j in range(40))
     dense = rows(f"@attribute c {{{values}}}", *["v1,1"] * 5)
     sparse = rows(f"@attribute c {{{values}}}", *["{0 ?}"] * 5)
@@ -277,7 +269,7 @@ def test_runaway_nominal_attributes_are_refused(write, monkeypatch):
             read_arff(write(text), labels=1)
 
 
-def test_quick_and_careful_ways_agree(write, monkeypatch):
+def test_fast_and_line_by_line_parsing_agree(write, monkeypatch):
     rng = np.random.default_rng(0)
     lines = []
     for _ in range(300):
@@ -288,13 +280,15 @@ def test_quick_and_careful_ways_agree(write, monkeypatch):
     header += "\n".join(f"@attribute y{j} {{0,1}}" for j in range(10))
     path = write(rows(header[:-1], *lines, labels="% none"))
     path.write_text(path.read_text().replace(header[:-1], header))
-    quick = read_arff(path, labels=10)
-    for way in ("_quick_sparse", "_quick_dense"):
-        monkeypatch.setattr(f"labelweave.data.readers.arff_rows.RowParser.{way}", lambda *_: None)
-    careful = read_arff(path, labels=10)
-    assert (quick.X != careful.X).nnz == 0
-    np.testing.assert_array_equal(quick.Y.to_numpy(), careful.Y.to_numpy())
-    assert quick.X.nnz > 500
+    fast = read_arff(path, labels=10)
+    for method in ("_parse_sparse_fast", "_parse_dense_fast"):
+        monkeypatch.setattr(
+            f"labelweave.data.readers._arff.row_parser.RowParser.{method}", lambda *_: None
+        )
+    slow = read_arff(path, labels=10)
+    assert (fast.X != slow.X).nnz == 0
+    np.testing.assert_array_equal(fast.Y.to_numpy(), slow.Y.to_numpy())
+    assert fast.X.nnz > 500
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -340,5 +334,5 @@ def test_batches(write):
     np.testing.assert_array_equal(chosen.X, whole.X[:, [2, 0]])
     with pytest.raises(DataFileError, match="'mass' is missing"):
         list(iter_batches(path, feature_names=["length", "mass"]))
-    with pytest.raises(DataFileError, match="5 feature columns, but 3 are wanted"):
+    with pytest.raises(DataFileError, match="5 feature columns, but 3 are needed"):
         list(iter_batches(path, n_features=3))

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelweave.data.reading import FORMATS, iter_batches, read_dataset
+from labelweave.data.readers import FORMATS
+from labelweave.data.reading import iter_batches, read_dataset
 from labelweave.exceptions import LabelweaveError, LabelweaveWarning
 
 

@@ -10,16 +10,7 @@ from labelweave.data.readers.table import read_table
 from labelweave.data.reading import iter_batches, read_dataset
 from labelweave.exceptions import DataFileError
 
-
-@pytest.fixture
-def write(tmp_path):
-    def to_file(text, name="days.csv"):
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return to_file
-
+FILE = "days.csv"
 
 DAYS = "id,degrees,wind,sunny,windy\nmon,21.5,3,1,0\ntue,14,,,1\nwed,NA,1e2,false,yes\n"
 
@@ -115,7 +106,7 @@ def test_a_word_among_numbers_is_shown_with_its_line(write):
 
 def test_text_in_a_later_row_of_a_number_column(write):
     text = "a,b,y\n" + "1,2,0\n" * 3000 + "x,2,1\n"
-    with pytest.raises(DataFileError, match="line 3002: 'x' in column 'a' is no number"):
+    with pytest.raises(DataFileError, match="line 3002: 'x' in column 'a' is not a number"):
         read_table(write(text), labels=1)
 
 
@@ -144,7 +135,7 @@ def test_header_or_not(write):
         (",a,y\n0,2,1\n", "line 1: the header has no name for column 1"),
     ],
 )
-def test_a_spoilt_header_is_not_taken_for_a_row(write, text, message):
+def test_a_broken_header_is_not_taken_for_a_row(write, text, message):
     with pytest.raises(DataFileError, match=message):
         read_table(write(text), labels=1)
 
@@ -166,7 +157,7 @@ def test_batches(write):
     assert chosen.row_ids == ["mon", "tue", "wed"]
     with pytest.raises(DataFileError, match="no column 'mass'"):
         list(iter_batches(path, feature_names=["mass"]))
-    with pytest.raises(DataFileError, match="4 feature columns, but 2 are wanted"):
+    with pytest.raises(DataFileError, match="4 feature columns, but 2 are needed"):
         list(iter_batches(path, n_features=2))
 
 

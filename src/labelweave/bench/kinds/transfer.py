@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelweave.bench.kinds import check_keys
 from labelweave.bench.suite import DataEntry
-from labelweave.data.catalog import is_named_set
+from labelweave.data.catalog import is_catalog_name
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
     source = settings["source"]
     if source == OTHER_LABELS:
         return ()
-    external = None if is_named_set(source) else f"the {source} data"
+    external = None if is_catalog_name(source) else f"the {source} data"
     options = settings.get("source_options", {})
     return (DataEntry(source, external=external, options=options),)
 

@@ -49,7 +49,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     from labelweave.bench.evaluation_protocol import PANEL
     from labelweave.bench.running.cell_scores import score_test_rows
     from labelweave.bench.running.fitting import Outcome, fit, quick_rows
-    from labelweave.data.label_scenarios import hold_labels_out
+    from labelweave.data.scenarios import hold_labels_out
     from labelweave.metrics import get_metric
 
     settings = cell.scenario.settings

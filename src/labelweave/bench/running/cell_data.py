@@ -86,7 +86,7 @@ def _loaded(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[D
 
 
 def _external_files(name: str) -> dict[str, Path]:
-    from labelweave.data.sources import data_folders
+    from labelweave.data.catalog import data_folders
 
     for _, folder in data_folders():
         found = {
@@ -101,19 +101,19 @@ def _external_files(name: str) -> dict[str, Path]:
 
 def _image_folder(name: str) -> Path | None:
     """A folder of this name that has the layout of an image data set."""
-    from labelweave.data.reading import LAYOUTS, find_layout
-    from labelweave.data.sources import data_folders
+    from labelweave.data.catalog import data_folders
+    from labelweave.data.image_layouts import find_layout
 
     for _, folder in data_folders():
         place = folder / name
-        if place.is_dir() and find_layout(place) in LAYOUTS:
+        if place.is_dir() and find_layout(place) is not None:
             return place
     return None
 
 
 def _load_external(name: str, reading: Mapping[str, Any]) -> Dataset:
     from labelweave.data.reading import read_dataset
-    from labelweave.data.recipes import join_parts
+    from labelweave.data.splits import concatenate_parts
 
     files = _external_files(name)
     images = None if files else _image_folder(name)
@@ -122,7 +122,7 @@ def _load_external(name: str, reading: Mapping[str, Any]) -> Dataset:
     if not files:
         raise DatasetUnavailableError(f"{name} is not on this machine")
     parts = {part: read_dataset(path, **reading) for part, path in files.items()}
-    return replace(parts["all"] if "all" in parts else join_parts(parts), name=name)
+    return replace(parts["all"] if "all" in parts else concatenate_parts(parts), name=name)
 
 
 def checksum(data: Dataset) -> str:

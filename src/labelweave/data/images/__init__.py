@@ -1,1 +1,1 @@
-"""Images as data: collections that are decoded when they are asked for."""
+"""Images as data: collections that decode their images on demand."""

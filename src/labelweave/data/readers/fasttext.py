@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from labelweave.data.compression import iter_lines
+from labelweave.data.compressed_files import iter_lines
 from labelweave.data.dataset import Dataset
-from labelweave.data.readers.base import LISTED, FeatureSpec, FilePath, Piece, Reader, make_dataset
-from labelweave.data.readers.label_lists import label_matrix, vocabulary
+from labelweave.data.readers._shared.label_lists import label_matrix, vocabulary
+from labelweave.data.readers.reader import (
+    LABELS_LISTED,
+    FeatureSpec,
+    FilePath,
+    Reader,
+    RowChunk,
+    make_dataset,
+)
 from labelweave.exceptions import DataFileError, InputError
 
 __all__ = ["READER", "read_fasttext"]
 
-_PIECE_ROWS = 1024
+_CHUNK_ROWS = 1024
 
 
 def read_fasttext(
@@ -22,10 +29,10 @@ def read_fasttext(
     labels: Sequence[str] | None = None,
     require_labels: bool = True,
 ) -> Dataset:
-    r"""Read lines of labels and text as fastText takes them.
+    r"""Read lines of labels and text in the format of fastText.
 
-    Every word that begins with the prefix is a label, wherever it stands; the other words,
-    with single blanks between them, are the text. Empty lines are skipped.
+    Every word that begins with the prefix is a label, at any position of the line. The other words,
+    joined by single blanks, are the text. Empty lines are skipped.
 
     Parameters
     ----------
@@ -34,7 +41,7 @@ def read_fasttext(
     labels : sequence of str, optional
         The vocabulary and its order; by default the sorted names that occur.
     require_labels : bool, default=True
-        False allows a file of plain texts, one a line.
+        False accepts a file of plain texts, one per line.
 
     Returns
     -------
@@ -52,61 +59,62 @@ def read_fasttext(
     >>> data.X, data.Y.to_lists()
     (['waves', 'a beach'], [['sea'], ['sea', 'sun']])
     """
-    texts, rows, lines = [], [], []
-    for number, text, names in _rows(path, label_prefix):
+    lines, texts, label_lists = [], [], []
+    for line, text, labels_of_row in _rows(path, label_prefix):
+        lines.append(line)
         texts.append(text)
-        rows.append(names)
-        lines.append(number)
+        label_lists.append(labels_of_row)
     if not texts:
         raise DataFileError("the file has no rows", path=path)
-    found = vocabulary(labels, rows)
-    if not found:
+    names = vocabulary(labels, label_lists)
+    if not names:
         if require_labels:
             raise DataFileError(
-                f"no line has a word that begins with {label_prefix}: give label_prefix= if "
-                "labels are marked in another way",
+                f"no line has a word that begins with {label_prefix}: use label_prefix= if labels "
+                "have another prefix",
                 path=path,
             )
         return make_dataset(path, texts, None, None)
-    return make_dataset(path, texts, label_matrix(rows, found, path, lines), found, facts=LISTED)
+    Y = label_matrix(label_lists, names, path, lines)
+    return make_dataset(path, texts, Y, names, facts=LABELS_LISTED)
 
 
-def _feature_pieces(
-    path: FilePath,
-    features: FeatureSpec,
-    *,
-    label_prefix: str = "__label__",
-    labels: object = None,
-) -> Iterator[Piece]:
+def _iter_features(
+    path: FilePath, features: FeatureSpec, *, label_prefix: str = "__label__", **ignored: object
+) -> Iterator[RowChunk]:
     texts: list[str] = []
     for _, text, _ in _rows(path, label_prefix):
         texts.append(text)
-        if len(texts) == _PIECE_ROWS:
-            yield Piece(texts)
+        if len(texts) == _CHUNK_ROWS:
+            yield RowChunk(texts)
             texts = []
     if texts:
-        yield Piece(texts)
+        yield RowChunk(texts)
 
 
 def _rows(path: FilePath, prefix: str) -> Iterator[tuple[int, str, list[str]]]:
     if not prefix:
         raise InputError("label_prefix= must not be empty")
-    for number, line in iter_lines(path):
-        words = line.split()
+    for line, content in iter_lines(path):
+        words = content.split()
         if not words:
             continue
         names = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
         if "" in names:
-            raise DataFileError(f"{prefix} is followed by no name", path=path, line=number)
-        yield number, " ".join(word for word in words if not word.startswith(prefix)), names
+            raise DataFileError(f"there is no name after {prefix}", path=path, line=line)
+        yield line, " ".join(word for word in words if not word.startswith(prefix)), names
 
 
-def _score(name: str, head: bytes) -> int:
+def _confidence(name: str, head: bytes) -> int:
     if b"__label__" in head.partition(b"\n")[0] or head.count(b"\n__label__") > 0:
         return 3
     return 1 if name.lower().endswith(".txt") and b"\0" not in head else 0
 
 
 READER = Reader(
-    "fasttext", "fastText lines, '__label__name ... text'", _score, read_fasttext, _feature_pieces
+    "fasttext",
+    "fastText lines, '__label__name ... text'",
+    _confidence,
+    read_fasttext,
+    _iter_features,
 )

@@ -1,4 +1,4 @@
-"""JSON Lines of texts with labels: one object a line."""
+"""JSON Lines: one object per line with a text and its labels."""
 
 from __future__ import annotations
 
@@ -7,30 +7,33 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from labelweave.data.compression import iter_lines
+from labelweave.data.compressed_files import BYTE_ORDER_MARK, iter_lines
 from labelweave.data.dataset import Dataset
-from labelweave.data.readers.base import LISTED, FeatureSpec, FilePath, Piece, Reader, make_dataset
-from labelweave.data.readers.label_lists import (
-    find_label_file,
-    label_matrix,
-    read_label_file,
-    vocabulary,
-)
-from labelweave.data.readers.texts import (
+from labelweave.data.label_files import find_label_file, read_label_file
+from labelweave.data.readers._shared.columns import (
     ID_FIELDS,
     LABEL_FIELDS,
     SPLIT_FIELDS,
     clean_text,
     first_of,
-    part_of,
+    part_name,
     text_fields,
+)
+from labelweave.data.readers._shared.label_lists import label_matrix, vocabulary
+from labelweave.data.readers.reader import (
+    LABELS_LISTED,
+    FeatureSpec,
+    FilePath,
+    Reader,
+    RowChunk,
+    make_dataset,
 )
 from labelweave.exceptions import DataFileError
 
 __all__ = ["READER", "read_jsonl"]
 
-_PEEK_ROWS = 100
-_PIECE_ROWS = 1024
+_SAMPLE_ROWS = 100
+_CHUNK_ROWS = 1024
 
 
 def read_jsonl(
@@ -56,18 +59,19 @@ def read_jsonl(
     text_column : str or sequence of str, optional
         The field or fields of the text.
     label_column : str or sequence of str, optional
-        The field of the labels (or several, taken together): a list of names, or one name. A
-        row without the field, or with null, has unknown labels; an empty list means that none
-        applies.
+        The field of the labels (or several, which are combined): a list of names, or one name. The
+        labels of a row without the field, or with null, are unknown; an empty list means that no
+        label applies.
     id_column, split_column : str, optional
-        The fields that name the row and its official part.
+        The fields of row names and official parts.
     labels : sequence of str, optional
         The vocabulary and its order; by default the sorted names that occur.
     labels_file : path-like, optional
-        Names and descriptions of labels (see :func:`.label_lists.read_label_file`); by default
-        `labels.jsonl` or `labels.json` in the same folder, if there is one.
+        File of names and descriptions of the labels (see
+        :func:`labelweave.data.label_files.read_label_file`); by default `labels.jsonl`,
+        `labels.json` or `labels.txt` in the same folder, if there is one.
     require_labels : bool, default=True
-        False allows a file without a labels field.
+        False accepts a file without a labels field.
 
     Returns
     -------
@@ -91,38 +95,37 @@ def read_jsonl(
     if not fields.labels and require_labels:
         raise DataFileError(
             "no field looks like labels: name it with label_column= (the fields are "
-            f"{', '.join(sorted(fields.seen))})",
+            f"{', '.join(sorted(fields.available))})",
             path=path,
         )
-    texts, rows, ids, parts, lines = [], [], [], [], []
-    for number, record in _records(path):
-        lines.append(number)
-        texts.append(fields.text_of(record, number))
+    texts, label_lists, ids, parts, lines = [], [], [], [], []
+    for line, record in _records(path):
+        lines.append(line)
+        texts.append(fields.text_of(record, line))
         ids.append(record.get(fields.row_id or ""))
-        parts.append(part_of(record.get(fields.split or "")))
+        parts.append(part_name(record.get(fields.split or "")))
         if fields.labels:
-            rows.append(fields.labels_of(record, number))
-    beside = find_label_file(path) if labels_file is None else labels_file
+            label_lists.append(fields.labels_of(record, line))
+    labels_file = find_label_file(path) if labels_file is None else labels_file
     descriptions: dict[str, str] = {}
-    if beside is not None and fields.labels:
-        descriptions = read_label_file(beside, field_name=fields.labels[0]).descriptions
-    names = [] if not fields.labels else vocabulary(labels, rows)
+    if labels_file is not None and fields.labels:
+        descriptions = read_label_file(labels_file, field=fields.labels[0])
+    names = vocabulary(labels, label_lists) if fields.labels else []
     if not names and require_labels:
         raise DataFileError(f"no row has a label in {', '.join(fields.labels)}", path=path)
-    known = set(names)
     return make_dataset(
         path,
         texts,
-        None if not fields.labels else label_matrix(rows, names, path, lines),
+        label_matrix(label_lists, names, path, lines) if fields.labels else None,
         names,
-        descriptions={name: text for name, text in descriptions.items() if name in known},
+        descriptions=descriptions,
         row_ids=None if fields.row_id is None else ids,
         part=None if fields.split is None else parts,
-        facts=LISTED,
+        facts=LABELS_LISTED,
     )
 
 
-def _feature_pieces(
+def _iter_features(
     path: FilePath,
     features: FeatureSpec,
     *,
@@ -130,18 +133,17 @@ def _feature_pieces(
     id_column: str | None = None,
     label_column: str | Sequence[str] | None = None,
     split_column: str | None = None,
-    labels: object = None,
-    labels_file: object = None,
-) -> Iterator[Piece]:
+    **ignored: object,
+) -> Iterator[RowChunk]:
     fields = _Fields(path, text_column, label_column, id_column, split_column)
     records = _records(path)
-    while rows := list(islice(records, _PIECE_ROWS)):
+    while rows := list(islice(records, _CHUNK_ROWS)):
         ids = None if fields.row_id is None else [record.get(fields.row_id) for _, record in rows]
-        yield Piece([fields.text_of(record, number) for number, record in rows], row_ids=ids)
+        yield RowChunk([fields.text_of(record, line) for line, record in rows], row_ids=ids)
 
 
 class _Fields:
-    """Which fields of the records hold what; those not named are found in the first rows."""
+    """The fields of text, labels, ids and parts; those not named are found in the first rows."""
 
     def __init__(
         self,
@@ -152,82 +154,81 @@ class _Fields:
         split: str | None,
     ) -> None:
         self.path = path
-        self.seen = {key for _, record in islice(_records(path), _PEEK_ROWS) for key in record}
-        if not self.seen:
+        sample = islice(_records(path), _SAMPLE_ROWS)
+        self.available = {key for _, record in sample for key in record}
+        if not self.available:
             raise DataFileError("the file has no rows", path=path)
-        named = [text] if isinstance(text, str) else list(text or text_fields(self.seen))
-        label_fields = [labels] if isinstance(labels, str) else list(labels or ())
-        for name in (*named, *label_fields, row_id, split):
-            if name is not None and name not in self.seen:
+        text_names = [text] if isinstance(text, str) else list(text or text_fields(self.available))
+        label_names = [labels] if isinstance(labels, str) else list(labels or ())
+        for name in (*text_names, *label_names, row_id, split):
+            if name is not None and name not in self.available:
                 raise DataFileError(
-                    f"no row has the field {name!r}; the fields are {', '.join(sorted(self.seen))}",
+                    f"no row has the field {name!r}; the fields are "
+                    f"{', '.join(sorted(self.available))}",
                     path=path,
                 )
-        if not named:
+        if not text_names:
             raise DataFileError(
                 "no field looks like text: name it with text_column= (the fields are "
-                f"{', '.join(sorted(self.seen))})",
+                f"{', '.join(sorted(self.available))})",
                 path=path,
             )
-        self.text = named
-        usual = first_of(LABEL_FIELDS, self.seen - set(named))
-        self.labels = label_fields or ([] if usual is None else [usual])
-        self.row_id = row_id or first_of(ID_FIELDS, self.seen)
-        self.split = split or first_of(SPLIT_FIELDS, self.seen)
+        self.text = text_names
+        usual = first_of(LABEL_FIELDS, self.available - set(text_names))
+        self.labels = label_names or ([] if usual is None else [usual])
+        self.row_id = row_id or first_of(ID_FIELDS, self.available)
+        self.split = split or first_of(SPLIT_FIELDS, self.available)
 
-    def text_of(self, record: dict[str, Any], number: int) -> str:
-        found = [record.get(name) for name in self.text]
-        for name, text in zip(self.text, found, strict=True):
+    def text_of(self, record: dict[str, Any], line: int) -> str:
+        texts = [record.get(name) for name in self.text]
+        for name, text in zip(self.text, texts, strict=True):
             if text is not None and not isinstance(text, str):
-                raise DataFileError(f"the field {name!r} is no text", path=self.path, line=number)
-        return clean_text("\n".join(text for text in found if text))
+                raise DataFileError(f"the field {name!r} is not a text", path=self.path, line=line)
+        return clean_text("\n".join(text for text in texts if text))
 
-    def labels_of(self, record: dict[str, Any], number: int) -> list[str] | None:
-        found: list[str] = []
+    def labels_of(self, record: dict[str, Any], line: int) -> list[str] | None:
+        names: list[str] = []
         for field in self.labels:
             value = record.get(field)
             if value is None:
                 return None
-            names = [value] if isinstance(value, str | int) else value
-            if not isinstance(names, list) or not all(isinstance(n, str | int) for n in names):
+            values = [value] if isinstance(value, str | int) else value
+            if not isinstance(values, list) or not all(isinstance(v, str | int) for v in values):
                 raise DataFileError(
-                    f"the field {field!r} must be a list of label names",
-                    path=self.path,
-                    line=number,
+                    f"the field {field!r} must be a list of label names", path=self.path, line=line
                 )
-            found.extend(clean_text(str(name)) for name in names)
-        return found
+            names.extend(clean_text(str(name)) for name in values)
+        return names
 
 
 def _records(path: FilePath) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in iter_lines(path):
-        if not line.strip():
+    for line, text in iter_lines(path):
+        if not text.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise DataFileError(
-                f"this is not valid JSON ({error})", path=path, line=number
-            ) from None
+            raise DataFileError(f"this is not valid JSON ({error})", path=path, line=line) from None
         if not isinstance(record, dict):
             raise DataFileError(
                 'expected an object such as {"text": ..., "labels": [...]}',
                 path=path,
-                line=number,
+                line=line,
             )
-        yield number, record
+        yield line, record
 
 
-def _score(name: str, head: bytes) -> int:
-    first = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    named = name.lower().endswith((".jsonl", ".ndjson"))
-    return 3 if named else 2 if first == b"{" and b'"' in head and b":" in head else 0
+def _confidence(name: str, head: bytes) -> int:
+    if name.lower().endswith((".jsonl", ".ndjson")):
+        return 3
+    first = head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
+    return 2 if first == b"{" and b'"' in head and b":" in head else 0
 
 
 READER = Reader(
     "jsonl",
-    "JSON Lines, an object with text and labels a line",
-    _score,
+    "JSON Lines, one object with text and labels per line",
+    _confidence,
     read_jsonl,
-    _feature_pieces,
+    _iter_features,
 )

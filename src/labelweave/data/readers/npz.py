@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from labelweave.data.dataset import Dataset
-from labelweave.data.readers.base import FeatureSpec, FilePath, Piece, Reader, make_dataset
-from labelweave.data.readers.texts import first_of, part_of
+from labelweave.data.readers._shared.columns import first_of, part_name
+from labelweave.data.readers.reader import FeatureSpec, FilePath, Reader, RowChunk, make_dataset
 from labelweave.exceptions import DataFileError
 
 __all__ = ["READER", "read_npz"]
@@ -26,17 +26,17 @@ MAX_ARRAY_BYTES = 8 * 2**30
 def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = True) -> Dataset:
     """Read a NumPy archive; nothing in it is ever unpickled.
 
-    It holds the features or images (`X`, `features`, `images` or `data`), the labels as a
-    matrix (`Y`, `labels`, `y` or `targets`), and may hold `label_names`, `feature_names`,
-    `ids`, `groups`, and the parts as `part` (words) or `test` (true for test rows).
+    The archive holds the features or images (`X`, `features`, `images` or `data`) and the labels as
+    a matrix (`Y`, `labels`, `y` or `targets`). It may also hold `label_names`, `feature_names`,
+    `ids`, `groups`, and the official parts as `part` (names) or `test` (true for test rows).
 
     Parameters
     ----------
     path : path-like
     require_labels : bool, default=True
-        False allows an archive without labels.
+        False accepts an archive without labels.
     flatten : bool, default=True
-        Images become rows of float32; False keeps their shape and type.
+        Whether images become rows of float32; otherwise they keep their shape and type.
 
     Returns
     -------
@@ -46,7 +46,8 @@ def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = Tru
     features = first_of(_FEATURES, arrays)
     if features is None:
         raise DataFileError(
-            f"no array is called {', '.join(_FEATURES)}; there are {', '.join(arrays)}", path=path
+            f"no array is called {', '.join(_FEATURES)}; the arrays are {', '.join(arrays)}",
+            path=path,
         )
     labels = first_of(_LABELS, arrays)
     if labels is None and require_labels:
@@ -58,24 +59,24 @@ def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = Tru
     if labels is not None:
         Y = arrays[labels]
         if Y.dtype.kind not in "biuf" or Y.ndim != 2:
-            raise DataFileError(f"the array {labels!r} is no matrix of 0 and 1", path=path)
-    more: dict[str, Any] = {}
+            raise DataFileError(f"the array {labels!r} is not a matrix of 0 and 1", path=path)
+    attributes: dict[str, Any] = {}
     if "feature_names" in arrays:
-        more["feature_names"] = arrays["feature_names"].ravel().astype(str).tolist()
-    for what, name in (("row_ids", "ids"), ("groups", "groups")):
+        attributes["feature_names"] = arrays["feature_names"].ravel().astype(str).tolist()
+    for attribute, name in (("row_ids", "ids"), ("groups", "groups")):
         if name in arrays:
-            more[what] = arrays[name].ravel().tolist()
+            attributes[attribute] = arrays[name].ravel().tolist()
     if "part" in arrays:
-        more["part"] = [part_of(value) for value in arrays["part"].ravel().tolist()]
+        attributes["part"] = [part_name(value) for value in arrays["part"].ravel().tolist()]
     elif "test" in arrays:
         is_test = arrays["test"].ravel()
-        more["part"] = np.where(is_test.astype(bool), "test", "train").tolist()
-    return make_dataset(path, X, Y, label_names, **more)
+        attributes["part"] = np.where(is_test.astype(bool), "test", "train").tolist()
+    return make_dataset(path, X, Y, label_names, **attributes)
 
 
 def _features(X: np.ndarray, name: str, flatten: bool, path: FilePath) -> np.ndarray:
     if X.dtype.kind not in "biuf" or X.ndim < 2 or len(X) == 0:
-        raise DataFileError(f"the array {name!r} is no table or stack of images", path=path)
+        raise DataFileError(f"the array {name!r} is not a table or a stack of images", path=path)
     if flatten:
         X = X.reshape(len(X), math.prod(X.shape[1:]))
         return X.astype(np.float64 if X.dtype == np.float64 else np.float32, copy=False)
@@ -101,7 +102,7 @@ def _arrays(path: FilePath) -> dict[str, np.ndarray]:
     except MemoryError:
         raise DataFileError("an array of the archive does not fit into memory", path=path) from None
     except Exception as error:
-        # zipfile, zlib and NumPy have a dozen error classes for damaged archives.
+        # zipfile, zlib and NumPy raise a dozen error classes for damaged archives.
         raise DataFileError(f"the archive cannot be read ({error})", path=path) from None
     if not arrays:
         raise DataFileError("the archive holds no arrays", path=path)
@@ -115,18 +116,18 @@ def _check_header(file: Any, n_bytes: int) -> None:
         (2, 0): np.lib.format.read_array_header_2_0,
     }.get(version)
     if read_header is None:
-        raise ValueError(f"array format {version} is not known")
+        raise ValueError(f"array format {version} is not supported")
     shape, _, dtype = read_header(file)
     needed = math.prod(shape) * dtype.itemsize
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, which are never loaded")
+        raise ValueError("an array holds Python objects, which are never loaded")
     if min(shape, default=0) < 0 or needed > n_bytes or needed > MAX_ARRAY_BYTES:
-        raise ValueError(f"an array claims the shape {shape}, for which there are {n_bytes} bytes")
+        raise ValueError(f"an array claims the shape {shape}, but there are {n_bytes} bytes")
 
 
-def _feature_pieces(
+def _iter_features(
     path: FilePath, features: FeatureSpec, *, flatten: bool = True
-) -> Iterator[Piece]:
+) -> Iterator[RowChunk]:
     data = read_npz(path, require_labels=False, flatten=flatten)
     columns = None
     if data.feature_names is not None:
@@ -134,13 +135,13 @@ def _feature_pieces(
     elif features.width is not None:
         FeatureSpec(n_features=features.width).check_width(int(data.n_features or 0), path)
     X = data.X if columns is None else data.X[:, columns]
-    yield Piece(X, row_ids=None if data.row_ids is None else list(data.row_ids))
+    yield RowChunk(X, row_ids=None if data.row_ids is None else list(data.row_ids))
 
 
-def _score(name: str, head: bytes) -> int:
+def _confidence(name: str, head: bytes) -> int:
     if not head.startswith(b"PK\x03\x04"):
         return 0
     return 3 if name.lower().endswith(".npz") or b".npy" in head[:200] else 0
 
 
-READER = Reader("npz", "NumPy archive with X and Y", _score, read_npz, _feature_pieces)
+READER = Reader("npz", "NumPy archive with X and Y", _confidence, read_npz, _iter_features)

@@ -1,0 +1,1 @@
+"""How the catalog finds, downloads and loads its data sets."""

@@ -1,0 +1,177 @@
+"""How the files of a catalog data set become a Dataset.
+
+A loader gets the catalog entry, the files and the choices of the caller. Most data sets use
+`tables`; the others keep fields, parts or descriptions in files of their own formats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelweave.data._catalog.locations import Files
+from labelweave.data.compressed_files import iter_lines
+from labelweave.data.dataset import Dataset
+from labelweave.data.label_files import read_label_file
+from labelweave.data.reading import read_dataset
+from labelweave.data.splits import concatenate_parts, train_rows_first
+from labelweave.exceptions import DataFileError, InputError
+from labelweave.labels import as_labels
+
+if TYPE_CHECKING:
+    from labelweave.data.catalog import CatalogEntry
+
+__all__ = ["LOADERS", "load_from_package"]
+
+Choices = Mapping[str, Any]
+Loader = Callable[["CatalogEntry", Files, Choices], Dataset]
+
+
+def _load_tables(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Files that a reader reads: one per part, or a single file whose parts follow each other."""
+    parts = {
+        part: read_dataset(files[name], **entry.reader_options)
+        for part, name in entry.files.items()
+    }
+    if "all" not in parts:
+        return concatenate_parts(parts)
+    return parts["all"] if entry.parts is None else _with_parts(parts["all"], entry.parts)
+
+
+def _load_sider(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Fingerprint bits or, with `smiles=True`, the SMILES strings of the same rows."""
+    if choices["smiles"]:
+        return read_dataset(files["sider.csv"], text_column="smiles", labels=entry.labels)
+    return read_dataset(files["sider.arff"])
+
+
+def _load_icons(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Images with their names and groups, or rows of numbers from 0 to 1."""
+    data = read_dataset(files["mdi-icons-32x32.npz"], flatten=not choices["images"])
+    records = list(_json_lines(files["names.jsonl"], "name", "base"))
+    return train_rows_first(
+        replace(
+            data,
+            X=data.X if choices["images"] else data.X / 255,
+            row_ids=[record["name"] for record in records],
+            groups=[record["base"] for record in records],
+        )
+    )
+
+
+def _load_digit_scenes(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Scenes made of scikit-learn's digits: images, or rows of numbers from 0 to 1."""
+    from labelweave.data._catalog.digit_scenes import digit_scenes
+
+    data = digit_scenes()
+    if choices["images"]:
+        return data
+    return replace(data, X=data.X.reshape(len(data), -1).astype(np.float32) / 255)
+
+
+def _load_reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """The documents of a split that have a label which occurs in both of its parts."""
+    field = choices["field"]
+    fields = ("topics", "places", "people", "orgs", "exchanges")
+    if field not in fields:
+        raise InputError(f"field must be one of {', '.join(fields)}, not {field!r}")
+    # ModApte uses the documents that were indexed for topics, ModLewis also those without any
+    # topic. Both leave out the documents that were not indexed.
+    has_topics = {"YES"} if field == "topics" else {"YES", "NO"}
+    documents = [
+        document
+        for document in _json_lines(
+            files["reuters21578.jsonl"], "id", "split", "has_topics", "title", "text", field
+        )
+        if document["has_topics"] in has_topics and document["split"] in ("TRAIN", "TEST")
+    ]
+    train_labels, test_labels = (
+        {label for document in documents if document["split"] == split for label in document[field]}
+        for split in ("TRAIN", "TEST")
+    )
+    names = train_labels & test_labels
+    documents = [document for document in documents if names.intersection(document[field])]
+    descriptions = {
+        label: text
+        for label, text in read_label_file(files["labels.json"], field=field).items()
+        if label in names - {text} and text
+    }
+    data = Dataset(
+        [_text_of(document) for document in documents],
+        as_labels(
+            [[label for label in document[field] if label in names] for document in documents],
+            names=sorted(names),
+            descriptions=descriptions,
+        ),
+        row_ids=[document["id"] for document in documents],
+        part=[document["split"].lower() for document in documents],
+    )
+    return train_rows_first(data)
+
+
+def _load_debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Package descriptions, grouped by source package."""
+    data = read_dataset(files["documents.jsonl"])
+    groups = [record["source"] for record in _json_lines(files["documents.jsonl"], "source")]
+    return train_rows_first(replace(data, groups=groups))
+
+
+def _load_mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Abstracts with their major and minor headings, or the major ones only."""
+    documents = list(_json_lines(files["cfc.jsonl"], "id", "title", "text", "major", "minor"))
+    kinds = ("major",) if choices["major"] else ("major", "minor")
+    return Dataset(
+        [_text_of(document) for document in documents],
+        as_labels(
+            [[label for kind in kinds for label in document[kind]] for document in documents]
+        ),
+        row_ids=[document["id"] for document in documents],
+    )
+
+
+LOADERS: dict[str, Loader] = {
+    "tables": _load_tables,
+    "sider": _load_sider,
+    "icons": _load_icons,
+    "digit-scenes": _load_digit_scenes,
+    "reuters": _load_reuters,
+    "debtags": _load_debtags,
+    "mesh": _load_mesh,
+}
+
+
+def load_from_package(entry: CatalogEntry, path: Path) -> Dataset:
+    """Load the rows from a file of an installed package, in the order of the official files."""
+    assert entry.package is not None
+    data = read_dataset(path, labels=entry.package["labels"])
+    return train_rows_first(_with_parts(data, entry.package["parts"]))
+
+
+def _with_parts(data: Dataset, parts: Mapping[str, int]) -> Dataset:
+    """Name the official parts, whose rows follow each other."""
+    if len(data) != sum(parts.values()):
+        return data  # the catalog refuses the number of rows, together with other wrong counts
+    return replace(data, part=[part for part, n_rows in parts.items() for _ in range(n_rows)])
+
+
+def _json_lines(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
+    """Iterate over the objects of a JSONL file, each of which must have these fields."""
+    for number, line in iter_lines(path):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict) or not record.keys() >= set(fields):
+            raise DataFileError(
+                f"expected a JSON object with {', '.join(fields)}", path=path, line=number
+            )
+        yield record
+
+
+def _text_of(document: Mapping[str, Any]) -> str:
+    return "\n".join(part for part in (document["title"], document["text"]) if part)

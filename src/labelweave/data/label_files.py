@@ -1,0 +1,143 @@
+"""Files of label names and, where there are any, their descriptions."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from labelweave.data.compressed_files import FilePath, decode, read_small_file, uncompressed_name
+from labelweave.exceptions import DataFileError
+
+__all__ = ["find_label_file", "read_label_file"]
+
+_FILE_NAMES = ("labels.jsonl", "labels.json", "labels.txt")
+_NAME_COLUMNS = ("label", "name", "tag")
+_NAME_KEYS = ("label", "id", "name", "tag")
+_DESCRIPTION_KEYS = ("description", "definition", "text")
+
+_Entry = tuple[int | None, str, str]  # line number, name, description
+
+
+def find_label_file(path: FilePath) -> Path | None:
+    """Find `labels.jsonl`, `labels.json` or `labels.txt` in the folder of a data file."""
+    candidates = (Path(path).parent / name for name in _FILE_NAMES)
+    return next((file for file in candidates if file.is_file() and file != Path(path)), None)
+
+
+def read_label_file(path: FilePath, *, field: str | None = None) -> dict[str, str]:
+    """Read the names of labels and their descriptions, "" where a label has none.
+
+    Parameters
+    ----------
+    path : path
+        Compressed or not. ``.csv`` and ``.tsv`` files have a column `label` (or `name`, `tag`) and
+        may have a column `description` (or `definition`, `text`). ``.jsonl`` files have one object
+        per line with the same keys; where `label` or `id` is the name of the label, `name` is part
+        of its description. ``.json`` files hold a list of such objects, a list of names, or an
+        object from names to descriptions. All other files have one name per line.
+    field : str, optional
+        Which vocabulary to take from a ``.json`` file that has one per field of the data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "new.csv"
+    ...     _ = path.write_text("label,description\\nmoon,the earth's satellite\\nmars,\\n")
+    ...     read_label_file(path)
+    {'moon': "the earth's satellite", 'mars': ''}
+    """
+    text = decode(read_small_file(path), path, None)
+    ending = Path(uncompressed_name(path)).suffix.lower()
+    entries: Iterator[_Entry]
+    if ending in (".csv", ".tsv"):
+        entries = _table_entries(text, "\t" if ending == ".tsv" else ",", path)
+    elif ending in (".jsonl", ".ndjson"):
+        entries = _json_line_entries(text, path)
+    elif ending == ".json":
+        entries = _json_entries(text, field, path)
+    else:
+        entries = ((n, line, "") for n, line in enumerate(text.splitlines(), 1))
+    descriptions: dict[str, str] = {}
+    for line, name, description in entries:
+        name, description = name.strip(), description.strip()
+        if not name and not description:
+            continue
+        if not name:
+            raise DataFileError("the label has no name", path=path, line=line)
+        if name in descriptions:
+            raise DataFileError(f"the label {name!r} is listed twice", path=path, line=line)
+        descriptions[name] = description
+    if not descriptions:
+        raise DataFileError("the file holds no labels", path=path)
+    return descriptions
+
+
+def _table_entries(text: str, separator: str, path: FilePath) -> Iterator[_Entry]:
+    reader = csv.DictReader(text.splitlines(keepends=True), delimiter=separator)
+    columns = {str(name).strip().lower(): name for name in reader.fieldnames or ()}
+    name = next((columns[key] for key in _NAME_COLUMNS if key in columns), None)
+    description = next((columns[key] for key in _DESCRIPTION_KEYS if key in columns), None)
+    if name is None:
+        raise DataFileError(
+            f"there is no column {' or '.join(_NAME_COLUMNS)}: name one in the first line",
+            path=path,
+        )
+    for row in reader:
+        text = "" if description is None else row[description] or ""
+        yield reader.line_num, row[name] or "", text
+
+
+def _json_line_entries(text: str, path: FilePath) -> Iterator[_Entry]:
+    for line, json_text in enumerate(text.splitlines(), 1):
+        if json_text.strip():
+            yield line, *_name_and_description(_parse_json(json_text, path, line), path, line)
+
+
+def _json_entries(text: str, field: str | None, path: FilePath) -> Iterator[_Entry]:
+    content = _parse_json(text, path, None)
+    if isinstance(content, dict) and isinstance(content.get(field), dict | list):
+        content = content[field]
+    if isinstance(content, dict):
+        content = [{"label": name, "description": text} for name, text in content.items()]
+    if not isinstance(content, list):
+        raise DataFileError(
+            "expected a list of labels or an object from names to descriptions", path=path
+        )
+    for entry in content:
+        yield None, *_name_and_description(entry, path, None)
+
+
+def _parse_json(text: str, path: FilePath, line: int | None) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataFileError(f"this is not valid JSON ({error})", path=path, line=line) from None
+
+
+def _name_and_description(entry: Any, path: FilePath, line: int | None) -> tuple[str, str]:
+    if isinstance(entry, str):
+        return entry, ""
+    key = _name_key(entry) if isinstance(entry, dict) else None
+    if key is None:
+        raise DataFileError(
+            f"expected a label name or an object with the key {' or '.join(_NAME_KEYS)}, "
+            f"not {str(entry)[:60]}",
+            path=path,
+            line=line,
+        )
+    description = next((entry[k] for k in _DESCRIPTION_KEYS if entry.get(k)), "")
+    texts = [entry.get("name") if key != "name" else "", description]
+    return str(entry[key]), ": ".join(str(text) for text in texts if text)
+
+
+def _name_key(entry: Mapping[str, Any]) -> str | None:
+    """The key that holds the label's name. A number is a name, but not where it is an `id`."""
+    for key in _NAME_KEYS:
+        value = entry.get(key)
+        if isinstance(value, str) or (isinstance(value, int) and key != "id"):
+            return key
+    return None

@@ -1,1 +1,0 @@
-"""Layouts of image data sets on disk, one module each."""

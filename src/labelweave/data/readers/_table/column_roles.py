@@ -1,0 +1,213 @@
+"""Which column of a table is what: features, text, labels, row ids and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from labelweave.data.compressed_files import FilePath
+from labelweave.data.readers._shared.columns import (
+    ID_FIELDS,
+    LABEL_FIELDS,
+    SPLIT_FIELDS,
+    choose_columns,
+    clean_text,
+    find_columns,
+    first_of,
+    part_name,
+)
+from labelweave.data.readers._table.csv_parquet import Table, TableRows, parse_numbers
+from labelweave.data.readers.reader import RowChunk, feature_dtype
+from labelweave.exceptions import DataFileError
+
+__all__ = ["ColumnOptions", "ColumnRoles"]
+
+_LABEL_CELLS = "expected 1, 0 or an empty cell"
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Options about columns; see :func:`labelweave.data.readers.table.read_table`."""
+
+    labels: Any = None
+    label_column: str | None = None
+    label_separator: str | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    split_column: str | None = None
+    drop: Sequence[str] = ()
+
+
+class ColumnRoles:
+    """The role of each column of a table, from the options and the first rows.
+
+    `wanted` names the feature columns of a fitted model. Columns are given by their positions:
+    `features`, `text`, `row_id`, `split`, `label_columns` (one per label) and `label_list` (the
+    column that lists the names of a row's labels).
+    """
+
+    def __init__(
+        self,
+        path: FilePath,
+        table: Table,
+        options: ColumnOptions,
+        *,
+        wanted: Sequence[str] | None = None,
+    ) -> None:
+        self.path = path
+        self.names = names = table.names
+        sample = next(islice(table.chunks(), 1), None)
+        if sample is None:
+            raise DataFileError("the table has no rows", path=path)
+        self.text = self._position(options.text_column)
+        self.row_id = self._position(options.id_column, ID_FIELDS)
+        self.split = self._position(options.split_column, SPLIT_FIELDS)
+        self.label_list = self._position(options.label_column)
+        self.label_columns: list[int] = []
+        if options.labels is not None and self.label_list is None:
+            self.label_columns = choose_columns(options.labels, names, path)
+        elif self.label_list is None:
+            self.label_list = self._position(None, LABEL_FIELDS)
+        if self.label_list is None and not self.label_columns and wanted is None:
+            self.label_list = _column_of_label_ids(names, sample)
+        dropped = set(find_columns(options.drop, names, path))
+        self.label_columns = [j for j in self.label_columns if j not in dropped]
+        self.features: list[int] = []
+        if wanted is not None and self.text is None:
+            self.features = find_columns(list(wanted), names, path)
+        elif self.text is None:
+            used = {self.row_id, self.split, self.label_list, *self.label_columns, *dropped}
+            self._find_features([j for j in range(len(names)) if j not in used], sample)
+        self.label_separator = options.label_separator
+        if self.label_list is not None and self.label_separator is None:
+            self.label_separator = _separator_of(sample.columns[self.label_list])
+
+    def _position(self, name: str | None, usual_names: Sequence[str] = ()) -> int | None:
+        name = name if name is not None else first_of(usual_names, self.names)
+        return None if name is None else find_columns([name], self.names, self.path)[0]
+
+    def _find_features(self, columns: list[int], sample: TableRows) -> None:
+        """Take the remaining columns as features, or the only one of them as the text."""
+        texts = [j for j in columns if parse_numbers(sample.columns[j])[1] is not None]
+        if len(texts) == 2 and len(columns) == 2 and self.row_id is None:
+            self.row_id = self._row_id_among(texts, sample)
+            texts = columns = [j for j in texts if j != self.row_id]
+        if not texts:
+            self.features = columns
+        elif len(columns) == 1:
+            self.text = texts[0]
+        else:
+            shown = ", ".join(repr(self.names[j]) for j in texts[:4])
+            which = f"column {shown} holds" if len(texts) == 1 else f"columns {shown} hold"
+            first = parse_numbers(sample.columns[texts[0]])[1] or 0
+            cell = str(sample.columns[texts[0]][first])[:40]
+            raise DataFileError(
+                f"the {which} texts ({cell!r} in line {sample.lines[first]}), which cannot be "
+                "features: correct them, or name them as text_column=, id_column= or drop=",
+                path=self.path,
+            )
+
+    def _row_id_among(self, texts: list[int], sample: TableRows) -> int | None:
+        """Of two text columns, the one whose cells are all different single words, if any."""
+        for j, other in (texts, texts[::-1]):
+            cells = [str(cell) for cell in sample.columns[j]]
+            are_distinct = len(cells) > 1 and len(set(cells)) == len(cells)
+            are_words = not any(" " in cell for cell in cells)
+            others_are_texts = any(" " in str(cell).strip() for cell in sample.columns[other])
+            if are_distinct and are_words and others_are_texts:
+                return j
+        return None
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the feature columns; None where X is a column of texts."""
+        return None if self.text is not None else [self.names[j] for j in self.features]
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the columns that hold one label each."""
+        return [self.names[j] for j in self.label_columns]
+
+    def row_chunk(self, rows: TableRows) -> RowChunk:
+        """Features, ids and parts of rows, and their labels where each has its own column."""
+        X: Any
+        if self.text is not None:
+            X = [clean_text("" if cell is None else str(cell)) for cell in rows.columns[self.text]]
+        else:
+            X = self._matrix(rows, self.features)
+            X = X.astype(feature_dtype(X), copy=False)
+        Y = self._matrix(rows, self.label_columns).astype(np.float32)
+        wrong = ~((Y == 0) | (Y == 1) | np.isnan(Y))
+        if wrong.any():
+            i, k = (int(position) for position in np.argwhere(wrong)[0])
+            name = self.names[self.label_columns[k]]
+            raise DataFileError(
+                f"the label column {name!r} holds {Y[i, k]:g}: {_LABEL_CELLS}",
+                path=self.path,
+                line=rows.lines[i],
+            )
+        return RowChunk(
+            X,
+            Y if self.label_list is None and self.label_columns else None,
+            None if self.row_id is None else _plain_values(rows.columns[self.row_id]),
+            None if self.split is None else [part_name(cell) for cell in rows.columns[self.split]],
+        )
+
+    def _matrix(self, rows: TableRows, columns: list[int]) -> np.ndarray:
+        matrix = np.empty((len(rows.lines), len(columns)))
+        for k, j in enumerate(columns):
+            matrix[:, k], wrong = parse_numbers(rows.columns[j])
+            if wrong is not None:
+                cell, name = str(rows.columns[j][wrong])[:40], self.names[j]
+                message = f"{cell!r} in column {name!r} is not a number"
+                if j in self.label_columns:
+                    message = f"the label column {name!r} holds {cell!r}: {_LABEL_CELLS}"
+                raise DataFileError(message, path=self.path, line=rows.lines[wrong])
+        return matrix
+
+    def label_lists(self, rows: TableRows) -> list[list[str]]:
+        """The label names of each row, from the column that lists them."""
+        assert self.label_list is not None
+        cells = rows.columns[self.label_list]
+        if isinstance(cells, np.ndarray):
+            cells = [None if np.isnan(cell) else f"{cell:g}" for cell in cells]
+        return [self._names_in(cell) for cell in cells]
+
+    def _names_in(self, cell: Any) -> list[str]:
+        if cell is None:
+            return []
+        if isinstance(cell, list | tuple):
+            return [str(name) for name in cell if name is not None]
+        names = str(cell).split(self.label_separator)
+        return [clean_text(name.strip()) for name in names if name.strip()]
+
+
+def _plain_values(cells: Sequence[Any]) -> list[Any]:
+    if not isinstance(cells, np.ndarray):
+        return list(cells)
+    return [int(cell) if float(cell).is_integer() else cell for cell in cells.tolist()]
+
+
+def _separator_of(cells: Sequence[Any]) -> str | None:
+    """The separator between label names: the first of ; | , that occurs in some cell."""
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    return next((sign for sign in ";|," if any(sign in text for text in texts)), None)
+
+
+def _column_of_label_ids(names: Sequence[str], sample: TableRows) -> int | None:
+    """In a table of texts without header, the only column of comma-separated whole numbers."""
+    if not all(name.startswith("column_") for name in names):
+        return None
+    holds_ids = [
+        all(part.strip().isdecimal() for cell in cells for part in str(cell).split(","))
+        for cells in sample.columns
+    ]
+    has_text = any(
+        not is_id and parse_numbers(cells)[1] is not None
+        for is_id, cells in zip(holds_ids, sample.columns, strict=True)
+    )
+    return holds_ids.index(True) if has_text and sum(holds_ids) == 1 else None

@@ -1,0 +1,265 @@
+"""Reading CSV, TSV and Parquet files as chunks of columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from labelweave.data.compressed_files import (
+    MAX_LINE_BYTES,
+    FilePath,
+    decode,
+    open_binary,
+    read_line,
+    read_small_file,
+    uncompressed_name,
+)
+from labelweave.exceptions import DataFileError, require
+
+__all__ = ["PARQUET_ENDINGS", "Table", "TableRows", "open_table", "parse_numbers"]
+
+CHUNK_ROWS = 2048
+PARQUET_ENDINGS = (".parquet", ".pq")
+_MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
+
+
+@dataclass
+class TableRows:
+    """Consecutive rows, by column; `lines` are their line numbers (row numbers in Parquet)."""
+
+    columns: list[Sequence[Any]]
+    lines: list[int]
+
+
+class Table(Protocol):
+    """A table whose rows can be read several times."""
+
+    names: list[str]
+
+    def chunks(self) -> Iterator[TableRows]: ...
+
+
+def open_table(
+    path: FilePath, *, separator: str | None, header: bool | None, quotes: bool | None
+) -> Table:
+    """Open a table; the ending and the first bytes decide whether it is CSV or Parquet."""
+    if _is_parquet(path):
+        return ParquetTable(path)
+    return CsvTable(path, separator=separator, header=header, quotes=quotes)
+
+
+def _is_parquet(path: FilePath) -> bool:
+    if uncompressed_name(path).lower().endswith(PARQUET_ENDINGS):
+        return True
+    with open_binary(path) as file:
+        return file.read(4) == b"PAR1"
+
+
+class CsvTable:
+    """Values separated by commas, semicolons, tabs or bars.
+
+    The separator is the one that occurs most often in the first line. A first line with an empty,
+    repeated or numeric cell (or a list of numbers) is not a header, and the columns are then called
+    column_1, column_2, ... But a first line of words with an empty or repeated cell above a line
+    with numbers is a broken header, which is refused. Tab-separated files have no quotes by
+    default, as their standard says.
+    """
+
+    def __init__(
+        self, path: FilePath, *, separator: str | None, header: bool | None, quotes: bool | None
+    ) -> None:
+        self.path = path
+        first = next((line for line in self._lines() if line.strip()), None)
+        if first is None:
+            raise DataFileError("the file is empty", path=path)
+        tab = uncompressed_name(path).lower().endswith((".tsv", ".tab"))
+        self.separator = separator or ("\t" if tab else max(",;\t|", key=first.count))
+        if len(self.separator) != 1:
+            raise DataFileError(f"the separator {separator!r} is not one character", path=path)
+        self.quotes = (self.separator != "\t") if quotes is None else quotes
+        head = list(islice(self._rows(), 2))
+        if not head:
+            raise DataFileError("the file has no rows", path=path)
+        cells, line = head[0]
+        self.has_header = _looks_like_header(cells) if header is None else header
+        if header is None and not self.has_header and _is_broken_header(*(row for row, _ in head)):
+            raise DataFileError(
+                f"the header {_header_fault(cells)}: correct it, or use header=False if the first "
+                "line is not a header",
+                path=path,
+                line=line,
+            )
+        self.names = (
+            [cell.strip() for cell in cells]
+            if self.has_header
+            else [f"column_{j}" for j in range(1, len(cells) + 1)]
+        )
+
+    def chunks(self) -> Iterator[TableRows]:
+        rows = self._rows()
+        if self.has_header:
+            next(rows)
+        while chunk := list(islice(rows, CHUNK_ROWS)):
+            for cells, line in chunk:
+                if len(cells) != len(self.names):
+                    raise DataFileError(
+                        f"the row has {len(cells)} cells, but there are {len(self.names)} columns",
+                        path=self.path,
+                        line=line,
+                    )
+            yield TableRows(
+                list(zip(*(cells for cells, _ in chunk), strict=True)), [line for _, line in chunk]
+            )
+
+    def _lines(self) -> Iterator[str]:
+        with open_binary(self.path) as file:
+            number = 0
+            while line := read_line(file, self.path, number + 1):
+                number += 1
+                yield decode(line, self.path, number)
+
+    def _rows(self) -> Iterator[tuple[list[str], int]]:
+        """Cells and last line number of each row; empty lines are skipped."""
+        # The default limit of 128 KiB per cell is too small for long texts.
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
+        reader = csv.reader(
+            self._lines(),
+            delimiter=self.separator,
+            quoting=csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE,
+            strict=self.quotes,
+        )
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                raise DataFileError(
+                    f"the row cannot be read ({error})", path=self.path, line=reader.line_num
+                ) from None
+            if cells is None:
+                return
+            if cells:
+                yield cells, reader.line_num
+
+
+class ParquetTable:
+    """A Parquet file, whose columns hold numbers, texts or lists of names."""
+
+    def __init__(self, path: FilePath) -> None:
+        self.path = path
+        self._parquet = require("pyarrow.parquet", "formats")
+        with self._open() as file:
+            self.names = [str(name) for name in file.schema_arrow.names]
+
+    def _open(self) -> Any:
+        source: Any = Path(self.path)
+        if source.name != uncompressed_name(source):
+            source = require("pyarrow", "formats").BufferReader(
+                read_small_file(source, limit=2**31)
+            )
+        elif not source.is_file():
+            raise DataFileError("there is no such file", path=self.path)
+        return self._guarded(lambda: self._parquet.ParquetFile(source))
+
+    def _guarded(self, action: Any) -> Any:
+        try:
+            return action()
+        except DataFileError:
+            raise
+        except Exception as error:
+            # pyarrow raises its own classes as well as plain OSError, ValueError and KeyError.
+            message = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise DataFileError(
+                f"the Parquet file cannot be read ({message})", path=self.path
+            ) from None
+
+    def chunks(self) -> Iterator[TableRows]:
+        with self._open() as file:
+            batches = self._guarded(lambda: file.iter_batches(batch_size=CHUNK_ROWS))
+            n_read = 0
+            while True:
+                batch = self._guarded(lambda: next(batches, None))
+                if batch is None:
+                    return
+                yield TableRows(
+                    [self._values(column) for column in batch.columns],
+                    list(range(n_read + 1, n_read + 1 + batch.num_rows)),
+                )
+                n_read += batch.num_rows
+
+    def _values(self, column: Any) -> Sequence[Any]:
+        return self._guarded(lambda: _arrow_values(column))
+
+
+def _arrow_values(column: Any) -> Sequence[Any]:
+    types = require("pyarrow", "formats").types
+    kind = column.type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return column.cast("float64").to_numpy(zero_copy_only=False)
+    return column.to_pylist()
+
+
+def _looks_like_header(cells: list[str]) -> bool:
+    names = [cell.strip() for cell in cells]
+    distinct = all(names) and len(set(names)) == len(names)
+    return distinct and not any(_is_number(name.replace(",", "")) for name in names)
+
+
+def _is_broken_header(first: list[str], second: Sequence[str] = ()) -> bool:
+    """Whether a row of words, some empty or repeated, is above a row with numbers."""
+    names = [cell.strip() for cell in first]
+    if any(_is_number(name.replace(",", "")) for name in names):
+        return False
+    return any(bool(name) and _is_number(below) for name, below in zip(names, second, strict=False))
+
+
+def _header_fault(cells: list[str]) -> str:
+    names = [cell.strip() for cell in cells]
+    if "" in names:
+        return f"has no name for column {names.index('') + 1}"
+    repeated = next(name for name in names if names.count(name) > 1)
+    return f"has the name {repeated!r} twice"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+_TRUTH_VALUES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+
+
+def parse_numbers(cells: Sequence[Any]) -> tuple[np.ndarray, int | None]:
+    """Convert cells to numbers; missing cells are NaN.
+
+    The second result is the position of the first cell that is not a number, or None.
+
+    >>> parse_numbers(["1", "", "2.5"])
+    (array([1. , nan, 2.5]), None)
+    >>> parse_numbers(["1", "sea"])[1]
+    1
+    """
+    if isinstance(cells, np.ndarray):
+        return cells.astype(np.float64), None
+    try:
+        return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells)), None
+    except (TypeError, ValueError):
+        pass
+    numbers = np.full(len(cells), np.nan)
+    for i, cell in enumerate(cells):
+        word = "" if cell is None else str(cell).strip().lower()
+        if word in _MISSING:
+            continue
+        try:
+            numbers[i] = _TRUTH_VALUES[word] if word in _TRUTH_VALUES else float(word)
+        except ValueError:
+            return numbers, i
+    return numbers, None
