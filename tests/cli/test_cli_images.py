@@ -55,7 +55,7 @@ def test_a_broken_image_is_named_or_left_out(run, photos):
     assert len(out.stdout.splitlines()) == 39
     (photos / "9.png").unlink()
     out = run("train", photos, "-m", "mlp", *SMALL, status=2)
-    assert "9.png is annotated but not there" in out.output
+    assert "9.png is annotated but missing" in out.output
     assert "--data-option on_error=" in out.output
 
 

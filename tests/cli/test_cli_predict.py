@@ -216,7 +216,7 @@ def test_a_row_with_a_name_is_called_by_it(run, model, workdir):
 
 def test_what_comes_through_stdin_is_called_stdin(run, model):
     shown = run("predict", model, "-", input="just some words\n", status=2).stderr
-    assert shown.startswith("labelweave: stdin: the file is of no known format")
+    assert shown.startswith("labelweave: stdin: the file has no known format")
     assert "--format" in shown
 
 

@@ -356,7 +356,7 @@ def test_named_data_set(run, data_home):
 
 def test_refusals_of_a_reader_speak_of_the_options_of_the_command(run, csv_file):
     shown = run("train", csv_file, "-m", "mlknn", status=2).stderr
-    assert "give --labels (" in shown
+    assert "use --labels (" in shown
     assert "or --label-column (" in shown
     shown = run("train", csv_file, "-m", "mlknn", "--labels", 99, status=2).stderr
     assert "--labels 99 asks for 99 of the 6 columns" in shown
