@@ -126,7 +126,7 @@ def test_a_model_without_probabilities(data):
     scores = evaluate(OnlySets(), data)
     assert scores["f1_micro"] == pytest.approx(lwm.f1_micro(Y, data.X[:, :3] > 0))
     assert "map" not in scores
-    with pytest.raises(InputError, match="OnlySets gives no scores"):
+    with pytest.raises(InputError, match="OnlySets computes no scores"):
         evaluate(OnlySets(), data, threshold=0.3)
 
 

@@ -1,4 +1,4 @@
-"""Scoring a fitted model, or predictions, by every metric that applies."""
+"""Score a fitted model, or predictions, by every metric that applies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.metrics import extreme
 from labelweave.metrics._inputs import aligned_columns, check_pred, check_score, is_made_up
 from labelweave.metrics.catalog import METRICS, Metric, get_metric
 from labelweave.metrics.scores import Scores
 
 __all__ = ["evaluate", "score_predictions"]
 
-_PLACES = (1, 3, 5)  # the k that the literature reports
+_USUAL_K = (1, 3, 5)  # that the literature reports
 
 
 def evaluate(
@@ -34,21 +33,21 @@ def evaluate(
     Parameters
     ----------
     model : fitted estimator, or array of shape (n_rows, n_labels)
-        Of this library or of scikit-learn (also those whose `predict_proba` is a list of arrays
-        and pipelines); or the probabilities themselves. It is asked for its probabilities once.
-        A model that only has `predict` is scored by the metrics of label sets.
+        An estimator of this library or of scikit-learn (also a pipeline, or one whose
+        `predict_proba` returns a list of arrays), or the probabilities themselves. Probabilities
+        are computed once. A model that only has `predict` is scored by the metrics of label sets.
     data : Dataset or (X, Y)
-        Where both the model and the labels have names, columns are matched by name; the
-        data may then lack some labels of the model.
+        If both the model and the labels have names, columns are matched by name; the data may
+        then lack some labels of the model.
     metrics : names of metrics, optional
         See :data:`labelweave.metrics.METRICS`; default: every metric that applies, with
         k = 1, 3, 5.
     threshold : float, str or Threshold, optional
-        How scores become label sets. Default: as the model's own `predict`; for an array of
-        probabilities 0.5. A rule that has to be tuned must come fitted: it is never tuned on
+        How scores become label sets. Default: as in the model's own `predict`; 0.5 for an array
+        of probabilities. A rule that has to be tuned must be fitted already: it is never tuned on
         the rows that are scored.
     propensities : array-like of shape (n_labels,), optional
-        In the order of the data's labels, for the propensity-scored metrics.
+        In the order of the data's labels; needed by the propensity-scored metrics.
     sample_weight : array-like of shape (n_rows,), optional
 
     Returns
@@ -86,7 +85,7 @@ def evaluate(
         propensities=propensities,
         sample_weight=sample_weight,
         title=f"{title}{truth.n_rows} rows x {truth.n_labels} labels",
-        cuts=outputs.cuts,
+        thresholds=outputs.thresholds,
     )
 
 
@@ -99,7 +98,7 @@ def score_predictions(
     propensities: Any = None,
     sample_weight: Any = None,
     title: str = "",
-    cuts: Any = None,
+    thresholds: Any = None,
 ) -> Scores:
     """Score predictions: :func:`evaluate` without a model.
 
@@ -107,14 +106,14 @@ def score_predictions(
     ----------
     Y_true : labels of shape (n_rows, n_labels)
     Y_score : array-like or SciPy sparse of the same shape, optional
-        A sparse matrix holds the best labels of each row and is scored at k only.
+        A sparse matrix holds the best labels of each row; only metrics at k score it.
     Y_pred : label sets of the same shape, optional
     metrics, propensities, sample_weight
         As in :func:`evaluate`.
     title : str, optional
         Heading of the table.
-    cuts : float or array-like of shape (n_labels,), optional
-        Thresholds to show beside each label.
+    thresholds : float or array-like of shape (n_labels,), optional
+        Shown beside each label.
 
     Returns
     -------
@@ -143,7 +142,7 @@ def score_predictions(
             metric(truth, Y_score=Y_score, Y_pred=Y_pred, sample_weight=sample_weight, **extra)
         )
     title = title or f"{truth.n_rows} rows x {truth.n_labels} labels"
-    return Scores(chosen, numbers, title, truth, Y_score, Y_pred, cuts)
+    return Scores(chosen, numbers, title, truth, Y_score, Y_pred, thresholds)
 
 
 def _named(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
@@ -158,7 +157,7 @@ def _applicable(truth: LabelMatrix, Y_score: Any, Y_pred: Any, propensities: Any
     has_probabilities = Y_score is not None and not is_sparse and _in_unit_interval(Y_score)
     chosen: list[Metric] = []
     for name, metric in METRICS.items():
-        at_k = metric.function.__module__ == extreme.__name__
+        at_k = name.endswith("@k")
         if (
             (Y_pred if metric.needs == "pred" else Y_score) is None
             or (metric.needs == "score" and is_sparse and not at_k)
@@ -167,8 +166,8 @@ def _applicable(truth: LabelMatrix, Y_score: Any, Y_pred: Any, propensities: Any
         ):
             continue
         if at_k:
-            places = [k for k in _PLACES if k == 1 or k <= truth.n_labels]
-            chosen += [get_metric(name.replace("@k", f"@{k}")) for k in places]
+            usual = [k for k in _USUAL_K if k == 1 or k <= truth.n_labels]
+            chosen += [get_metric(name.replace("@k", f"@{k}")) for k in usual]
         else:
             chosen.append(metric)
     return chosen
@@ -179,12 +178,12 @@ def _in_unit_interval(scores: np.ndarray) -> bool:
 
 
 class _Outputs(NamedTuple):
-    """What a model says about the rows, in the order of its own labels."""
+    """Predictions of a model, in the order of its own labels."""
 
     scores: Any
     sets: Any
     names: tuple[str, ...] | None
-    cuts: Any
+    thresholds: Any
 
 
 def _outputs_of_matrix(matrix: Any, threshold: Any) -> _Outputs:
@@ -195,18 +194,18 @@ def _outputs_of_matrix(matrix: Any, threshold: Any) -> _Outputs:
         return _Outputs(matrix, None, names, None)
     scores = np.asarray(matrix)
     rule = _fitted_rule(0.5 if threshold is None else threshold)
-    return _Outputs(scores, rule.apply(scores), names, _cuts(rule))
+    return _Outputs(scores, rule.apply(scores), names, rule.applied_threshold)
 
 
 def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
     from labelweave.model_selection import label_probabilities
 
     core = _core(model)
-    given = getattr(core, "label_names_", None)
-    names = None if given is None else tuple(str(name) for name in given)
+    label_names = getattr(core, "label_names_", None)
+    names = None if label_names is None else tuple(str(name) for name in label_names)
     if not hasattr(model, "predict_proba") and not hasattr(model, "decision_function"):
         if threshold is not None or not hasattr(model, "predict"):
-            raise InputError(f"{type(core).__name__} gives no scores: it has no predict_proba")
+            raise InputError(f"{type(core).__name__} computes no scores: it has no predict_proba")
         return _Outputs(None, model.predict(X), names, None)
     scores = label_probabilities(model, X)
     rule = _own_rule(core) if threshold is None else _fitted_rule(threshold)
@@ -214,7 +213,7 @@ def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
         best = scores.argmax(axis=1)
         return _Outputs(scores, best[:, None] == np.arange(scores.shape[1]), names, None)
     if rule is not None:
-        return _Outputs(scores, rule.apply(scores), names, _cuts(rule))
+        return _Outputs(scores, rule.apply(scores), names, rule.applied_threshold)
     return _Outputs(scores, model.predict(X) if hasattr(model, "predict") else None, names, None)
 
 
@@ -238,14 +237,6 @@ def _fitted_rule(threshold: Any) -> Any:
             "pass a fitted Threshold"
         )
     return rule
-
-
-def _cuts(rule: Any) -> Any:
-    """The cut of each label, or of all; None for a rule without one."""
-    for name in ("values_", "value_", "value"):
-        if (cuts := getattr(rule, name, None)) is not None:
-            return cuts
-    return None
 
 
 def _core(model: Any) -> Any:
@@ -293,5 +284,7 @@ def _match(outputs: _Outputs, truth: LabelMatrix) -> _Outputs:
     scores, sets = (
         None if part is None else part[:, columns] for part in (outputs.scores, outputs.sets)
     )
-    cuts = outputs.cuts if np.ndim(outputs.cuts) == 0 else np.asarray(outputs.cuts)[columns]
-    return _Outputs(scores, sets, truth.names, cuts)
+    thresholds = outputs.thresholds
+    if np.ndim(thresholds):
+        thresholds = np.asarray(thresholds)[columns]
+    return _Outputs(scores, sets, truth.names, thresholds)

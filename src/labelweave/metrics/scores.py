@@ -23,21 +23,21 @@ __all__ = ["Scores"]
 class Scores(Mapping[str, float]):
     """Values of metrics by name, made by :func:`labelweave.metrics.evaluate`.
 
-    ``scores["f1_example"]`` is a number (nan where the metric is undefined), ``print(scores)`` a
-    table, :meth:`to_dict` plain values for JSON and :meth:`per_label` a DataFrame.
+    ``scores["f1_example"]`` is a number (nan if the metric is undefined). ``print(scores)`` shows a
+    table, :meth:`to_dict` returns values for JSON and :meth:`per_label` a DataFrame.
 
     Parameters
     ----------
     metrics : sequence of Metric
     numbers : sequence of float
-        One a metric.
+        One value per metric.
     title : str
         What was scored.
     Y_true : LabelMatrix
     Y_score, Y_pred : array-like or None
         What the metrics were computed from, in the order of the labels of `Y_true`.
-    cuts : float or ndarray of shape (n_labels,), optional
-        The thresholds that made `Y_pred` from `Y_score`, where there are such.
+    thresholds : float or ndarray of shape (n_labels,), optional
+        The thresholds that turned `Y_score` into `Y_pred`, if there are any.
     """
 
     metrics: Sequence[Metric]
@@ -46,7 +46,7 @@ class Scores(Mapping[str, float]):
     Y_true: LabelMatrix
     Y_score: Any = None
     Y_pred: Any = None
-    cuts: Any = None
+    thresholds: Any = None
 
     @cached_property
     def _by_name(self) -> dict[str, float]:
@@ -63,15 +63,15 @@ class Scores(Mapping[str, float]):
         return len(self._by_name)
 
     def to_dict(self) -> dict[str, float | None]:
-        """Name to value; None, which JSON can hold, where a metric is undefined."""
+        """Return the values by name; None, which JSON can hold, if a metric is undefined."""
         return {name: None if np.isnan(value) else value for name, value in self.items()}
 
     def per_label(self) -> Any:
-        """A DataFrame with one row a label.
+        """Return a DataFrame with one row per label.
 
         Columns: label, positives and known (numbers of entries); precision, recall and f1 if
-        label sets were scored; ap and auc if scores were; threshold if there is one. nan where
-        a number is undefined, such as the recall of a label without a positive.
+        label sets were scored; ap and auc if scores were; threshold if there is one. A value that
+        is undefined, such as the recall of a label without a positive, is nan.
         """
         return self._label_table.copy()
 
@@ -92,8 +92,8 @@ class Scores(Mapping[str, float]):
         if self.Y_score is not None and not sp.issparse(self.Y_score):
             columns["ap"] = ap_of_labels(self.Y_true, self.Y_score)
             columns["auc"] = auc_of_labels(self.Y_true, self.Y_score)
-        if self.cuts is not None:
-            columns["threshold"] = np.broadcast_to(self.cuts, positives.shape)
+        if self.thresholds is not None:
+            columns["threshold"] = np.broadcast_to(self.thresholds, positives.shape)
         return pd.DataFrame(columns)
 
     def _rows(self) -> list[tuple[str, str, str, str]]:

@@ -1,8 +1,8 @@
-"""Counts and F1 at many thresholds at once, for choosing among them.
+"""Counts and F1 at many thresholds at once, to choose among them.
 
-Every score is looked up among the thresholds once and counted in a histogram; sums from the
-top of the histogram down are the counts at each threshold. The cost hardly depends on the
-number of thresholds.
+Every score is looked up among the sorted thresholds once and counted in a histogram; cumulative
+sums of the histogram, from the top down, are the counts at each threshold. The cost hardly depends
+on the number of thresholds.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["sweep_counts", "sweep_f1"]
 
 
 def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label") -> Counts:
-    """Right positives, predictions, positives and known entries at each threshold.
+    """Count true positives, predictions, positives and known entries at each threshold.
 
-    A label is predicted where its score is at least the threshold. Unknown entries of `Y_true`
-    are not counted.
+    A label is predicted if its score is at least the threshold. Unknown entries of `Y_true` are
+    ignored.
 
     Parameters
     ----------
@@ -50,25 +50,25 @@ def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label
         raise InputError(f"by must be 'label' or 'row', not {by!r}")
     truth, scores = check_score(Y_true, Y_score)
     # In the precision of the scores, as NumPy compares an array with a number.
-    cuts = np.asarray(thresholds, dtype=scores.dtype)
-    if cuts.ndim != 1 or len(cuts) == 0 or np.isnan(cuts).any():
+    thresholds = np.asarray(thresholds, dtype=scores.dtype)
+    if thresholds.ndim != 1 or len(thresholds) == 0 or np.isnan(thresholds).any():
         raise InputError("thresholds must be a list of at least one number")
-    ascending = np.sort(cuts)
+    ascending = np.sort(thresholds)
     groups = truth.n_labels if by == "label" else truth.n_rows
-    size = groups * (len(cuts) + 1)
+    size = groups * (len(thresholds) + 1)
     hits, predicted = np.zeros(size), np.zeros(size)
     for rows in chunks(*truth.shape):
         group, is_positive, is_known = _states(truth, rows, by)
         reached = np.searchsorted(ascending, scores[rows], side="right")
-        cell = group * (len(cuts) + 1) + reached
+        cell = group * (len(thresholds) + 1) + reached
         hits += np.bincount(cell[is_positive], minlength=size)
         if is_known is None:
             predicted += np.bincount(cell.ravel(), minlength=size)
         else:
             predicted += np.bincount(cell[is_known], minlength=size)
     hits, predicted = (_from_top(part.reshape(groups, -1)) for part in (hits, predicted))
-    reached_by = np.searchsorted(ascending, cuts, side="left") + 1
-    # Every entry reaches at least no threshold: the first column counts them all.
+    reached_by = np.searchsorted(ascending, thresholds, side="left") + 1
+    # The first column counts the entries that reach no threshold or more, which are all.
     return Counts(hits[:, reached_by], predicted[:, reached_by], hits[:, :1], predicted[:, :1])
 
 
@@ -80,14 +80,14 @@ def sweep_f1(
     average: str = "example",
     zero_division: float = 0.0,
 ) -> np.ndarray:
-    """F1 at each threshold, as :func:`labelweave.metrics.f1_example` and its kin compute it.
+    """Compute F1 at each threshold, as :func:`labelweave.metrics.f1_example` and the like do.
 
     Parameters
     ----------
     Y_true, Y_score, thresholds
         As in :func:`sweep_counts`.
     average : {"example", "micro", "macro", "label"}, default="example"
-        ``"label"`` does not average: one F1 a label and threshold.
+        ``"label"`` does not average: one F1 per label and threshold.
     zero_division : {0.0, 1.0, nan}, default=0.0
 
     Returns
@@ -118,7 +118,7 @@ def sweep_f1(
 def _states(
     truth: LabelMatrix, rows: slice, by: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Group, positive and known of the entries of a block; None if all are known."""
+    """Group, positive and known of the entries of a chunk; known is None if all are."""
     values = truth[rows].to_numpy()
     of_labels, of_rows = np.arange(truth.n_labels), np.arange(rows.start, rows.stop)[:, None]
     group = of_labels if by == "label" else of_rows

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from labelweave.scattered.opinions import Opinions
-from labelweave.thresholds.cuts import between
+from labelweave.thresholds.threshold_search import threshold_between
 
 __all__ = ["judged", "n_trusted", "rate_shift", "shift_to_count", "teachers_rates"]
 
@@ -95,4 +95,4 @@ def shift_to_count(odds: np.ndarray, n_positive: int) -> float:
     flat = np.sort(odds, axis=None)[::-1]
     last = flat[n_positive - 1] if n_positive else flat[0] + 2 * _APART
     following = flat[n_positive] if n_positive < flat.size else flat[-1] - 2 * _APART
-    return 0.0 if following <= 0 < last else float(between(following, last))
+    return 0.0 if following <= 0 < last else float(threshold_between(following, last))

@@ -1,28 +1,29 @@
-"""From probabilities to label sets.
+"""Rules that turn probabilities into label sets.
 
-A rule is asked for by a :class:`Threshold` object or by a short spec, wherever the library
-takes ``threshold=``. A label is predicted where its score is *at least* the cut.
+Wherever the library has a parameter `threshold`, it accepts a :class:`Threshold` object, a number
+or a short text. A label is predicted if its score is *at least* its threshold.
 
 ========================  ==================================================================
-spec                      rule
+`threshold`               rule
 ========================  ==================================================================
-``0.5`` (any number)      :class:`FixedThreshold`: one cut, given
-``"tuned"``               :class:`TunedThreshold`: the one cut with the best example F1
+``0.5`` (any number)      :class:`FixedThreshold`: this threshold for all labels
+``"tuned"``               :class:`TunedThreshold`: the one threshold with the best example F1
 ``"tuned:f1_micro"``      the same for another metric of label sets
 ``"tuned:f1_micro:grid"`` the same, chosen among 0.1, 0.2, ... 0.9 as in much of the literature
-``"per-label"``           :class:`PerLabelThreshold`: one cut a label, held back for rare ones
+``"per-label"``           :class:`PerLabelThreshold`: one per label, shrunk for rare labels
 ``"top-3"``               :class:`TopK`: the three best labels of each row
-``"largest-drop"``        :class:`LargestDrop`: a row's labels down to the largest fall
-``"cardinality"``         :class:`CardinalityThreshold`: as many labels as the model expects
-``"cardinality:labels"``  as many labels as the validation rows have
-``"cardinality:2.5"``     2.5 labels a row
+``"largest-drop"``        :class:`LargestDrop`: the labels above the largest drop in score
+``"cardinality"``         :class:`CardinalityThreshold`: the number of labels that the model expects
+``"cardinality:labels"``  the number of labels that the validation rows have
+``"cardinality:2.5"``     2.5 labels per row
 ========================  ==================================================================
 
-Rules with `needs_validation` are fitted on rows that the model was not trained on; unknown
-entries (NaN) of their labels take no part.
+Rules with `needs_validation` are fitted on rows that the model was not trained on; unknown entries
+(NaN) of their labels are ignored.
 """
 
-from labelweave.thresholds.rules import (
+from labelweave.thresholds.parsing import PAPER_GRID, make_threshold
+from labelweave.thresholds.threshold_rules import (
     CardinalityThreshold,
     FixedThreshold,
     LargestDrop,
@@ -31,7 +32,6 @@ from labelweave.thresholds.rules import (
     TopK,
     TunedThreshold,
 )
-from labelweave.thresholds.specs import PAPER_GRID, make_threshold
 
 __all__ = [
     "PAPER_GRID",

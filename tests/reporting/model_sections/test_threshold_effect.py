@@ -5,7 +5,7 @@ import numpy as np
 from labelweave.labels import as_labels
 from labelweave.metrics import get_metric
 from labelweave.reporting.model_sections.threshold_effect import threshold_effect
-from labelweave.thresholds.cuts import at_least
+from labelweave.thresholds.threshold_search import at_least
 
 
 def test_threshold_effect_is_the_metric_at_each_threshold(labels, scores):

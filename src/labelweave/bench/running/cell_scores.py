@@ -16,7 +16,12 @@ from labelweave.bench.evaluation_protocol import PANEL, EvaluationProtocol
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric, sweep_counts, sweep_f1
 from labelweave.thresholds import PAPER_GRID, make_threshold
-from labelweave.thresholds.cuts import at_least, best_cut, candidate_cuts, sweep_metric
+from labelweave.thresholds.threshold_search import (
+    at_least,
+    candidate_thresholds,
+    evaluate_at_thresholds,
+    pick_threshold,
+)
 
 __all__ = ["best_threshold", "metric_at_thresholds", "score_test_rows"]
 
@@ -127,10 +132,10 @@ def best_threshold(
     >>> best_threshold("f1_micro", Y, scores)
     (0.30000000000000004, 1.0)
     """
-    candidates = candidate_cuts(Y, scores, grid)
+    candidates = candidate_thresholds(Y, scores, grid)
     sign = get_metric(name).sign
     values = metric_at_thresholds(name, Y, scores, candidates, **options)
-    threshold, best = best_cut(candidates, sign * values)
+    threshold, best = pick_threshold(candidates, sign * values)
     return float(threshold), float(sign * best)
 
 
@@ -168,7 +173,7 @@ def metric_at_thresholds(
     if name in ("zero_one_loss", "subset_accuracy"):
         correct = _share_of_correct_rows(Y, scores, thresholds)
         return correct if name == "subset_accuracy" else 1 - correct
-    return sweep_metric(name, Y, scores, thresholds)[0]
+    return evaluate_at_thresholds(name, Y, scores, thresholds)[0]
 
 
 def _class_f1(Y: LabelMatrix, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._curves import ranked_together
-from labelweave.metrics.calibration import calibration_bins
+from labelweave.metrics.calibration_error import calibration_bins
 from labelweave.plotting import draw, line_style, log_scale, shorten
 from labelweave.reporting.evaluated_model import EvaluatedModel
 from labelweave.reporting.heat_maps import most_frequent

@@ -50,7 +50,7 @@ def threshold_section(evaluated: EvaluatedModel) -> Section:
         effects.append(("validation rows (for choosing)", threshold_effect(rows.Y, scores)))
     scored_rows = f"{evaluated.rows_description.split(',')[0]} (for information only)"
     effects.append((scored_rows, threshold_effect(evaluated.truth, evaluated.probabilities)))
-    threshold = evaluated.scores.cuts if np.ndim(evaluated.scores.cuts) == 0 else None
+    threshold = evaluated.scores.thresholds if np.ndim(evaluated.scores.thresholds) == 0 else None
     text = ""
     if classifier is not None:
         text = f"The model makes label sets by: {threshold_in_words(classifier)}. "

@@ -1,4 +1,4 @@
-"""Threshold rules by short specs, listed in :mod:`labelweave.thresholds`."""
+"""Threshold rules from the short texts that :mod:`labelweave.thresholds` lists."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from labelweave.exceptions import InputError
-from labelweave.thresholds.cuts import metric_of_sets
-from labelweave.thresholds.rules import (
+from labelweave.thresholds.threshold_rules import (
     CardinalityThreshold,
     FixedThreshold,
     LargestDrop,
@@ -18,20 +17,21 @@ from labelweave.thresholds.rules import (
     TopK,
     TunedThreshold,
 )
+from labelweave.thresholds.threshold_search import label_set_metric
 
 __all__ = ["PAPER_GRID", "make_threshold"]
 
 PAPER_GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""The cuts that most papers choose among."""
+"""The thresholds that most papers choose among."""
 
 _SPECS = (
     "a number from 0 to 1, 'tuned', 'tuned:<metric>', 'tuned:<metric>:grid', 'per-label', "
-    "'top-<k>', 'largest-drop', 'cardinality', 'cardinality:labels', 'cardinality:<labels a row>'"
+    "'top-<k>', 'largest-drop', 'cardinality', 'cardinality:labels', 'cardinality:<labels per row>'"
 )
 
 
 def make_threshold(spec: float | str | Threshold) -> Threshold:
-    """The rule that a spec asks for, unfitted and shared with nobody.
+    """Return a new, unfitted rule for a number, a short text or another rule.
 
     >>> make_threshold(0.4)
     FixedThreshold(value=0.4)
@@ -46,15 +46,15 @@ def make_threshold(spec: float | str | Threshold) -> Threshold:
     if isinstance(spec, Real) and not isinstance(spec, bool) and 0 <= spec <= 1:
         rule = FixedThreshold(float(spec))
     elif isinstance(spec, str):
-        rule = _from_words(*spec.split(":"))
+        rule = _parse(*spec.split(":"))
     if rule is None:
         raise InputError(f"there is no threshold {spec!r}: it is one of {_SPECS}")
     return rule
 
 
-def _from_words(kind: str, *options: str) -> Threshold | None:
+def _parse(kind: str, *options: str) -> Threshold | None:
     if kind == "tuned" and len(options) <= 2 and options[1:] in ((), ("grid",)):
-        metric = metric_of_sets(options[0]).name if options else "f1_example"
+        metric = label_set_metric(options[0]).name if options else "f1_example"
         return TunedThreshold(metric, PAPER_GRID if options[1:] else None)
     if kind == "cardinality" and len(options) <= 1:
         if options in ((), ("model",), ("labels",)):
@@ -74,7 +74,7 @@ def _from_words(kind: str, *options: str) -> Threshold | None:
 
 
 def _number(text: str) -> float | None:
-    """The number that a text is, if it is one that is finite and not negative."""
+    """Return the number in a text; None if it is none, not finite or negative."""
     try:
         number = float(text)
     except ValueError:

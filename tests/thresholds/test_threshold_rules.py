@@ -36,12 +36,12 @@ def problem():
 
 @pytest.mark.parametrize("metric", ["f1_example", "f1_micro", "f1_macro", "jaccard_macro"])
 @pytest.mark.parametrize("unknown", [0.0, 0.4])
-def test_tuned_cut_is_the_best_of_all_cuts(problem, metric, unknown):
+def test_tuned_threshold_is_the_best_of_all(problem, metric, unknown):
     Y, scores = problem
     Y[np.random.default_rng(1).random(Y.shape) < unknown] = np.nan
     rule = TunedThreshold(metric).fit(Y, scores)
     value = get_metric(metric)
-    everywhere = [value(Y, Y_pred=scores >= cut) for cut in np.unique(scores)]
+    everywhere = [value(Y, Y_pred=scores >= threshold) for threshold in np.unique(scores)]
     assert rule.score_ == pytest.approx(max(everywhere))
     assert value(Y, Y_pred=rule.apply(scores)) == pytest.approx(rule.score_)
 
@@ -49,7 +49,7 @@ def test_tuned_cut_is_the_best_of_all_cuts(problem, metric, unknown):
 def test_a_loss_is_minimised(problem):
     Y, scores = problem
     rule = TunedThreshold("hamming_loss").fit(Y, scores)
-    everywhere = [np.mean((scores >= cut) != Y) for cut in np.unique(scores)]
+    everywhere = [np.mean((scores >= threshold) != Y) for threshold in np.unique(scores)]
     assert rule.score_ == pytest.approx(min(everywhere))
 
 
@@ -76,7 +76,8 @@ def test_many_distinct_scores_cost_little_quality():
     Y, scores = noisy_problem(np.random.default_rng(2), 4000, 10)
     rule = TunedThreshold("f1_micro").fit(Y, scores)
     everywhere = max(
-        get_metric("f1_micro")(Y, Y_pred=scores >= cut) for cut in np.linspace(0.2, 0.8, 601)
+        get_metric("f1_micro")(Y, Y_pred=scores >= threshold)
+        for threshold in np.linspace(0.2, 0.8, 601)
     )
     assert rule.score_ > everywhere - 2e-4
 
@@ -88,12 +89,12 @@ def test_the_grid_of_the_papers(problem):
     assert max(PAPER_GRID) == 0.9
 
 
-def test_float32_scores_reach_a_cut_that_equals_them():
+def test_float32_scores_reach_a_threshold_that_equals_them():
     scores = np.array([[0.1, 0.7]], dtype=np.float32)
     np.testing.assert_array_equal(FixedThreshold(0.7).apply(scores), [[0, 1]])
 
 
-# -- one cut a label -------------------------------------------------------------------
+# -- one threshold per label -------------------------------------------------------------
 
 
 def test_per_label_without_strength_is_the_best_of_each_label(problem):
@@ -101,27 +102,27 @@ def test_per_label_without_strength_is_the_best_of_each_label(problem):
     rule = PerLabelThreshold(strength=0).fit(Y, scores)
     chosen = rule.apply(scores)
     for j in range(Y.shape[1]):
-        best = max(_f1(Y[:, j], scores[:, j] >= cut) for cut in np.unique(scores[:, j]))
+        best = max(_f1(Y[:, j], scores[:, j] >= threshold) for threshold in np.unique(scores[:, j]))
         assert _f1(Y[:, j], chosen[:, j]) == pytest.approx(best)
 
 
 def test_per_label_equals_the_formula(problem):
     Y, scores = problem
     rule = PerLabelThreshold(strength=7.0, grid=PAPER_GRID).fit(Y, scores)
-    common = max(PAPER_GRID, key=lambda cut: f1_macro(Y, scores >= cut))
+    common = max(PAPER_GRID, key=lambda threshold: f1_macro(Y, scores >= threshold))
     assert rule.common_ == common
     for j, n in enumerate(Y.sum(axis=0)):
-        own = max(PAPER_GRID, key=lambda cut, j=j: _f1(Y[:, j], scores[:, j] >= cut))
+        own = max(PAPER_GRID, key=lambda threshold, j=j: _f1(Y[:, j], scores[:, j] >= threshold))
         odds = (own / (1 - own)) ** (n / (n + 7)) * (common / (1 - common)) ** (7 / (n + 7))
         assert rule.values_[j] == pytest.approx(odds / (1 + odds))
 
 
-def test_regularised_cuts_beat_free_ones_on_rare_labels_of_other_rows():
+def test_shrunk_thresholds_beat_free_ones_on_rare_labels_of_other_rows():
     gains = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
         density = np.r_[np.full(40, 0.01), np.full(10, 0.3)]
-        shift = rng.normal(scale=0.3, size=50)  # each label has its own best cut
+        shift = rng.normal(scale=0.3, size=50)  # each label has its own best threshold
 
         def rows(n, rng=rng, density=density, shift=shift):
             Y = (rng.random((n, 50)) < density).astype(float)
@@ -138,7 +139,7 @@ def test_regularised_cuts_beat_free_ones_on_rare_labels_of_other_rows():
     assert min(gains) > 0
 
 
-def test_a_label_without_positives_gets_the_common_cut(problem):
+def test_a_label_without_positives_gets_the_common_threshold(problem):
     Y, scores = problem
     Y[:, 2] = 0
     rule = PerLabelThreshold().fit(Y, scores)
@@ -157,7 +158,7 @@ def test_no_positive_at_all(problem, spec):
 
 def test_per_label_refuses_another_number_of_labels(problem):
     rule = PerLabelThreshold().fit(*problem)
-    with pytest.raises(InputError, match="each of 6 labels"):
+    with pytest.raises(InputError, match="thresholds for 6 labels"):
         rule.apply(np.ones((3, 5)))
 
 
@@ -194,7 +195,7 @@ def test_cardinality_of_the_labels_survives_hidden_entries(problem):
 @pytest.mark.parametrize("rule", [CardinalityThreshold(), PerLabelThreshold()])
 def test_some_rules_want_probabilities(problem, rule):
     Y, scores = problem
-    with pytest.raises(InputError, match="no probabilities"):
+    with pytest.raises(InputError, match="probabilities"):
         rule.fit(Y, scores * 5)
 
 
@@ -275,6 +276,6 @@ def test_largest_drop_row_by_row():
     found = make_threshold("largest-drop").apply(scores)
     for row, chosen in zip(scores, found, strict=True):
         ranked = sorted(row, reverse=True)
-        falls = [a - b for a, b in itertools.pairwise(ranked)]
-        cut = ranked[int(np.argmax(falls))] if max(falls) > 0 else np.inf
-        np.testing.assert_array_equal(chosen, row >= cut)
+        drops = [a - b for a, b in itertools.pairwise(ranked)]
+        threshold = ranked[int(np.argmax(drops))] if max(drops) > 0 else np.inf
+        np.testing.assert_array_equal(chosen, row >= threshold)

@@ -1,4 +1,4 @@
-"""The rules that turn scores into label sets."""
+"""Threshold rules: they turn scores into label sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.probabilities import log_odds
-from labelweave.thresholds.cuts import at_least, best_cut, between, candidate_cuts, sweep_metric
+from labelweave.thresholds.threshold_search import (
+    at_least,
+    candidate_thresholds,
+    evaluate_at_thresholds,
+    pick_threshold,
+    threshold_between,
+)
 
 __all__ = [
     "CardinalityThreshold",
@@ -32,10 +38,11 @@ _EPS = 1e-12  # thresholds of 0 and 1 have no finite log odds
 
 
 class Threshold(BaseEstimator):
-    """Base of the rules that turn scores into label sets.
+    """Base class of the rules that turn scores into label sets.
 
-    A subclass names its `kind`, says in `needs_validation` whether it has to be fitted, and
-    writes `apply` and, where there is anything to fit, `_fit`.
+    A subclass has a `kind` (its name in saved models), declares by `needs_validation` whether it
+    has to be fitted, and implements `apply` and, if there is anything to fit, `_fit`. It is listed
+    in `RULES` at the end of this module.
     """
 
     kind: ClassVar[str]
@@ -44,8 +51,13 @@ class Threshold(BaseEstimator):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether `fit` looks at the labels."""
+        """Whether `fit` uses the labels."""
         return self.needs_validation
+
+    @property
+    def applied_threshold(self) -> Any:
+        """The threshold of all labels, or an array of one per label; None for other rules."""
+        return None
 
     def fit(self, Y_true: Any, Y_score: Any) -> Self:
         """Fit the rule to validation rows.
@@ -67,11 +79,11 @@ class Threshold(BaseEstimator):
         """Nothing to fit."""
 
     def apply(self, Y_score: Any) -> np.ndarray:
-        """The label sets, as an (n, L) int8 array of 0 and 1."""
+        """Return the label sets, as an (n, L) int8 array of 0 and 1."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """The rule as values that JSON can hold."""
+        """Return the rule as values that JSON can hold."""
         fitted = {name: v for name, v in vars(self).items() if name.endswith("_")}
         return {
             "kind": self.kind,
@@ -81,16 +93,15 @@ class Threshold(BaseEstimator):
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> Threshold:
-        """The rule that `to_dict` wrote.
+        """Return the rule that `to_dict` described.
 
         >>> Threshold.from_dict(FixedThreshold(0.3).to_dict())
         FixedThreshold(value=0.3)
         """
-        rules = {rule.kind: rule for rule in Threshold.__subclasses__()}
-        rule_class = rules.get(stored["kind"])
+        rule_class = RULES.get(stored["kind"])
         if rule_class is None:
             raise InputError(
-                f"there is no threshold of kind {stored['kind']!r}: it is one of {', '.join(rules)}"
+                f"there is no threshold of kind {stored['kind']!r}: it is one of {', '.join(RULES)}"
             )
         rule = rule_class(**stored["parameters"])
         for name, value in stored["fitted"].items():
@@ -99,7 +110,7 @@ class Threshold(BaseEstimator):
 
 
 class FixedThreshold(Threshold):
-    """One cut for all labels, given.
+    """A threshold for all labels that the caller sets.
 
     >>> FixedThreshold(0.4).apply([[0.3, 0.4], [0.5, 0.1]])
     array([[0, 1],
@@ -111,6 +122,10 @@ class FixedThreshold(Threshold):
 
     def __init__(self, value: float = 0.5) -> None:
         self.value = value
+
+    @property
+    def applied_threshold(self) -> float:
+        return self.value
 
     def apply(self, Y_score: Any) -> np.ndarray:
         return at_least(Y_score, self.value)
@@ -139,10 +154,11 @@ class TopK(Threshold):
 
 
 class LargestDrop(Threshold):
-    """The ranked labels of each row down to the largest fall of the score.
+    """The labels of each row whose scores lie above the largest drop between two ranked scores.
 
-    A row gets at least one label, unless all its scores are equal, and never all of them: it suits
-    methods whose scores can be compared within a row only. A single label is cut at 0.5.
+    A row gets at least one label, unless all its scores are equal, and never all of them. The rule
+    suits methods whose scores can be compared only within a row. With a single label the threshold
+    is 0.5.
 
     >>> LargestDrop().apply([[0.3, 0.2, 0.9, 0.8], [0.1, 0.5, 0.1, 0.0], [0.2, 0.2, 0.2, 0.2]])
     array([[0, 0, 1, 1],
@@ -157,33 +173,48 @@ class LargestDrop(Threshold):
         if scores.shape[1] == 1:
             return at_least(scores, 0.5)
         order = np.argsort(-scores, axis=1, kind="stable")
-        falls = -np.diff(np.take_along_axis(scores, order, axis=1), axis=1)
-        last = falls.argmax(axis=1)[:, None]
-        ahead = (np.arange(scores.shape[1]) <= last) & (falls.max(axis=1) > 0)[:, None]
+        drops = -np.diff(np.take_along_axis(scores, order, axis=1), axis=1)
+        last = drops.argmax(axis=1)[:, None]
+        ahead = (np.arange(scores.shape[1]) <= last) & (drops.max(axis=1) > 0)[:, None]
         chosen = np.zeros(scores.shape, dtype=np.int8)
         np.put_along_axis(chosen, order, ahead.astype(np.int8), axis=1)
         return chosen
 
 
-class TunedThreshold(Threshold):
-    """The one cut for all labels that is best on the validation rows.
+class _FittedThreshold(Threshold):
+    """Base class of rules with one fitted threshold for all labels, ``value_``."""
+
+    needs_validation = True
+    value_: float
+
+    @property
+    def applied_threshold(self) -> float:
+        return self.value_
+
+    def apply(self, Y_score: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return at_least(Y_score, self.value_)
+
+
+class TunedThreshold(_FittedThreshold):
+    """The one threshold for all labels that is best on the validation rows.
 
     Parameters
     ----------
     metric : str, default="f1_example"
         A metric of label sets by its name in :data:`labelweave.metrics.METRICS`.
     grid : sequence of float, optional
-        The cuts to choose among, such as :data:`labelweave.thresholds.PAPER_GRID`. By default
-        they lie just below the scores of the positive entries, at up to 400 quantiles of them:
-        the best F1 is reached at such a cut, since a cut between two of them only adds wrong
-        labels.
+        The thresholds to choose among, such as :data:`labelweave.thresholds.PAPER_GRID`. By
+        default they lie just below the scores of the positive entries, at up to 400 quantiles of
+        them. The best F1 is reached at one of these, since any threshold between two of them only
+        adds wrong labels.
 
     Attributes
     ----------
     value_ : float
-        The cut. Of equally good ones that nearest to 0.5.
+        The threshold; among equally good ones that nearest to 0.5.
     score_ : float
-        The metric at that cut, on the validation rows.
+        The metric at that threshold, on the validation rows.
 
     Examples
     --------
@@ -194,7 +225,6 @@ class TunedThreshold(Threshold):
     """
 
     kind = "tuned"
-    needs_validation = True
     _parameter_constraints: ClassVar = {"metric": [str], "grid": ["array-like", None]}
 
     def __init__(self, metric: str = "f1_example", grid: Sequence[float] | None = None) -> None:
@@ -202,42 +232,39 @@ class TunedThreshold(Threshold):
         self.grid = grid
 
     def _fit(self, Y: LabelMatrix, scores: np.ndarray) -> None:
-        cuts = candidate_cuts(Y, scores, self.grid)
-        values, sign = sweep_metric(self.metric, Y, scores, cuts)
-        self.value_, best = best_cut(cuts, sign * values)
+        candidates = candidate_thresholds(Y, scores, self.grid)
+        values, sign = evaluate_at_thresholds(self.metric, Y, scores, candidates)
+        self.value_, best = pick_threshold(candidates, sign * values)
         self.score_ = sign * best
-
-    def apply(self, Y_score: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return at_least(Y_score, self.value_)
 
 
 class PerLabelThreshold(Threshold):
-    """One cut a label, its best F1 on the validation rows, rare labels held back.
+    """One threshold per label, with the best F1 on the validation rows, shrunk for rare labels.
 
-    A label with three positives on the validation rows has its best F1 there at a cut that
-    says little about other rows. So the cut of a label with n positives is drawn from its own
-    best one towards the common one, the best of the macro F1, on the scale of log odds::
+    The threshold that is best for a label with three positives on the validation rows is hardly
+    better than chance on other rows. Therefore the threshold of a label with n positives is a mean
+    of its own best threshold and of the common one, which has the best macro F1, on the scale of
+    log odds::
 
-        logit(cut) = (n logit(own) + strength logit(common)) / (n + strength)
+        logit(threshold) = (n logit(own) + strength logit(common)) / (n + strength)
 
-    A label without positives gets the common cut, a frequent label its own. On rows held out of
-    the training parts of seven sets, a network's macro F1 is .4825 with free cuts and .5024 with
-    cuts held back so; strengths from 5 to 80 lie within .0015 of it.
+    A label without positives gets the common threshold, and a frequent label almost its own. On
+    rows held out of the training parts of seven data sets, the macro F1 of a network is .4825 with
+    `strength` 0 and .5024 with 10; strengths from 5 to 80 lie within .0015 of that.
 
     Parameters
     ----------
     strength : float, default=10.0
-        0 tunes each label on its own rows alone.
+        Weight of the common threshold, in positives. 0 tunes each label alone.
     grid : sequence of float, optional
         As in :class:`TunedThreshold`.
 
     Attributes
     ----------
     values_ : ndarray of shape (n_labels,)
-        The cuts.
+        The thresholds.
     common_ : float
-        The cut with the best macro F1 of the labels that have a positive.
+        The threshold with the best macro F1 of the labels that have a positive.
 
     Examples
     --------
@@ -262,48 +289,53 @@ class PerLabelThreshold(Threshold):
         from labelweave.metrics import sweep_f1
 
         if scores.min() < 0 or scores.max() > 1:
-            raise InputError("the scores are no probabilities: cuts per label need scores in 0..1")
-        cuts = candidate_cuts(Y, scores, self.grid)
-        f1 = sweep_f1(Y, scores, cuts, average="label")
+            raise InputError("thresholds per label need probabilities, from 0 to 1")
+        candidates = candidate_thresholds(Y, scores, self.grid)
+        f1 = sweep_f1(Y, scores, candidates, average="label")
         positives, _ = Y.counts()
         occurs = positives > 0
-        self.common_, _ = best_cut(cuts, f1[occurs].mean(axis=0) if occurs.any() else f1.mean(0))
-        own, _ = best_cut(cuts, f1)
+        macro_f1 = f1[occurs].mean(axis=0) if occurs.any() else f1.mean(axis=0)
+        self.common_, _ = pick_threshold(candidates, macro_f1)
+        own, _ = pick_threshold(candidates, f1)
         weight = np.where(occurs, positives, 1) / (np.where(occurs, positives, 1) + self.strength)
         pooled = weight * log_odds(own, _EPS) + (1 - weight) * log_odds(self.common_, _EPS)
         self.values_ = np.where(occurs, expit(pooled), self.common_)
+
+    @property
+    def applied_threshold(self) -> np.ndarray:
+        return self.values_
 
     def apply(self, Y_score: Any) -> np.ndarray:
         check_is_fitted(self)
         scores = np.asarray(Y_score)
         if scores.ndim != 2 or scores.shape[1] != len(self.values_):
             raise InputError(
-                f"the scores have shape {scores.shape}, but there is a cut for each of "
+                f"the scores have shape {scores.shape}, but there are thresholds for "
                 f"{len(self.values_)} labels"
             )
         return at_least(scores, self.values_)
 
 
-class CardinalityThreshold(Threshold):
-    """The one cut that predicts as many labels a row as are expected.
+class CardinalityThreshold(_FittedThreshold):
+    """The one threshold at which the mean number of predicted labels per row is the expected one.
 
-    It needs no clean labels, so it serves where positives are missing from the annotation and
-    every tuned F1 is biased.
+    It needs no complete labels. Use it if positives are missing from the annotation, where every
+    tuned F1 is biased.
 
     Parameters
     ----------
     cardinality : float or {"model", "labels"}, default="model"
-        Labels expected a row: a number known from elsewhere; ``"model"``, the mean sum of the
-        probabilities of a row (right where these are calibrated, and no label is looked at);
-        or ``"labels"``, the sum over the labels of their share of positives among the known
-        entries (right where the known entries are a fair sample).
+        The expected number of labels per row: a number; ``"model"``, the mean over the rows of
+        the sum of the probabilities (right if these are calibrated; no label is used); or
+        ``"labels"``, the sum over the labels of the share of positives among their known entries
+        (right if the known entries are a random sample).
 
     Attributes
     ----------
     value_ : float
-        The cut.
+        The threshold.
     expected_ : float
-        Labels expected a row.
+        The expected number of labels per row.
 
     References
     ----------
@@ -319,7 +351,6 @@ class CardinalityThreshold(Threshold):
     """
 
     kind = "cardinality"
-    needs_validation = True
     _parameter_constraints: ClassVar = {
         "cardinality": [Interval(Real, 0, None, closed="left"), StrOptions({"model", "labels"})]
     }
@@ -335,8 +366,8 @@ class CardinalityThreshold(Threshold):
         if self.cardinality == "model":
             if scores.min() < 0 or scores.max() > 1:
                 raise InputError(
-                    "the scores are no probabilities, so the number of labels to expect is not "
-                    "known: use 'cardinality:labels' or 'cardinality:<labels a row>'"
+                    "the scores are not probabilities, so the number of labels to expect is not "
+                    "known: use 'cardinality:labels' or 'cardinality:<labels per row>'"
                 )
             self.expected_ = float(scores.sum(axis=1, dtype=np.float64).mean())
         elif self.cardinality == "labels":
@@ -349,11 +380,18 @@ class CardinalityThreshold(Threshold):
         # Half way between the last score that is chosen and the first that is not.
         last = flat[n_chosen - 1] if n_chosen else np.nextafter(flat[0], np.inf)
         following = flat[n_chosen] if n_chosen < flat.size else last
-        self.value_ = between(following, last)
+        self.value_ = threshold_between(following, last)
 
-    def apply(self, Y_score: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return at_least(Y_score, self.value_)
+
+RULES: dict[str, type[Threshold]] = {
+    "fixed": FixedThreshold,
+    "top-k": TopK,
+    "largest-drop": LargestDrop,
+    "tuned": TunedThreshold,
+    "per-label": PerLabelThreshold,
+    "cardinality": CardinalityThreshold,
+}
+"""The rules by their `kind`."""
 
 
 def _plain(value: Any) -> Any:
