@@ -108,7 +108,7 @@ def run(model: Any, name: str, seed: int, options: argparse.Namespace) -> dict[s
     if options.protocol == "as-published":
         found = published_scores(test, at_test)
     else:
-        found = honest_scores(model.rows_to_choose_on(held), test, at_test)
+        found = honest_scores(model.held_out_predictions(held), test, at_test)
     return {**found, "map": get_metric("map")(test.Y, Y_score=at_test), "seconds": seconds}
 
 

@@ -23,7 +23,7 @@ from dependent_quality import parsed_parameters
 
 import labelweave as lw
 from labelweave.data.splits import stratified_holdout
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.metrics import mean_average_precision, subset_accuracy
 
 
@@ -36,7 +36,7 @@ def run(method: str, name: str, seed: int, parameters: dict) -> dict[str, float]
     found = {"sets": subset_accuracy(Y, model.predict(X))}
     if hasattr(model, "most_probable_sets"):
         found["sets as a whole"] = subset_accuracy(Y, model.most_probable_sets(X))
-    if isinstance(model, KnowsSomeLabels):
+    if isinstance(model, KnownLabelsMixin):
         told = np.random.default_rng(seed).random(Y.shape) < 0.5
         asked = np.where(told, np.nan, Y)
         found["map"] = mean_average_precision(asked, model.predict_proba(X))

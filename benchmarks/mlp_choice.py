@@ -36,7 +36,6 @@ BASE = {
     "norm": "batch",
     "dropout": 0.5,
     "input_dropout": 0.0,
-    "ema_decay": 0.0,
     "lr": 5e-4,
     "weight_decay": 1e-4,
     "batch_size": 64,
@@ -65,10 +64,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "256, 256": {"hidden": (256, 256)},
     "1024, 1024": {"hidden": (1024, 1024)},
     "256, 256, batch 32": {"hidden": (256, 256), "batch_size": 32},
-    "average": {"ema_decay": 0.99},
-    "average, lr 1e-3": {"ema_decay": 0.99, "lr": 1e-3},
-    "average, batch 32": {"ema_decay": 0.99, "batch_size": 32},
-    "average, 256, 256, batch 32": {"ema_decay": 0.99, "hidden": (256, 256), "batch_size": 32},
 }
 
 

@@ -46,7 +46,7 @@ def main() -> None:
             model = lw.Weave(random_state=options.seed).fit(train.X, train.Y)
             seconds = time.perf_counter() - started
             probabilities = model.predict_proba(held.X)
-            chosen_on = model.rows_to_choose_on(None)
+            chosen_on = model.held_out_predictions(None)
             scores = {"map": get_metric("map")(held.Y, Y_score=probabilities)}
             for metric in CUT:
                 cut = make_threshold("tuned").set_params(metric=metric).fit(*chosen_on)

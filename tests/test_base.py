@@ -62,9 +62,9 @@ def test_rates_are_shares_among_the_known_entries_of_all_rows(rows):
     given[:10, 0] = np.nan
     model = Nearest(threshold="tuned", random_state=0).fit(X, given)
     assert model.n_validation_ > 0
-    assert np.allclose(model.label_rates_, np.nanmean(given, axis=0))
+    assert np.allclose(model.label_prevalence_, np.nanmean(given, axis=0))
     flat = Nearest().fit(X, Y[:, 0])
-    assert np.allclose(flat.label_rates_, [1 - Y[:, 0].mean(), Y[:, 0].mean()])
+    assert np.allclose(flat.label_prevalence_, [1 - Y[:, 0].mean(), Y[:, 0].mean()])
 
 
 def test_two_labels_work_with_scikit_learns_scorers(rows):

@@ -5,10 +5,11 @@ from typing import Any
 from labelweave import auditing as auditing
 from labelweave import base as base
 from labelweave import calibration as calibration
+from labelweave import capabilities as capabilities
 from labelweave import data as data
 from labelweave import exceptions as exceptions
 from labelweave import images as images
-from labelweave import known as known
+from labelweave import known_labels as known_labels
 from labelweave import labels as labels
 from labelweave import methods as methods
 from labelweave import metrics as metrics

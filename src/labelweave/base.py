@@ -1,10 +1,10 @@
 """The estimator contract: what every method of labelweave is and does.
 
 A method subclasses :class:`MultiLabelClassifier` and writes two functions: ``_fit(X, Y,
-validation)``, given checked features and a :class:`~labelweave.labels.LabelMatrix`, and
-``_predict_proba(X)``, which returns P(label | x) as an (n, L) array. Everything that a user
-sees (checking, label names, unknown labels, thresholds, single-label targets, scoring,
-saving) is done here, once.
+validation)``, which receives checked features and a :class:`~labelweave.labels.LabelMatrix`, and
+``_predict_proba(X)``, which returns P(label | x) as an (n, L) array. Everything that all
+methods share (checks, label names, unknown labels, thresholds, single-label targets, scores,
+saving) is here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from labelweave.capabilities import capabilities, with_capabilities
 from labelweave.exceptions import InputError
 from labelweave.input_checks import as_single_target, first_not_finite, is_texts
 from labelweave.labels import LabelMatrix, as_labels
@@ -59,15 +60,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     label_descriptions_ : dict of str to str
         Longer texts for those labels that came with one.
     n_labels_ : int
-    label_rates_ : ndarray
-        Share of the positives among the known entries of each label, in the rows of `fit`. A
-        method to which zeros are no negatives, or which labels are added to, has none.
+    label_prevalence_ : ndarray
+        Share of positives among the known entries of each label, in the training rows. Only
+        with the capability `label_prevalence`.
     threshold_ : Threshold
         The fitted rule that `predict` applies.
     n_features_in_ : int
     classes_ : ndarray
-        For multi-label targets one row ``[0, 1]`` a label, as scikit-learn writes multi-output
-        classes; for one-dimensional targets the classes.
+        For multi-label targets one row ``[0, 1]`` per label, as scikit-learn writes
+        multi-output classes; for one-dimensional targets the classes.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -86,36 +87,23 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _predict_proba(self, X: Any) -> np.ndarray:
         """P(label | x) as an (n, L) array, for checked features."""
 
-    # Whether another seed gives another model; a method in which nothing is random says False.
-    _seed_matters: ClassVar[bool] = True
-
-    # Whether the shares of positives in the rows of `fit` say how frequent labels are.
-    _tells_rates: ClassVar[bool] = True
-
     def _generator(self) -> np.random.RandomState:
-        """The generator that `random_state` asks for; without a seed a new one, never NumPy's."""
+        """The generator of `random_state`; without a seed a new one, never NumPy's global one."""
         if self.random_state is None:
             return np.random.RandomState()
         return check_random_state(self.random_state)
 
-    # Whether ``verbose=1`` draws a progress bar (joblib's lines of text are none).
-    _draws_a_bar: ClassVar[bool] = False
-
-    # Whether `_fit` learns from the validation rows too and sets `_out_of_fold`: the labels of
-    # all rows and what models that have not seen a row say of it (None if rows are too few).
-    # A threshold is tuned on these, and no rows are held out for it.
-    _tunes_out_of_fold: ClassVar[bool] = False
-
-    def _judged_out_of_fold(self) -> tuple[LabelMatrix, np.ndarray] | None:
+    def _out_of_fold_predictions(self) -> tuple[LabelMatrix, np.ndarray] | None:
         """Labels and out-of-fold probabilities of the rows of the last `fit`, if there are any.
 
-        They are kept in memory only: neither a saved nor a pickled model has them.
+        A method with the capability `out_of_fold` sets `_out_of_fold` in `_fit` (None where rows
+        are too few). It is kept in memory only: neither a saved nor a pickled model has it.
         """
-        judged = self.__dict__.get("_out_of_fold")
-        return None if judged is None else (judged[0], self._as_probabilities(judged[1]))
+        stored = self.__dict__.get("_out_of_fold")
+        return None if stored is None else (stored[0], self._as_probabilities(stored[1]))
 
-    def _wants_validation(self) -> bool:
-        """Whether `_fit` chooses anything on validation rows (early stopping, say)."""
+    def _needs_validation(self) -> bool:
+        """Whether `_fit` needs validation rows, for early stopping for instance."""
         return False
 
     # -- what a user calls -------------------------------------------------------------
@@ -128,56 +116,65 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         X : array-like, SciPy sparse or DataFrame of shape (n, d)
         y : labels of the n rows
             1 / 0 / NaN (unknown) as array, sparse matrix, DataFrame or LabelMatrix, or lists of
-            label names. A one-dimensional y is taken as one class a row.
+            label names. A one-dimensional y holds one class per row.
         validation : Dataset or (X, Y), optional
             Rows on which to stop early and tune the threshold. Without it a share of the
-            rows given is held out when one of the two is asked for. What is done with them is
-            the method's affair: one that judges all rows out of fold learns from these too.
+            training rows is held out when one of the two needs them. A method with the
+            capability `out_of_fold` learns from these rows as well.
 
         Returns
         -------
         self
         """
         self._validate_params()
+        X, Y = self._checked_training_data(X, y)
+        able = capabilities(self)
+        if able.label_prevalence:
+            positives, known = Y.counts()
+            self.label_prevalence_ = positives / known
+        rule = make_threshold(self._threshold_rule())
+        held_out = self._checked_validation(validation)
+        must_tune = rule.needs_validation and not able.out_of_fold
+        if held_out is None and (must_tune or self._needs_validation()):
+            X, Y, held_out = self._hold_out(X, Y)
+        if held_out is None and must_tune:
+            raise _too_few(Y)
+        self._fit(X, Y, held_out)
+        if rule.needs_validation:
+            rule.fit(*self._tuning_predictions(held_out, Y))
+        self.threshold_ = rule
+        return self
+
+    def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, LabelMatrix]:
         X = self._checked_features(X, reset=True)
         Y = self._checked_targets(y)
         check_consistent_length(X, Y)
-        if self._tells_rates:
-            positives, known = Y.counts()
-            self.label_rates_ = positives / known
-        rule = make_threshold(self._threshold_rule())
-        pair = self._checked_validation(validation)
-        must_tune = rule.needs_validation and not self._tunes_out_of_fold
-        if pair is None and (must_tune or self._wants_validation()):
-            X, Y, pair = self._hold_out(X, Y)
-        if pair is None and must_tune:
-            raise _too_few(Y)
-        self._fit(X, Y, pair)
-        if rule.needs_validation:
-            rule.fit(*self._rows_to_tune_on(pair, Y))
-        self.threshold_ = rule
-        return self
+        return X, Y
 
     def _threshold_rule(self) -> Any:
         """What the parameter `threshold` stands for."""
         return self.threshold
 
-    def _rows_to_tune_on(self, pair: Pair | None, Y: LabelMatrix) -> tuple[LabelMatrix, np.ndarray]:
-        if self._tunes_out_of_fold:
-            judged = self._judged_out_of_fold()
+    def _tuning_predictions(
+        self, held_out: Pair | None, Y: LabelMatrix
+    ) -> tuple[LabelMatrix, np.ndarray]:
+        """Labels and probabilities of rows on which the threshold may be tuned."""
+        if capabilities(self).out_of_fold:
+            predictions = self._out_of_fold_predictions()
+        elif held_out is None:
+            predictions = None
         else:
-            judged = None if pair is None else (pair[1], self._probabilities(pair[0]))
-        if judged is None:
+            predictions = (held_out[1], self._probabilities(held_out[0]))
+        if predictions is None:
             raise _too_few(Y)
-        return judged
+        return predictions
 
-    def rows_to_choose_on(self, validation: Any) -> tuple[LabelMatrix, np.ndarray]:
-        """Labels and probabilities of rows on which a cut or a setting may be chosen.
+    def held_out_predictions(self, validation: Any) -> tuple[LabelMatrix, np.ndarray]:
+        """Labels and predicted probabilities of rows that the model was not trained on.
 
-        The model must not have learnt from a row whose probabilities choose something. Most
-        methods have not learnt from the validation rows, and these are what they give. A method
-        that judges all its rows out of fold has; it gives those judgements, of the rows of `fit`
-        and of the validation rows together.
+        Thresholds and settings must be chosen on such rows. For most methods these are the
+        validation rows. A method with the capability `out_of_fold` has learnt from those too:
+        it returns out-of-fold probabilities of the training and the validation rows together.
 
         Parameters
         ----------
@@ -188,33 +185,33 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         -------
         labels : LabelMatrix
         probabilities : ndarray
-            One row a row of `labels`.
+            One row per row of `labels`.
 
         Examples
         --------
         >>> from labelweave.dependent.mlknn import MLkNN
         >>> X, Y = np.eye(6), np.eye(6)[:, :2]
         >>> model = MLkNN(k=2).fit(X[:4], Y[:4])
-        >>> labels, probabilities = model.rows_to_choose_on((X[4:], Y[4:]))
+        >>> labels, probabilities = model.held_out_predictions((X[4:], Y[4:]))
         >>> len(labels), probabilities.shape
         (2, (2, 2))
         """
         check_is_fitted(self)
-        if not self._tunes_out_of_fold:
+        if not capabilities(self).out_of_fold:
             pair = self._checked_validation(validation)
             if pair is None:
                 raise InputError("pass the validation rows: a Dataset or a pair (X, Y)")
             return pair[1], self._probabilities(pair[0])
-        judged = self._judged_out_of_fold()
-        if judged is None:
+        predictions = self._out_of_fold_predictions()
+        if predictions is None:
             raise InputError(
                 f"this {type(self).__name__} has no out-of-fold probabilities: it was loaded, or "
-                "fitted to too few rows, and its validation rows are rows it learnt from"
+                "fitted to too few rows, and it was trained on its validation rows"
             )
-        return judged
+        return predictions
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """P(label | x), one row a sample and one column a label."""
+        """P(label | x), one row per sample and one column per label."""
         check_is_fitted(self)
         return self._probabilities(self._checked_features(X, reset=False))
 
@@ -233,23 +230,23 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return self._named(self._label_sets(self.predict_proba(X)))
 
     def tune_threshold(self, X: Any, y: Any = None, threshold: Any = "tuned") -> Self:
-        """Choose the threshold of a fitted model anew, on rows it was not trained on.
+        """Tune the threshold of a fitted model again, on rows it was not trained on.
 
-        Without `y` a rule that looks at no label is needed, such as ``"cardinality"``.
+        Without `y`, only a rule that uses no labels can be tuned, such as ``"cardinality"``.
         """
         rule = make_threshold(threshold)
         if y is None and rule.needs_labels:
             raise InputError(
-                f"threshold={threshold!r} is chosen by labels: pass y, or threshold='cardinality'"
+                f"threshold={threshold!r} needs labels: pass y, or threshold='cardinality'"
             )
         scores = self.predict_proba(X)
-        # Zeros stand for labels that the rule does not look at.
+        # A rule that uses no labels is given zeros.
         rule.fit(np.zeros(scores.shape) if y is None else self._known_labels(y), scores)
         self.threshold_ = rule
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows whose whole label set is right (unknown entries take no part)."""
+        """Share of the rows whose whole label set is right; unknown entries are ignored."""
         if self._single_label:
             return super().score(X, y, sample_weight)
         from labelweave.metrics import subset_accuracy
@@ -281,12 +278,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],  # integers and lists become the first, exactly
-            ensure_all_finite=False,  # said in our own words below
+            ensure_all_finite=False,  # checked below, with row and column
         )
-        found = first_not_finite(X)
-        if found is None:
+        not_finite = first_not_finite(X)
+        if not_finite is None:
             return X
-        kind, row, column = found
+        kind, row, column = not_finite
         advice = "fill it in (sklearn.impute) or drop it" if kind == "NaN" else "bound it"
         raise InputError(f"X contains {kind} at row {row}, column {column}: {advice} first")
 
@@ -324,7 +321,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return labels
 
     def _known_labels(self, Y: Any) -> LabelMatrix:
-        """Labels of rows that come after `fit`, brought into this model's order of labels."""
+        """Labels of further rows, with columns in this model's order of labels."""
         names = tuple(self.label_names_)
         if self._single_label and (flat := as_single_target(Y)) is not None:
             return as_labels(flat[:, None] == self.classes_, names=names)
@@ -351,7 +348,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
         from labelweave.data.splits import stratified_holdout
 
-        if len(Y) < 5:  # too few to choose anything on: everything goes to training
+        if len(Y) < 5:  # too few to hold any out: all rows are trained on
             return X, Y, None
         seed = self._generator().randint(np.iinfo(np.int32).max)
         rest, held = stratified_holdout(Y, self.validation_fraction, random_state=seed)
@@ -377,7 +374,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "_out_of_fold"}
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = with_capabilities(super().__sklearn_tags__())
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True

@@ -19,8 +19,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
-from labelweave.known import KnowsSomeLabels, can_be_told
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.metrics._inputs import check_score, chunks
 from labelweave.probabilities import log_odds
@@ -134,7 +135,7 @@ class LabelCalibrator(BaseEstimator):
         return result
 
 
-class CalibratedMultiLabel(KnowsSomeLabels):
+class CalibratedMultiLabel(KnownLabelsMixin):
     """A classifier with calibrated probabilities.
 
     Parameters
@@ -246,9 +247,11 @@ class CalibratedMultiLabel(KnowsSomeLabels):
             )
         return self.estimator
 
-    @property
-    def _can_be_told(self) -> bool:
-        return can_be_told(self.estimator)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = None if self.estimator is None else capabilities(self.estimator)
+        tags.capabilities.known_labels = inner is not None and inner.known_labels
+        return tags
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         more = {} if known is None else {"known": known}

@@ -27,7 +27,15 @@ class LabelweaveWarning(UserWarning):
 
 
 class InputError(LabelweaveError, ValueError):
-    """An argument, a matrix or a file does not hold what it should."""
+    """An argument, a matrix or a file does not hold what it should.
+
+    `parameter` is the name of the argument that is wrong, where there is one: the command line
+    names its own option for it.
+    """
+
+    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+        self.parameter = parameter
+        super().__init__(message)
 
 
 class DataFileError(InputError):

@@ -3,6 +3,7 @@
 import pytest
 
 from labelweave.assembly.recipe import Recipe
+from labelweave.capabilities import capabilities
 from labelweave.methods import list_methods
 
 
@@ -10,7 +11,7 @@ from labelweave.methods import list_methods
 def test_every_method_can_show_its_progress(id):
     model = Recipe.checked(id, {}, seed=0, verbose=True).make()
     learner = getattr(model, "base", model)
-    if learner._draws_a_bar:
+    if capabilities(learner).progress_bar:
         assert learner.verbose == 1
 
 

@@ -150,7 +150,7 @@ def test_a_trial_is_not_judged_on_rows_it_learnt_from():
     model = lw.Weave(members=[trees], random_state=0).fit(X[:40], Y[:40], validation=rows)
     judge = get_metric("map")
     assert judge(Y[40:], Y_score=model.models_[0][0].predict_proba(X[40:])) > 0.9
-    labels, probabilities = model.rows_to_choose_on(rows)
+    labels, probabilities = model.held_out_predictions(rows)
     assert validation_score(model, rows, judge) == judge(labels, Y_score=probabilities) < 0.75
     sets = model.threshold_.apply(probabilities)
     micro = get_metric("f1_micro")

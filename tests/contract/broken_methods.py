@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.base import MultiLabelClassifier
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix, as_labels
 
 
@@ -294,7 +294,7 @@ class IgnoresValidationNames(Sound):
         return super()._checked_validation(validation)
 
 
-class SoundWithKnown(KnowsSomeLabels, Sound):
+class SoundWithKnown(KnownLabelsMixin, Sound):
     """Known labels pull the others by their correlation.
 
     Parameters

@@ -102,7 +102,7 @@ def test_a_dear_member_goes_where_few_positives_are_there_to_choose_on(
     model.fit(*data)
     assert model.members_["note"].tolist() == ["", "" if stays else "too slow for more folds"]
     rows = len(data[0]) // 5 if stays else len(data[0])
-    assert len(model.rows_to_choose_on(None)[0]) == rows
+    assert len(model.held_out_predictions(None)[0]) == rows
 
 
 def test_a_network_leaves_time_for_a_second_fold_where_positives_are_few(
@@ -127,12 +127,12 @@ def test_where_time_is_short_the_rows_of_the_first_folds_must_do(data, own_time)
     slow = _Slow(delay=1.0)
     model = Weave(members=[slow], budget=1.5, n_folds=5, threshold="tuned", random_state=0)
     model.fit(*data)
-    labels, probabilities = model.rows_to_choose_on(None)
+    labels, probabilities = model.held_out_predictions(None)
     assert len(labels) == len(probabilities) == len(data[0]) // 5
     assert model.models_[0][0].fitted_rows_ == len(data[0]) * 4 // 5
     with_time = Weave(members=[slow], budget=None, n_folds=2, random_state=0).fit(*data)
     assert with_time.models_[0][0].fitted_rows_ == len(data[0])
-    assert len(with_time.rows_to_choose_on(None)[0]) == len(data[0])
+    assert len(with_time.held_out_predictions(None)[0]) == len(data[0])
 
 
 class _Slow(Rote):
@@ -177,14 +177,14 @@ def test_a_threshold_is_tuned_out_of_fold_and_costs_no_rows(data):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_validation_rows_are_learnt_from_and_judged_out_of_fold(data, sparse):
+def test_validation_rows_are_learnt_from_and_out_of_fold_predictions(data, sparse):
     """Nearest neighbours know every row they hold; what may be chosen on must not."""
     X, Y = (sp.csr_array(part) for part in data) if sparse else data
     validation = (X[200:], Y[200:])
     model = Weave(members=[MLkNN(k=1)], threshold="tuned", random_state=0)
     model.fit(X[:200], Y[:200], validation=validation)
     assert model.models_[0][0].train_X_.shape == X.shape
-    labels, probabilities = model.rows_to_choose_on(validation)
+    labels, probabilities = model.held_out_predictions(validation)
     np.testing.assert_array_equal(labels.to_numpy(), data[1])
     judge = get_metric("map")
     by_heart = judge(labels, Y_score=model.predict_proba(X))
@@ -199,21 +199,21 @@ def test_validation_rows_are_learnt_from_and_judged_out_of_fold(data, sparse):
 
 def test_out_of_fold_probabilities_stay_in_memory(data, tmp_path):
     model = Weave(members=[MLkNN()], random_state=0).fit(*data)
-    assert len(model.rows_to_choose_on(None)[0]) == len(data[0])
+    assert len(model.held_out_predictions(None)[0]) == len(data[0])
     model.save(tmp_path / "model")
     for other in (lw.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_allclose(other.predict_proba(data[0]), model.predict_proba(data[0]))
         with pytest.raises(InputError, match="no out-of-fold probabilities"):
-            other.rows_to_choose_on(None)
+            other.held_out_predictions(None)
 
 
-def test_texts_are_judged_out_of_fold_too():
+def test_texts_are_out_of_fold_predictions_too():
     texts = [f"word{k % 3} noise{k}" for k in range(60)]
     Y = np.eye(3)[np.arange(60) % 3]
     model = TextClassifier(Weave(members=[MLkNN(k=3)]), threshold="tuned", random_state=0)
     model.fit(texts[:40], Y[:40], validation=(texts[40:], Y[40:]))
     assert model.classifier_.models_[0][0].train_X_.shape[0] == 60
-    labels, probabilities = model.rows_to_choose_on((texts[40:], Y[40:]))
+    labels, probabilities = model.held_out_predictions((texts[40:], Y[40:]))
     np.testing.assert_array_equal(labels.to_numpy(), Y)
     tuned = make_threshold("tuned").fit(labels, probabilities)
     assert model.threshold_.value_ == tuned.value_
@@ -253,7 +253,7 @@ def test_time_that_is_left_goes_to_more_models_of_a_network(data):
     once = Weave(members=[network], budget=None, n_folds=2, random_state=0).fit(*data)
     assert len(once.models_[0]) == 2
     judge = get_metric("map")
-    woven = judge(data[1], Y_score=model.rows_to_choose_on(None)[1])
+    woven = judge(data[1], Y_score=model.held_out_predictions(None)[1])
     assert woven > model.members_["map"][0] - 0.05  # the second layer may make it better
 
 

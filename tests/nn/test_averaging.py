@@ -60,7 +60,12 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not(tmp_path, norm):
 
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 6)), rng.integers(0, 2, (60, 3))
-    model = MLP((8,), norm=norm, ema_decay=0.9, epochs=4, batch_size=16, random_state=0)
+
+    class Averaged(MLP):
+        def _build_task(self, network, session):
+            return AveragedTask(super()._build_task(network, session), 0.9)
+
+    model = Averaged((8,), norm=norm, epochs=4, batch_size=16, random_state=0)
     whole = copy.deepcopy(model).fit(X, Y)
     resumed = model.set_params(checkpoint=tmp_path, checkpoint_every=0)
     with pytest.raises(KeyboardInterrupt):

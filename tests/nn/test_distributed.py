@@ -185,6 +185,6 @@ def test_several_processes_need_a_seed(monkeypatch):
     class Two(Engine):
         world = 2
 
-    monkeypatch.setattr("labelweave.nn.estimator.make_engine", lambda *_: Two())
+    monkeypatch.setattr("labelweave.nn.network_spec.make_engine", lambda *_: Two())
     with pytest.raises(InputError, match="several processes needs a seed"):
         MLP(patience=None).fit(*data())

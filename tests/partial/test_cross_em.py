@@ -55,7 +55,7 @@ def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeyp
         seen.append((session.prefix, session.X, session.validation[0]))
         given.append(getattr(task, "chances", None))
         with torch.inference_mode():
-            x = session.estimator.scaling_.apply(torch.from_numpy(session.validation[0]).float())
+            x = session.scaling.apply(torch.from_numpy(session.validation[0]).float())
             scored.append(task.scores(x).numpy())
         return found
 

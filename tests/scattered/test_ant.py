@@ -123,7 +123,7 @@ def test_it_is_saved_without_its_teachers(fitted, easy, tmp_path):
 def test_a_student_can_teach(fitted, easy):
     X, _, teachers = easy
     grown = make([Teacher(fitted, name="old"), teachers[1]]).fit(X)
-    assert np.array_equal(grown.teachers[0].rates, fitted.label_rates_)
+    assert np.array_equal(grown.teachers[0].rates, fitted.label_prevalence_)
     assert grown.label_names_.tolist() == fitted.label_names_.tolist()
 
 

@@ -102,7 +102,7 @@ def test_log_odds_go_half_way_to_the_rates_of_the_teachers():
     ]
     model = SmoothedUnion(teachers, drop=0.0, random_state=0)
     model.fit(X[:24], validation=X[24:])
-    assert np.allclose(model.label_rates_, [0.2, 0.4, np.nan], equal_nan=True)
+    assert np.allclose(model.label_prevalence_, [0.2, 0.4, np.nan], equal_nan=True)
     half = []
     for column, rate in zip(X.T, [0.2, 0.4], strict=False):
         half.append(0.5 * brentq(lambda t, z=column, r=rate: expit(z + t).mean() - r, -20, 20))
@@ -119,7 +119,7 @@ def test_log_odds_go_half_way_to_the_rates_of_the_teachers():
 def test_rates_that_no_teacher_tells_change_nothing():
     X = np.random.default_rng(0).normal(size=(60, 4))
     found = [SmoothedUnion(fake_chains(), rates=r, random_state=0).fit(X) for r in (0.0, 0.5)]
-    assert np.isnan(found[1].label_rates_).all()
+    assert np.isnan(found[1].label_prevalence_).all()
     assert np.array_equal(*(model.predict_proba(X) for model in found))
 
 

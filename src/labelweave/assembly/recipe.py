@@ -9,6 +9,7 @@ from typing import Any
 
 from labelweave.assembly.parameters import check_names, describe_parameters
 from labelweave.assembly.protocol import Parts
+from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 
@@ -107,7 +108,7 @@ class Recipe:
 
 def _draw_a_bar(model: Any, given: Mapping[str, Any], method: str) -> None:
     """Have training show its progress, by the method itself or by the network that it trains."""
-    if model._draws_a_bar and "verbose" in model.get_params(deep=False):
+    if capabilities(model).progress_bar and "verbose" in model.get_params(deep=False):
         model.set_params(verbose=given.get("verbose", 1))
     elif hasattr(model, "_default_base"):
         _set_nested(model, {"base__verbose": given.get("base__verbose", 1)}, method)
@@ -205,5 +206,5 @@ def threshold_in_words(model: Any) -> str:
     if not rule.needs_validation:
         return words
     goal = f" for {rule.metric}" if hasattr(rule, "metric") else ""
-    where = "out of fold" if model._tunes_out_of_fold else "on the validation rows"
+    where = "out of fold" if capabilities(model).out_of_fold else "on the validation rows"
     return f"{words}, tuned {where}{goal}"

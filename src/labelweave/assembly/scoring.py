@@ -109,7 +109,7 @@ def _in_rows(marked: Any) -> np.ndarray:
 
 def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:
     """One metric on the rows to choose on; out of fold, if the model learnt from them too."""
-    Y, probabilities = model.rows_to_choose_on(validation)
+    Y, probabilities = model.held_out_predictions(validation)
     return metric(Y, Y_score=probabilities, Y_pred=model.threshold_.apply(probabilities))
 
 

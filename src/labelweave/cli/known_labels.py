@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import DataFileError, InputError
-from labelweave.known import can_be_told
 
 __all__ = ["KnownLabels"]
 
@@ -25,7 +25,7 @@ class KnownLabels:
     """
 
     def __init__(self, path: str, model: Any) -> None:
-        if not can_be_told(model):
+        if not capabilities(model).known_labels:
             raise InputError(
                 f"--known: {type(model).__name__} does not predict a label from others; chains, "
                 "C-Tran and LaMP do"

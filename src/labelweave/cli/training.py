@@ -17,6 +17,7 @@ from labelweave.assembly.scoring import (
     label_rows,
     score,
 )
+from labelweave.capabilities import capabilities
 from labelweave.cli.blanks import about_blanks
 from labelweave.cli.output import Output
 from labelweave.cli.scoring import show_examples, show_scores
@@ -86,7 +87,7 @@ def say_data(
         )
     sizes = parts.sizes()
     n_train, n_held = sizes["train"], sizes["validation"]
-    if getattr(recipe.make(data), "_tunes_out_of_fold", False):
+    if capabilities(recipe.make(data)).out_of_fold:
         use = f"{n_train + n_held:,} rows to train, the threshold chosen out of fold"
     else:
         use = f"{n_train:,} rows to train, {n_held:,} to choose on (early stopping, threshold)"

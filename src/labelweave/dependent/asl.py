@@ -89,5 +89,4 @@ class ASL(Perceptron):
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         given = {"gamma_neg": self.gamma_neg, "gamma_pos": self.gamma_pos, "clip": self.clip}
         loss = get_loss("asl", given)
-        task = SupervisedTask(network, loss, self._plan_options(), name="asl")
-        return self._averaged(task)
+        return SupervisedTask(network, loss, self._optimizer_options(), name="asl")

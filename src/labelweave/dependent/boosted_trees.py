@@ -83,7 +83,6 @@ class BoostedTrees(HasFeatureImportance, OnePerLabel):
            [0, 1]])
     """
 
-    _seed_matters = False  # below scikit-learn's limit for early stopping
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -138,6 +137,11 @@ class BoostedTrees(HasFeatureImportance, OnePerLabel):
         names = ("max_iter", "learning_rate", "max_leaf_nodes", "l2_regularization")
         how = {name: getattr(self, name) for name in names}
         return HistGradientBoostingClassifier(min_samples_leaf=self.leaf_size_, **how)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False  # below scikit-learn's limit for early stopping
+        return tags
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         self.features_ = None

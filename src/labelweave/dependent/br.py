@@ -73,7 +73,6 @@ class BinaryRelevance(HasFeatureImportance, NestsClassifier, OnePerLabel):
            [0, 1]])
     """
 
-    _seed_matters = False  # the default classifier has one solution
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
@@ -98,6 +97,11 @@ class BinaryRelevance(HasFeatureImportance, NestsClassifier, OnePerLabel):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False  # the default classifier has one solution
+        return tags
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         super()._fit(X, y, validation)

@@ -261,7 +261,7 @@ class C2AE(NeuralClassifier):
             alpha=self.alpha,
             orthogonality=self.orthogonality,
             feature_branch=self.feature_branch,
-            plan=self._plan_options(),
+            plan=self._optimizer_options(),
         )
 
     @classmethod

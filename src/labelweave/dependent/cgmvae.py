@@ -252,7 +252,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         assert isinstance(network, CGMVAENetwork)
         chosen = {field.name: getattr(self, field.name) for field in fields(Objective)}
-        return CGMVAETask(network, Objective(**chosen), self._plan_options())
+        return CGMVAETask(network, Objective(**chosen), self._optimizer_options())
 
     # -- what the model has learnt ------------------------------------------------------
 

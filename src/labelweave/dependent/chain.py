@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.per_label import (
     NestsClassifier,
@@ -27,7 +27,7 @@ from labelweave.shallow.per_label import (
 __all__ = ["ClassifierChain"]
 
 
-class ClassifierChain(KnowsSomeLabels, NestsClassifier):
+class ClassifierChain(KnownLabelsMixin, NestsClassifier):
     """One classifier of scikit-learn a label, in a chain [1]_.
 
     The classifier of a label is given the features and the labels that come before it in the
@@ -94,7 +94,6 @@ class ClassifierChain(KnowsSomeLabels, NestsClassifier):
     array([[0. , 0.7]])
     """
 
-    _seed_matters = False  # the default classifier has one solution
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
@@ -125,6 +124,11 @@ class ClassifierChain(KnowsSomeLabels, NestsClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False  # the default classifier has one solution
+        return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()

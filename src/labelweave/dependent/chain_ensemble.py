@@ -11,14 +11,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.chain import ClassifierChain
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.per_label import NestsClassifier
 
 __all__ = ["EnsembleOfChains"]
 
 
-class EnsembleOfChains(KnowsSomeLabels, NestsClassifier):
+class EnsembleOfChains(KnownLabelsMixin, NestsClassifier):
     """Several classifier chains, each in a random order and on a random part of the rows [1]_.
 
     Parameters

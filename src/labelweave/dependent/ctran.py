@@ -138,7 +138,7 @@ class CTran(LabelAttentionClassifier):
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         name, loss = self._chosen_loss()
-        plan = self._plan_options()
+        plan = self._optimizer_options()
         return LabelMaskTask(network, loss, plan, name=name, most=self.most_known)
 
     def _deaf_setting(self) -> str | None:

@@ -97,7 +97,6 @@ class HARAM(MultiLabelClassifier):
     [['sea'], ['sea', 'sun']]
     """
 
-    _seed_matters = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "vigilance": [Interval(Real, 0, 1, closed="both")],
@@ -128,6 +127,11 @@ class HARAM(MultiLabelClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False
+        return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         positives, known = Y.counts()

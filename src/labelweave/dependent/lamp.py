@@ -229,7 +229,7 @@ class LaMP(LabelAttentionClassifier):
         return LaMPTask(
             network,
             loss,
-            self._plan_options(),
+            self._optimizer_options(),
             name=name,
             intermediate_weight=self.intermediate_weight,
             most=MOST_KNOWN,

@@ -122,7 +122,10 @@ class LSSVM(MultiLabelClassifier):
         self.random_state = random_state
 
     # With fewer rows than centres nothing is random but the order of the rows.
-    _seed_matters = False
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False
+        return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         X = self._fit_scale(X)

@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
-from labelweave.base import Pair
 from labelweave.exceptions import InputError
 from labelweave.input_checks import first_not_finite
 from labelweave.labels import LabelMatrix
@@ -276,25 +275,24 @@ class MLGCN(NeuralClassifier):
         self.loss = loss
         self.loss_params = loss_params
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
         self.graph_ = reweighted_graph(Y, tau=self.tau, p=self.p)
-        self.label_vectors_ = self._given_vectors()
-        super()._fit(X, Y, validation)
+        self.label_vectors_ = self._given_vectors(Y.names)
 
-    def _given_vectors(self) -> np.ndarray | None:
+    def _given_vectors(self, names: Sequence[str]) -> np.ndarray | None:
         given = self.label_vectors
         if isinstance(given, str):
             return None
         if callable(given):
-            given = given(list(self.label_names_))
+            given = given(list(names))
         vectors = np.asarray(given, dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != self.n_labels_ or vectors.shape[1] == 0:
+        if vectors.ndim != 2 or len(vectors) != len(names) or vectors.shape[1] == 0:
             raise InputError(
-                f"label_vectors has shape {vectors.shape}, but there are {self.n_labels_} labels: "
+                f"label_vectors has shape {vectors.shape}, but there are {len(names)} labels: "
                 "give one vector a label, in the order of the labels"
             )
         if (wrong := first_not_finite(vectors)) is not None:
-            name = self.label_names_[wrong[1]]
+            name = names[wrong[1]]
             raise InputError(f"the vector of the label {name!r} in label_vectors has {wrong[0]}")
         return vectors
 
@@ -310,6 +308,11 @@ class MLGCN(NeuralClassifier):
         return MLGCNNetwork(
             encoder, self.graph_, vectors, hidden=self.graph_hidden, learnt=is_learnt
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.soft_targets = self.loss == "bce"
+        return tags
 
     # -- persistence -------------------------------------------------------------------
 

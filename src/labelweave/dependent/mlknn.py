@@ -83,7 +83,6 @@ class MLkNN(MultiLabelClassifier):
            [0, 1]])
     """
 
-    _seed_matters = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "k": [Interval(Integral, 1, None, closed="left")],
@@ -111,6 +110,11 @@ class MLkNN(MultiLabelClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False
+        return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         s = self.smoothing

@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
-from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
-from labelweave.nn.estimator import NeuralClassifier, TrainingSession
+from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import LOSSES
-from labelweave.nn.task import Task
 
 __all__ = ["MLP", "Perceptron"]
 
@@ -39,9 +37,6 @@ class Perceptron(NeuralClassifier):
         (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"), or a function of the
         number of features that returns a module with an attribute `n_out`. The five above are
         then not used.
-    ema_decay : float, default=0.0
-        Above 0 a moving average of the weights predicts, over about ``1 / (1 - ema_decay)``
-        steps; see :class:`labelweave.nn.averaging.AveragedTask`.
     lr : float, default=5e-4
     weight_decay : float, default=0.1
     epochs : int or "auto", default=200
@@ -57,7 +52,6 @@ class Perceptron(NeuralClassifier):
         "activation": [StrOptions(set(ACTIVATIONS))],
         "norm": [StrOptions(set(NORMS)), None],
         "encoder": [callable, str, None],
-        "ema_decay": [Interval(Real, 0, 1, closed="left")],
     }
 
     tuning_space: ClassVar[dict[str, Any]] = {
@@ -78,7 +72,6 @@ class Perceptron(NeuralClassifier):
         activation: str = "relu",
         norm: str | None = "batch",
         encoder: Any = None,
-        ema_decay: float = 0.0,
         lr: float = 5e-4,
         weight_decay: float = 0.1,
         epochs: int | str = 200,
@@ -91,7 +84,6 @@ class Perceptron(NeuralClassifier):
         self.activation = activation
         self.norm = norm
         self.encoder = encoder
-        self.ema_decay = ema_decay
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         encoder = encoder_or_mlp(
@@ -104,12 +96,6 @@ class Perceptron(NeuralClassifier):
             norm=self.norm,
         )
         return nn.Sequential(encoder, nn.Linear(encoder.n_out, n_labels))  # type: ignore[arg-type]
-
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        return self._averaged(super()._build_task(network, session))
-
-    def _averaged(self, task: Task) -> Task:
-        return AveragedTask(task, self.ema_decay) if self.ema_decay else task
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
@@ -160,3 +146,8 @@ class MLP(Perceptron):
         super().__init__(hidden, **options)
         self.loss = loss
         self.loss_params = loss_params
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.soft_targets = self.loss == "bce"
+        return tags

@@ -331,7 +331,7 @@ class MPVAE(NeuralClassifier):
             likelihood_weight=self.likelihood_weight,
             ranking_weight=self.ranking_weight,
             kl_weight=self.kl_weight,
-            plan=self._plan_options(),
+            plan=self._optimizer_options(),
         )
 
     @property

@@ -22,6 +22,7 @@ from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.finetuning import FineTuningTask, encoder_and_head
 from labelweave.nn.momentum import ContrastiveTask
+from labelweave.nn.scaling import FeatureScaling
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.task import SCHEDULES, Task
 
@@ -262,9 +263,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         head = nn.Linear(encoder.n_out, n_labels)  # type: ignore[arg-type]
         return nn.Sequential(OrderedDict(encoder=encoder, head=head))
 
-    def _prepare(self, network: nn.Module, session: TrainingSession) -> None:
+    def _pretrain(self, network: nn.Module, session: TrainingSession) -> None:
         if self.pretrained is not None:
-            self._take_over(network)
+            self._take_over(network, session)
         elif self.pretrain_epochs > 0:
             session.train(
                 self._contrastive_task(network, session.Y.n_labels),
@@ -286,7 +287,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             )
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
-        self._prepare(network, session)
+        self._pretrain(network, session)
         if self.mode == "linear-probe":
             network, session = self._frozen(network, session)
         session.train(
@@ -335,11 +336,10 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
 
     def _head_task(self, network: nn.Module, mode: str, *, lr: float) -> FineTuningTask:
         backbone_lr = self.backbone_lr if mode == "finetune" else None
-        plan = {"plateau_patience": 2} | self._plan_options() | {"lr": lr}
+        plan = {"plateau_patience": 2} | self._optimizer_options() | {"lr": lr}
         return FineTuningTask(network, backbone_lr=backbone_lr, plan=plan)
 
-    def _take_over(self, network: nn.Module) -> None:
-        """Copy the pretrained encoder, and scale the features as it is used to."""
+    def _pretrained_model(self) -> MulSupCon:
         source = self.pretrained
         if isinstance(source, str | PathLike):
             from labelweave.persistence import load
@@ -348,9 +348,21 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         if not isinstance(source, MulSupCon):
             raise InputError(f"pretrained must be a MulSupCon, not {type(source).__name__}")
         check_is_fitted(source)
-        if source.n_features_in_ != self.n_features_in_:
+        return source
+
+    def _fit_scaling(self, X: Any) -> FeatureScaling | None:
+        """The scaling of the features: that of the pretrained encoder, where there is one."""
+        if self.pretrained is not None:
+            return self._pretrained_model().scaling_
+        return super()._fit_scaling(X)
+
+    def _take_over(self, network: nn.Module, session: TrainingSession) -> None:
+        """Copy the pretrained encoder."""
+        source = self._pretrained_model()
+        n_features = session.X.shape[1]
+        if source.n_features_in_ != n_features:
             raise InputError(
-                f"X has {self.n_features_in_} features, but the pretrained encoder knows "
+                f"X has {n_features} features, but the pretrained encoder knows "
                 f"{source.n_features_in_}: it needs the same features"
             )
         try:
@@ -362,7 +374,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
                 "the pretrained encoder has other layers: give the same hidden, norm and encoder "
                 "as it was fitted with"
             ) from None
-        self.scaling_ = source.scaling_
 
     def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()

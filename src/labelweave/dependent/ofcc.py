@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.distributed import find_device
@@ -190,7 +190,7 @@ class OFCCTask(Task):
         return targets.masked_fill(~given, torch.nan)
 
 
-class OFCC(KnowsSomeLabels, NeuralClassifier):
+class OFCC(KnownLabelsMixin, NeuralClassifier):
     """Order-free classifier chain.
 
     At each step an LSTM reads the features, its logits of the step before and the labels
@@ -305,13 +305,18 @@ class OFCC(KnowsSomeLabels, NeuralClassifier):
             norm=self.norm,
         )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.soft_targets = self.reveal == 0
+        return tags
+
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         assert isinstance(network, OrderFreeChain)
-        return OFCCTask(network, self.loss, self._plan_options(), reveal=self.reveal)
+        return OFCCTask(network, self.loss, self._optimizer_options(), reveal=self.reveal)
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         if known is None:
-            return super(KnowsSomeLabels, self)._predict_proba(X)
+            return super(KnownLabelsMixin, self)._predict_proba(X)
 
         def given(x: Tensor, labels: Tensor) -> Tensor:
             return torch.sigmoid(self.network_.run(x, known=labels).logits)

@@ -13,14 +13,14 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent._label_sets import label_set_codes
 from labelweave.dependent.br import BinaryRelevance
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
 
 __all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"]
 
 
-class LabelPowerset(KnowsSomeLabels, NestsClassifier):
+class LabelPowerset(KnownLabelsMixin, NestsClassifier):
     """One multi-class classifier of scikit-learn over label sets [1]_.
 
     Every label set of the training rows is a class; the probability of a label is the sum of the
@@ -73,7 +73,6 @@ class LabelPowerset(KnowsSomeLabels, NestsClassifier):
            [0, 1]])
     """
 
-    _seed_matters = False  # the default classifier has one solution
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
@@ -95,6 +94,11 @@ class LabelPowerset(KnowsSomeLabels, NestsClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False  # the default classifier has one solution
+        return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()

@@ -12,14 +12,14 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.powerset import completed, fit_label_sets, label_probabilities
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
 
 __all__ = ["RAkEL"]
 
 
-class RAkEL(KnowsSomeLabels, NestsClassifier):
+class RAkEL(KnownLabelsMixin, NestsClassifier):
     """Random k-labelsets [1]_.
 
     The labels are dealt out to small random groups, and each group gets a label powerset (a

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS, MLPEncoder
@@ -114,7 +114,7 @@ class RBCCTask(Task):
         return {"likelihood": -of_rows.mean() / batch.y.shape[1]}
 
 
-class RBCC(KnowsSomeLabels, NeuralClassifier):
+class RBCC(KnownLabelsMixin, NeuralClassifier):
     """Recurrent Bayesian classifier chain.
 
     A Bayesian network says which labels depend on which beyond what the features explain. A
@@ -216,7 +216,7 @@ class RBCC(KnowsSomeLabels, NeuralClassifier):
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         assert isinstance(network, RBCCNetwork)
-        return RBCCTask(network, self._plan_options())
+        return RBCCTask(network, self._optimizer_options())
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         assert isinstance(network, RBCCNetwork)
@@ -224,8 +224,8 @@ class RBCC(KnowsSomeLabels, NeuralClassifier):
             values = session.Y.to_numpy().astype(float)
             if self.structure == "errors":
                 X = session.X
-                if self.scaling_ is not None:  # the shift is nothing to a linear model
-                    factor = self.scaling_.factor.cpu().numpy()
+                if session.scaling is not None:  # the shift is nothing to a linear model
+                    factor = session.scaling.factor.cpu().numpy()
                     X = X @ sp.diags_array(factor) if sp.issparse(X) else X * factor
                 values = cross_residuals(X, values, seed=session.seed)
             network.set_parents(learn_parents(values))
@@ -236,7 +236,7 @@ class RBCC(KnowsSomeLabels, NeuralClassifier):
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         if known is None:
-            return super(KnowsSomeLabels, self)._predict_proba(X)
+            return super(KnownLabelsMixin, self)._predict_proba(X)
 
         def given(x: Tensor, labels: Tensor) -> Tensor:
             return torch.sigmoid(self.network_.logits(x, labels))

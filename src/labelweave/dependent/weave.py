@@ -113,8 +113,6 @@ class Weave(MultiLabelClassifier):
         "verbose": ["verbose"],
     }
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("n_jobs", "verbose")
-    _draws_a_bar: ClassVar[bool] = True
-    _tunes_out_of_fold: ClassVar[bool] = True
 
     tuning_space: ClassVar = {"n_folds": ("choice", [3, 5, 8])}
 
@@ -138,6 +136,12 @@ class Weave(MultiLabelClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.progress_bar = True
+        tags.capabilities.out_of_fold = True
+        return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         import pandas as pd

@@ -8,13 +8,13 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier
-from labelweave.behind import ClassifierBehind
+from labelweave.embedding_classifier import EmbeddingClassifier
 from labelweave.exceptions import InputError
 
 __all__ = ["ImageClassifier"]
 
 
-class ImageClassifier(ClassifierBehind):
+class ImageClassifier(EmbeddingClassifier):
     """A classifier of images: features by a frozen network, then any classifier of vectors.
 
     It is one model: saving it saves the network too, and it predicts from a list of paths.
@@ -83,4 +83,5 @@ class ImageClassifier(ClassifierBehind):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
+        tags.capabilities.images = True
         return tags

@@ -48,11 +48,6 @@ class AveragedTask(Task):
         """As the task that is averaged."""
         return self.averaged.weighs_entries
 
-    @property
-    def takes_chances(self) -> bool:  # type: ignore[override]
-        """As the task that is averaged."""
-        return self.averaged.takes_chances
-
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         return (self.trained if self.training else self.averaged).losses(batch, info)
 
@@ -61,6 +56,9 @@ class AveragedTask(Task):
 
     def scores(self, x: Tensor) -> Tensor:
         return self.averaged.scores(x)
+
+    def end_epoch(self, epoch: int) -> None:
+        self.trained.end_epoch(epoch)
 
     def epoch_metrics(self) -> dict[str, float]:
         return self.trained.epoch_metrics()

@@ -19,16 +19,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
-from labelweave.nn.distributed import find_device, make_engine
+from labelweave.nn.distributed import find_device
 from labelweave.nn.losses import Loss, get_loss
+from labelweave.nn.network_spec import NetworkSpec, TrainingSettings
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
 from labelweave.nn.scoring import predict_scores, scoring_rows
 from labelweave.nn.session import TrainingSession
-from labelweave.nn.task import SCHEDULE_PARAMETERS, SCHEDULES, SupervisedTask, Task
+from labelweave.nn.task import SCHEDULES, SupervisedTask, Task
 from labelweave.signatures import name_all_parameters
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
@@ -113,7 +113,6 @@ class NeuralClassifier(MultiLabelClassifier):
         "callbacks": [list, tuple, None],
         "verbose": ["verbose"],
     }
-    _draws_a_bar: ClassVar[bool] = True
     # They belong to the run, not to the model: a saved model does not carry them.
     _unsaved_parameters: ClassVar[tuple[str, ...]] = (
         "callbacks",
@@ -182,7 +181,7 @@ class NeuralClassifier(MultiLabelClassifier):
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         """The objective; by default `loss` with `loss_params`, and one AdamW."""
         name, function = self._chosen_loss()
-        return SupervisedTask(network, function, self._plan_options(), name=name)
+        return SupervisedTask(network, function, self._optimizer_options(), name=name)
 
     def _chosen_loss(self) -> tuple[str, Loss]:
         """The loss and its name in the history; binary cross-entropy without a parameter for it."""
@@ -190,48 +189,82 @@ class NeuralClassifier(MultiLabelClassifier):
         name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own")
         return name, get_loss(loss, getattr(self, "loss_params", None))
 
-    def _prepare(self, network: nn.Module, session: TrainingSession) -> None:
-        """What comes before the supervised stage, such as pretraining; nothing by default."""
+    def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
+        """Compute what the shape of the network depends on; nothing by default."""
+
+    def _pretrain(self, network: nn.Module, session: TrainingSession) -> None:
+        """Train what comes before the supervised stage; nothing by default."""
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         """Train the network; called with torch's generator seeded."""
-        self._prepare(network, session)
+        self._pretrain(network, session)
         monitor = None if self.patience is None else self.monitor
         session.train(self._build_task(network, session), monitor=monitor)
 
-    def _plan_options(self) -> dict[str, Any]:
-        chosen = {"lr": self.lr, "weight_decay": self.weight_decay, "schedule": self.schedule}
-        own = dict(self.schedule_params or {})
-        if wrong := sorted(set(own) - set(SCHEDULE_PARAMETERS)):
-            known = ", ".join(SCHEDULE_PARAMETERS)
-            raise InputError(f"a schedule has no parameter {wrong[0]!r}: choose among {known}")
-        return chosen | own
+    # -- the network, for whoever trains it --------------------------------------------
+
+    def network_spec(self) -> NetworkSpec:
+        """The network, its objective and its training settings.
+
+        A method that trains this estimator's network in its own way needs nothing else of it.
+        """
+        return NetworkSpec(
+            name=type(self).__name__,
+            parameters=self.get_params(deep=False),
+            settings=self._training_settings(),
+            learn_statistics=self._learn_statistics,
+            build_network=self._build_network,
+            build_task=self._build_task,
+            pretrain=self._pretrain,
+            fit_scaling=self._fit_scaling,
+            rows_at_once=self._rows_at_once,
+            image_encoder=self._image_encoder(),
+        )
+
+    def _training_settings(self) -> TrainingSettings:
+        return TrainingSettings(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            min_steps=self.min_steps,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            schedule=self.schedule,
+            schedule_params=self.schedule_params,
+            clip_norm=self.clip_norm,
+            monitor=self.monitor,
+            patience=self.patience,
+            device=self.device,
+            precision=self.precision,
+            checkpoint=self.checkpoint,
+            checkpoint_every=self.checkpoint_every,
+            callbacks=self.callbacks,
+            verbose=self.verbose,
+            threshold=self.threshold,
+        )
+
+    def _optimizer_options(self) -> dict[str, Any]:
+        return self._training_settings().optimizer_options()
+
+    def _fit_scaling(self, X: Any) -> FeatureScaling | None:
+        """The scaling of the features; a network for images scales by itself."""
+        return None if self._image_encoder() is not None else fit_scaling(X, self.scale)
 
     # -- fitting -----------------------------------------------------------------------
 
-    def _wants_validation(self) -> bool:
+    def _needs_validation(self) -> bool:
         return self.patience is not None and self.monitor != "loss"
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        session = self._open_session(X, Y, validation)
+        self._learn_statistics(X, Y)
+        session = self.network_spec().open_session(X, Y, validation, self.random_state)
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)
             self._learn(network, session)
         self._keep(network, session)
 
-    def _open_session(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> TrainingSession:
-        """A session of this estimator's settings on these rows; the features are scaled by them."""
-        engine = make_engine(self.device, self.precision)
-        if self.random_state is None and (self.checkpoint is not None or engine.world > 1):
-            what = "a checkpoint" if engine.world == 1 else "training with several processes"
-            raise InputError(f"{what} needs a seed: set random_state")
-        seed = int(self._generator().randint(np.iinfo(np.int32).max))
-        is_images = self._image_encoder() is not None  # a network for images scales by itself
-        self.scaling_ = None if is_images else fit_scaling(X, self.scale)
-        return TrainingSession(self, X, Y, validation, engine, seed)
-
     def _keep(self, network: nn.Module, session: TrainingSession) -> None:
         """Keep what was learnt."""
+        self.scaling_ = session.scaling
         self.network_ = network.to("cpu", torch.float32).eval()
         self.history_ = session.history()
         self.best_epoch_ = session.results[-1][1].best_epoch
@@ -278,9 +311,12 @@ class NeuralClassifier(MultiLabelClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.capabilities.progress_bar = True
         if self._image_encoder() is not None:
             tags.input_tags.two_d_array = False
             tags.input_tags.three_d_array = True
+            tags.capabilities.images = True
+            tags.capabilities.vectors = False
         return tags
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
-from labelweave.known import KnowsSomeLabels
+from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS, build_encoder
@@ -25,7 +25,7 @@ from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 __all__ = ["LabelAttentionClassifier", "LabelMaskTask"]
 
 
-class LabelAttentionClassifier(KnowsSomeLabels, NeuralClassifier):
+class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
     """Base of methods whose network takes features and what is known of the labels.
 
     The latter comes to the network as (n, L), with NaN for what is not known, or as None.

@@ -16,6 +16,8 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import ProgressCallback
 from labelweave.nn.distributed import Engine
+from labelweave.nn.network_spec import NetworkSpec
+from labelweave.nn.scaling import FeatureScaling
 from labelweave.nn.task import Task
 from labelweave.nn.training import LoopSettings, TrainingResult, Validation, train
 from labelweave.thresholds import make_threshold
@@ -58,21 +60,22 @@ def fewest_steps(X: Any) -> int:
 class TrainingSession:
     """One `fit`: its data, where it computes, and the runs of the loop it has had so far."""
 
-    estimator: Any
+    spec: NetworkSpec
     X: Any
     Y: LabelMatrix
     validation: Pair | None
     engine: Engine
     seed: int
+    scaling: FeatureScaling | None
+    trainer_parameters: Mapping[str, Any] | None = None
     results: list[tuple[str, TrainingResult]] = field(default_factory=list)
     prefix: str = ""  # of the names of its stages, where several networks are trained
-    around: Any = None  # an estimator that has this one's network trained its own way
     scaled: bool = True  # whether the features are still to be scaled
 
     @property
     def n_epochs(self) -> int:
-        """The most passes over the training rows, as the estimator says."""
-        given = self.estimator.epochs
+        """The largest number of passes over the training rows, as the settings say."""
+        given = self.spec.settings.epochs
         return run_length(self.Y) if given == "auto" else int(given)
 
     def rows(self, chosen: np.ndarray) -> TrainingSession:
@@ -88,20 +91,20 @@ class TrainingSession:
         stage : str, default="training"
             Name of this run in history, logs and checkpoints.
         **changes
-            Where this stage differs from the estimator: `epochs`, `batch_size`, `min_steps`,
+            Where this stage differs from the settings: `epochs`, `batch_size`, `min_steps`,
             `monitor` (None keeps the last weights), `patience`, `clip_norm`. And
             `steps_per_epoch`, the steps of each epoch whatever the number of rows.
         """
-        model = self.estimator
+        given = self.spec.settings
         stage = self.prefix + stage
         fixed = changes.pop("steps_per_epoch", None)
-        options = {name: changes.pop(name, getattr(model, name, None)) for name in _OPTIONS}
+        options = {name: changes.pop(name, getattr(given, name)) for name in _OPTIONS}
         if options["epochs"] == "auto":
             options["epochs"] = self.n_epochs
         if changes:
             raise TypeError(f"a stage has no setting {', '.join(changes)}")
         column, greater, metric = self._judge(options["monitor"])
-        folder = model.checkpoint
+        folder = given.checkpoint
         settings = LoopSettings(
             epochs=options["epochs"],
             monitor=column,
@@ -109,7 +112,7 @@ class TrainingSession:
             patience=options["patience"],
             clip_norm=options["clip_norm"],
             checkpoint=None if folder is None else Path(folder) / f"{stage}.ckpt",
-            checkpoint_every=model.checkpoint_every,
+            checkpoint_every=given.checkpoint_every,
         )
         batches = self._batches(
             self.X,
@@ -123,7 +126,7 @@ class TrainingSession:
             settings,
             engine=self.engine,
             validation=self._validation(column, metric),
-            callbacks=[*(model.callbacks or ()), *([ProgressCallback()] if model.verbose else ())],
+            callbacks=[*(given.callbacks or ()), *([ProgressCallback()] if given.verbose else ())],
             stage=stage,
             identity=None if folder is None else self._identity(options | {"steps": fixed}),
         )
@@ -148,7 +151,7 @@ class TrainingSession:
 
     def scoring_batches(self, X: Any, Y: LabelMatrix) -> Batches:
         """These rows in batches for prediction."""
-        rows = self.estimator._rows_at_once(X.shape[1], Y.n_labels)
+        rows = self.spec.rows_at_once(X.shape[1], Y.n_labels)
         return self._batches(X, Y, batch_size=rows)
 
     def _batches(self, X: Any, Y: LabelMatrix, *, batch_size: int, **options: Any) -> Batches:
@@ -157,7 +160,7 @@ class TrainingSession:
             Y,
             batch_size=batch_size,
             seed=self.seed,
-            scaling=self.estimator.scaling_ if self.scaled else None,
+            scaling=self.scaling if self.scaled else None,
             device=self.engine.device,
             rank=self.engine.rank,
             world=self.engine.world,
@@ -183,7 +186,7 @@ class TrainingSession:
         def score(scores: np.ndarray) -> dict[str, float]:
             if metric.needs == "score":
                 return {metric.name: metric(Y, Y_score=scores)}
-            rule = make_threshold(self.estimator.threshold)
+            rule = make_threshold(self.spec.settings.threshold)
             if rule.needs_validation:
                 rule.fit(Y, scores)
             return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
@@ -191,15 +194,18 @@ class TrainingSession:
         return Validation(self.scoring_batches(X, Y), None if metric is None else score)
 
     def _identity(self, options: Mapping[str, Any]) -> list[Any]:
-        model = self.estimator
         parameters = {
             name: value
-            for name, value in model.get_params(deep=False).items()
+            for name, value in self.spec.parameters.items()
             if name not in ("callbacks", "checkpoint", "checkpoint_every", "verbose")
         }
-        around = None
-        if self.around is not None:
-            own = self.around.get_params(deep=False)
-            around = {name: value for name, value in own.items() if name != "base"}
         validation = () if self.validation is None else self.validation
-        return [options, parameters, around, self.seed, self.X, self.Y, *validation]
+        return [
+            options,
+            parameters,
+            self.trainer_parameters,
+            self.seed,
+            self.X,
+            self.Y,
+            *validation,
+        ]

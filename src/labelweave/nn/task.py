@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
-from labelweave.nn.losses import Loss, bce, mean_loss
+from labelweave.nn.losses import Loss, mean_loss
 
 __all__ = [
     "SCHEDULES",
@@ -66,13 +66,10 @@ class Task(nn.Module):
     Attributes
     ----------
     weighs_entries : bool
-        Whether the objective heeds the weights of entries that a batch may carry.
-    takes_chances : bool
-        Whether a target between 0 and 1 is a chance of being positive.
+        Whether the objective uses the weights of entries that a batch may carry.
     """
 
     weighs_entries: ClassVar[bool] = False
-    takes_chances: ClassVar[bool] = False
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -101,8 +98,14 @@ class Task(nn.Module):
         """P(label | x), shape (n, L)."""
         return torch.sigmoid(self.network(x))
 
+    def end_epoch(self, epoch: int) -> None:
+        """Called after the last step of each epoch (from 0) and before its history is written.
+
+        A method that estimates something once per epoch, such as a rate, does so here.
+        """
+
     def epoch_metrics(self) -> dict[str, float]:
-        """Numbers of the method's own for the history, asked for after each epoch."""
+        """Further numbers for the history of the epoch, read after `end_epoch`."""
         return {}
 
 
@@ -151,11 +154,6 @@ class SupervisedTask(TwoStepTask):
         self.loss = loss
         self.plan = plan
         self.name = name
-
-    @property
-    def takes_chances(self) -> bool:  # type: ignore[override]
-        """Binary cross-entropy does; others may or may not."""
-        return self.loss is bce
 
     def outputs(self, batch: Batch) -> Tensor:
         return self.network(batch.x)

@@ -258,6 +258,7 @@ class _Run:
         *sums, rows = self.engine.sum([*self.sums.values(), self.rows_seen])
         row |= {name: value / rows for name, value in zip(self.sums, sums, strict=True)}
         row |= self._validate()
+        self.task.end_epoch(self.epoch)
         row |= self.task.epoch_metrics()
         row["lr"] = self.plans[0].optimizer.param_groups[0]["lr"]
         row["seconds"] = self.seconds

@@ -13,12 +13,14 @@ from sklearn.utils._param_validation import StrOptions
 from torch import nn
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.methods import make
 from labelweave.missing_positives import missing_share
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import bce
+from labelweave.nn.network_spec import NetworkSpec
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
@@ -101,7 +103,6 @@ class PartialClassifier(NeuralClassifier):
         "validation": [StrOptions({"partial", "clean"})],
         "monitor": [str],
     }
-    _tells_rates = False  # missing positives are not counted
     _n_peers: ClassVar[int] = 1
     _run: ClassVar[dict[str, Any]] = SHORT_RUN
 
@@ -198,61 +199,81 @@ class PartialClassifier(NeuralClassifier):
         self._training_rows = rows  # so that the truth can follow
         return X[rows], Y, None if held is None else (X[held[0]], held[1])
 
-    def _wants_validation(self) -> bool:
+    def _needs_validation(self) -> bool:
         return self._network_model().patience is not None and self.monitor != "loss"
 
-    @property
-    def _tunes_out_of_fold(self) -> bool:  # type: ignore[override]
-        """Whether no rows are held out for good: each of the networks sets some aside."""
+    def _holds_out_per_network(self) -> bool:
+        """Whether each of several networks holds out rows of its own."""
         alone = self._n_peers == 1 or self.validation == "clean"
         return not alone and self._network_model().patience is None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.label_prevalence = False  # missing positives are not counted
+        tags.capabilities.out_of_fold = self._holds_out_per_network()
+        return tags
+
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._n_given = Y.n_rows
-        if validation is not None and self._tunes_out_of_fold and self.validation == "partial":
+        if (
+            validation is not None
+            and capabilities(self).out_of_fold
+            and self.validation == "partial"
+        ):
             # As good as the others: other networks learn what one of them sets aside.
             X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
             validation = None
         model = self._network_model()
         if self.random_state is not None:
             model.random_state = int(self._generator().randint(np.iinfo(np.int32).max))
-        for name in ("n_features_in_", "n_labels_", "label_names_"):
-            setattr(model, name, getattr(self, name))
         rule = unannotated_rule(Y, self.unannotated)
         observed = as_observed(Y, rule)
         if validation is not None and self.validation == "partial":
             self._held = (validation[0], as_observed(validation[1], rule))
             validation = (validation[0], assume_negative(self._held[1]))
-        session = replace(model._open_session(X, observed, validation), around=self)
-        self.scaling_ = model.scaling_
+        spec = model.network_spec()
+        spec.learn_statistics(X, assume_negative(observed))
+        parameters = self.get_params(deep=False)
+        session = spec.open_session(
+            X,
+            observed,
+            validation,
+            model.random_state,
+            trainer_parameters={n: value for n, value in parameters.items() if n != "base"},
+        )
         self._aside: HeldOutRows | None = None
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         with forked_rng(session.seed, session.engine.device):
-            network = self._build_network(X.shape[1], Y.n_labels)
+            network = self._peer_networks(spec, X.shape[1], Y.n_labels)
             self._learn(network, session)
         self._keep(network, session)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        model = self._network_model()
-        networks = [model._build_network(n_features, n_labels) for _ in range(self._n_peers)]
+        return self._peer_networks(self._network_model().network_spec(), n_features, n_labels)
+
+    def _n_networks(self) -> int:
+        return self._n_peers
+
+    def _peer_networks(self, spec: NetworkSpec, n_features: int, n_labels: int) -> nn.Module:
+        networks = [spec.build_network(n_features, n_labels) for _ in range(self._n_networks())]
         return networks[0] if len(networks) == 1 else PeerNetwork(networks)
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
-        model = session.estimator
+        spec = session.spec
         networks = peers_of(network)
-        if self._tunes_out_of_fold:
+        if capabilities(self).out_of_fold:
             self._aside = HeldOutRows(session, len(networks))
         plain = replace(session, Y=assume_negative(session.Y))
         for k, own in enumerate(networks):
             part = plain if self._aside is None else plain.rows(self._aside.learnt_by(k))
             prefix = f"peer-{k + 1}-" if len(networks) > 1 else ""
-            model._prepare(own, replace(part, prefix=prefix))
+            spec.pretrain(own, replace(part, prefix=prefix))
         monitor = self.monitor
         if monitor == "auto":
             monitor = "auc_macro" if self.validation == "partial" else "map"
         session.train(
             self._build_task(network, session),
-            monitor=None if model.patience is None else monitor,
+            monitor=None if spec.settings.patience is None else monitor,
         )
         if self._aside:  # some rows at least
             self._out_of_fold = self._counted(network, self._aside)
@@ -272,14 +293,14 @@ class PartialClassifier(NeuralClassifier):
         self, network: nn.Module, session: TrainingSession, loss: EntryLoss, name: str
     ) -> Task:
         """The network with a loss of its own in place of that of its estimator."""
-        return PartialLossTask(network, loss, session.estimator._plan_options(), name=name)
+        return PartialLossTask(network, loss, session.spec.settings.optimizer_options(), name=name)
 
     def _peer_task(
         self, network: nn.Module, session: TrainingSession, strategy: Strategy, **rates: Any
     ) -> Task:
         """The networks with the objective of their estimator, under a strategy."""
-        model = session.estimator
-        tasks = [model._build_task(own, session) for own in peers_of(network)]
+        spec = session.spec
+        tasks = [spec.build_task(own, session) for own in peers_of(network)]
         strategy = self._fitting(strategy, tasks[0])
         self._evidence = self._label_evidence(strategy, session.Y)
         return PeerTask(
@@ -292,7 +313,7 @@ class PartialClassifier(NeuralClassifier):
             n_rows=session.Y.n_rows,
             n_labels=session.Y.n_labels,
             evidence=self._evidence,
-            one_optimizer=model.clip_norm is None,
+            one_optimizer=spec.settings.clip_norm is None,
             estimate=self._estimator(session) if rates["tau_h"] is None else None,
             **rates,
         )
@@ -346,8 +367,7 @@ class PartialClassifier(NeuralClassifier):
         """Positives to expect a row: as given, or annotated ones and the estimated missing ones."""
         if given != "auto":
             return float(given)
-        model = session.estimator
-        probe = model._build_network(session.X.shape[1], session.Y.n_labels)
+        probe = session.spec.build_network(session.X.shape[1], session.Y.n_labels)
         task = self._loss_task(probe, session, lambda z, y, _: bce(z, y), "an")
         epochs = min(_PROBE_EPOCHS, session.n_epochs)
         short = {"epochs": epochs, "monitor": None, "patience": None}

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
@@ -169,7 +170,7 @@ class CLS(PartialClassifier):
         return AveragedTask(task, self.ema_decay) if self.ema_decay else task
 
     def _fitting(self, strategy: Strategy, task: Task) -> Strategy:
-        if strategy.correct != "soft" or task.takes_chances:
+        if strategy.correct != "soft" or capabilities(self._network_model()).soft_targets:
             return strategy
         if self.action == "auto":
             return STRATEGIES[_ACTIONS["remove"]]

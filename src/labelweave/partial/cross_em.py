@@ -19,7 +19,7 @@ from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, SupervisedTask, Task
 from labelweave.partial._selection.partial_losses import PartialLossTask, plain_targets
-from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
+from labelweave.partial._selection.peer_networks import PeerTask, peers_of
 from labelweave.partial._selection.posterior import (
     annotated_chance,
     annotation_rate,
@@ -103,7 +103,6 @@ class CrossFitEM(PartialClassifier):
     (3, 5)
     """
 
-    _tunes_out_of_fold: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialClassifier._parameter_constraints,
         "n_folds": [Interval(Integral, 2, None, closed="left")],
@@ -134,13 +133,16 @@ class CrossFitEM(PartialClassifier):
         self.soft_weight = soft_weight
         self.label_evidence = label_evidence
 
-    def _wants_validation(self) -> bool:
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.out_of_fold = True
+        return tags
+
+    def _needs_validation(self) -> bool:
         return self.validation == "clean"  # otherwise each fold is held out in its turn
 
-    def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        model = self._network_model()
-        networks = [model._build_network(n_features, n_labels) for _ in range(self.n_folds)]
-        return PeerNetwork(networks)
+    def _n_networks(self) -> int:
+        return self.n_folds
 
     def _learn(self, network: Any, session: TrainingSession) -> None:
         scores = self._learn_folds(network, session)
@@ -159,7 +161,7 @@ class CrossFitEM(PartialClassifier):
         self.annotation_rate_: float | None = None
         chances = None
         for number in range(self.rounds):
-            first = self._build_network(session.X.shape[1], session.Y.n_labels)
+            first = self._peer_networks(session.spec, session.X.shape[1], session.Y.n_labels)
             scores = self._round(first, session, fold, chances, f"round-{number + 1}-")
             self.annotation_rate_ = annotation_rate(scores, codes)
             annotated = annotated_chance(scores, codes)
@@ -182,7 +184,7 @@ class CrossFitEM(PartialClassifier):
         prefix: str,
     ) -> np.ndarray:
         """Train a network a fold; the scores of each row by the one that did not learn it."""
-        model = session.estimator
+        spec = session.spec
         monitor = self.monitor
         if monitor == "auto":
             monitor = "auc_macro" if self.validation == "partial" else "map"
@@ -198,20 +200,21 @@ class CrossFitEM(PartialClassifier):
                 validation=judged if self.validation == "partial" else session.validation,
                 prefix=f"{prefix}fold-{k + 1}-",
             )
-            model._prepare(own, replace(part, Y=assume_negative(part.Y)))
+            spec.pretrain(own, replace(part, Y=assume_negative(part.Y)))
             if chances is None:
                 task = self._build_task(own, part)
             else:
                 weight = _row_weight(self.soft_weight, part.Y.n_labels)
-                task = ChancesTask(own, model._plan_options(), chances[rest], weight=weight)
-            part.train(task, monitor=None if model.patience is None else monitor)
+                plan = spec.settings.optimizer_options()
+                task = ChancesTask(own, plan, chances[rest], weight=weight)
+            part.train(task, monitor=None if spec.settings.patience is None else monitor)
             batches = part.scoring_batches(*self._held)
             scores[held] = predict_scores(task.scores, batches, part.engine)
         return scores
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         """The objective of a network of the first round."""
-        plain = SupervisedTask(network, bce, session.estimator._plan_options(), name="bce")
+        plain = SupervisedTask(network, bce, session.spec.settings.optimizer_options(), name="bce")
         return PeerTask(
             network,
             [plain],

@@ -98,7 +98,7 @@ class EMAPL(PartialClassifier):
         return PseudoNegativesTask(
             network,
             lambda z, y, _: entropy_maximisation(z, y, alpha=alpha),
-            session.estimator._plan_options(),
+            session.spec.settings.optimizer_options(),
             n_rows=session.Y.n_rows,
             n_labels=session.Y.n_labels,
             warmup=self.warmup,

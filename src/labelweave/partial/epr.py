@@ -69,7 +69,7 @@ class EPR(PartialClassifier):
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         self.expected_ = self._expected(session, self.expected)
-        plan = session.estimator._plan_options()
+        plan = session.spec.settings.optimizer_options()
         return ExpectedTask(network, plan, k=self.expected_, weight=self.weight)
 
     @classmethod

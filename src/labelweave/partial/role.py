@@ -57,12 +57,12 @@ class ROLE(EPR):
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         self.expected_ = self._expected(session, self.expected)
-        model = session.estimator
+        settings = session.spec.settings
         return FreeLabelsTask(
             network,
-            model._plan_options(),
+            settings.optimizer_options(),
             torch.empty(session.Y.shape),
             k=self.expected_,
             weight=self.weight,
-            label_lr=model.lr * self.label_rate,
+            label_lr=settings.lr * self.label_rate,
         )

@@ -38,7 +38,7 @@ _PACKAGES = ("labelweave", "numpy", "scipy", "scikit-learn", "torch")
 # Attributes that are written to labels.json and thresholds.json.
 _OTHER_FILES = ("label_names_", "label_descriptions_", "classes_", "_single_label", "threshold_")
 # Attributes that the base class sets for every method.
-_COMMON = ("n_features_in_", "feature_names_in_", "n_labels_", "label_rates_", "_target_dtype")
+_COMMON = ("n_features_in_", "feature_names_in_", "n_labels_", "label_prevalence_", "_target_dtype")
 _FITTED_ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 
 

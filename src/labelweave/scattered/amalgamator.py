@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.calibration import METHODS as CALIBRATIONS
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
@@ -78,7 +79,7 @@ class Amalgamator(MultiLabelClassifier):
         How well the student follows each teacher on rows held out, one line a teacher.
     teacher_labels_ : dict of str to list of str
         The labels of each teacher, under their common names.
-    label_rates_ : ndarray
+    label_prevalence_ : ndarray
         How often each label is positive where the teachers learnt; NaN where none tells.
     notes_ : dict
         What the method has to tell about this run.
@@ -95,7 +96,6 @@ class Amalgamator(MultiLabelClassifier):
         "batch_rows": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
-    _draws_a_bar: ClassVar[bool] = True
     # Called with the report on disagreement, before the student is trained.
     _listener: Callable[[Disagreement], None] | None = None
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("teachers", "verbose")
@@ -270,7 +270,7 @@ class Amalgamator(MultiLabelClassifier):
         settings = student.get_params(deep=False)
         if settings.get("random_state", 0) is None:
             student.set_params(random_state=int(generator.randint(np.iinfo(np.int32).max)))
-        if self.verbose and getattr(student, "_draws_a_bar", False):
+        if self.verbose and capabilities(student).progress_bar:
             student.set_params(verbose=self.verbose)
         return student
 
@@ -283,7 +283,7 @@ class Amalgamator(MultiLabelClassifier):
     def _report(self, lesson: Lesson) -> None:
         """What can be told before any training: who knows what, and who contradicts whom."""
         opinions = lesson.opinions
-        self.label_rates_ = teachers_rates(opinions)
+        self.label_prevalence_ = teachers_rates(opinions)
         self.teacher_labels_ = {
             name: [str(self.label_names_[j]) for j in np.sort(columns)]
             for name, columns in zip(opinions.names, opinions.vocabulary.columns, strict=True)
@@ -358,4 +358,5 @@ class Amalgamator(MultiLabelClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
+        tags.capabilities.progress_bar = True
         return tags

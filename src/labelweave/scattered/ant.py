@@ -143,16 +143,16 @@ class ANT(Amalgamator):
     def _train(self, student: Any, lesson: Lesson, targets: np.ndarray) -> Any:
         fitted = super()._train(student, lesson, targets)
         self.shift_ = np.zeros(self.n_labels_)
-        if self.rates > 0 and not np.isnan(self.label_rates_).all():
+        if self.rates > 0 and not np.isnan(self.label_prevalence_).all():
             # All rows but those that were made up.
             rows = np.flatnonzero(
                 (lesson.numbers >= 0) | (np.arange(len(targets)) >= lesson.n_train)
             )
             p = fitted.predict_proba(self._own_rows(take_rows(lesson.X, rows)))
             odds = log_odds(p.astype(np.float64), _EPS)
-            self.shift_ = self.rates * rate_shift(odds, self.label_rates_)
+            self.shift_ = self.rates * rate_shift(odds, self.label_prevalence_)
             odds = odds + self.shift_
-            judgement = judged(lesson.opinions.logits[:, rows], self.label_rates_, self.rates)
+            judgement = judged(lesson.opinions.logits[:, rows], self.label_prevalence_, self.rates)
             n_positive = n_trusted(odds, judgement, self.precision)
             self.shift_ = self.shift_ - shift_to_count(odds, n_positive)
         return fitted

@@ -167,7 +167,7 @@ class LayeredAmalgamator(Amalgamator):
                     f"{type(self).__name__} compares layer by layer, but the teachers have "
                     f"{needed} hidden layers and the student has {depth}"
                 )
-            return self._make_task(network, teachers, lesson.n_train, student._plan_options())
+            return self._make_task(network, teachers, lesson.n_train, student._optimizer_options())
 
         labels = LabelMatrix(targets, tuple(self.label_names_) if names is None else names)
         rows = self._own_rows(lesson.X)

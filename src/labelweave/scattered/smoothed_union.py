@@ -82,7 +82,6 @@ class SmoothedUnion(TeacherUnion):
         "sharpen": [Interval(Real, 1, None, closed="left")],
         "expected": [Interval(Real, 0, 1, closed="both")],
     }
-    _seed_matters = True
 
     def __init__(
         self,
@@ -101,6 +100,11 @@ class SmoothedUnion(TeacherUnion):
         self.rates = rates
         self.sharpen = sharpen
         self.expected = expected
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = True
+        return tags
 
     def _targets(self, lesson: Lesson) -> np.ndarray:
         plain = super()._targets(lesson)
@@ -154,7 +158,7 @@ class SmoothedUnion(TeacherUnion):
 
     def _towards_rates(self, odds: np.ndarray) -> np.ndarray:
         """What is added to the log odds of each label in step 2."""
-        return self.rates * rate_shift(odds, self.label_rates_)
+        return self.rates * rate_shift(odds, self.label_prevalence_)
 
     def _moved(self, smooth: np.ndarray) -> np.ndarray:
         """Probabilities after step 2; 0 where nothing speaks for the label."""

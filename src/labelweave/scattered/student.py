@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
-from labelweave.methods import make, method_of
+from labelweave.methods import make
 from labelweave.scattered.teacher import take_rows
 
 __all__ = ["fit_student", "made_student", "takes_probabilities"]
@@ -48,11 +49,7 @@ def takes_probabilities(student: Any) -> bool:
     >>> takes_probabilities(make("mlp")), takes_probabilities(make("mlknn"))
     (True, False)
     """
-    core = getattr(student, "classifier", None) or student
-    method = method_of(core)
-    if method is not None and method.id == "ofcc":
-        return core.reveal == 0
-    return method is not None and method.id == "mlp" and core.loss == "bce"
+    return capabilities(student).soft_targets
 
 
 def fit_student(

@@ -50,7 +50,7 @@ class Teacher:
         take all of them.
     rates : sequence of float, optional
         How often each label is positive where the model learnt, NaN where that is not known;
-        by default what the model tells (`label_rates_`, as those of this library do).
+        by default what the model tells (`label_prevalence_`, as those of this library do).
 
     Examples
     --------
@@ -183,7 +183,7 @@ class Teacher:
 
     def _checked_rates(self, rates: Sequence[float] | None) -> np.ndarray | None:
         if rates is None:
-            rates = getattr(self.model, "label_rates_", None)
+            rates = getattr(self.model, "label_prevalence_", None)
             if rates is None or len(rates) != len(self.labels):
                 return None
         found = np.asarray(rates, dtype=np.float64)

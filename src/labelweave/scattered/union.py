@@ -48,7 +48,6 @@ class TeacherUnion(Amalgamator):
         "integrate": [StrOptions(set(RULES))],
         "revise": ["boolean"],
     }
-    _seed_matters = False
 
     def __init__(
         self,
@@ -78,6 +77,11 @@ class TeacherUnion(Amalgamator):
         )
         self.integrate = integrate
         self.revise = revise
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.randomized = False
+        return tags
 
     def _targets(self, lesson: Lesson) -> np.ndarray:
         self.notes_ = {}

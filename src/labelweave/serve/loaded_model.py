@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
-from labelweave.known import can_be_told
 from labelweave.serve.batching import Batcher
 from labelweave.serve.predictions import LabelSelection, ScoredRows, select_labels
 from labelweave.serve.prometheus_metrics import ServiceMetrics
@@ -85,7 +85,7 @@ class LoadedModel:
         self.n_features: int | None = getattr(model, "n_features_in_", None)
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
         self.feature_positions = {n: j for j, n in enumerate(self.feature_names or ())}
-        self.accepts_known = can_be_told(model)
+        self.accepts_known = capabilities(model).known_labels
         self.can_change_labels = isinstance(model, ChangeableLabels)
         self.can_explain = isinstance(model, Explaining)
         self.version = 0  # the number of label changes that have been applied

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from labelweave.capabilities import capabilities
 from labelweave.testing.check_tools import Check, fresh, linear, same
 
 
@@ -25,12 +26,12 @@ def check_same_seed_same_result(estimator: Any) -> None:
 
 
 def check_different_seed(estimator: Any) -> None:
-    """Another seed gives another model; with `_seed_matters = False` the same one."""
+    """Another seed gives another model; without the capability `randomized` the same one."""
     X, Y = linear()
     one, other = (fresh(estimator, random_state=k).fit(X, Y).predict_proba(X) for k in (0, 1))
-    if getattr(estimator, "_seed_matters", True):
+    if capabilities(estimator).randomized:
         assert not np.array_equal(one, other), (
-            "two seeds give one model: if nothing is random, set _seed_matters = False"
+            "two seeds give one model: if nothing is random, set the capability randomized to False"
         )
     else:
         same(one, other, "a method in which nothing is random", exact=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from labelweave.capabilities import capabilities
 from labelweave.importance import HasFeatureImportance
-from labelweave.known import can_be_told
 from labelweave.testing import (
     capability_checks,
     input_checks,
@@ -79,7 +79,7 @@ def _checks_for(estimator: Any) -> list[Check]:
     return [
         *learning_checks.CHECKS,
         *label_checks.CHECKS,
-        *(capability_checks.OF_KNOWN_LABELS if can_be_told(estimator) else ()),
+        *(capability_checks.OF_KNOWN_LABELS if capabilities(estimator).known_labels else ()),
         *(capability_checks.OF_IMPORTANCE if isinstance(estimator, HasFeatureImportance) else ()),
         *input_checks.CHECKS,
         *seed_checks.CHECKS,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelweave.base import MultiLabelClassifier
-from labelweave.behind import ClassifierBehind
+from labelweave.embedding_classifier import EmbeddingClassifier
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import make_embedder
 from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
@@ -16,7 +16,7 @@ from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
 __all__ = ["TextClassifier"]
 
 
-class TextClassifier(ClassifierBehind):
+class TextClassifier(EmbeddingClassifier):
     """A classifier of texts: words weighted by TF-IDF or an embedder, then any classifier.
 
     Words are lower-cased runs of two or more letters or digits; their weights are

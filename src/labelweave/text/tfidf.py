@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from labelweave.capabilities import MultiLabelTags
 from labelweave.exceptions import InputError
 from labelweave.text.checks import checked_texts
 
@@ -113,4 +114,7 @@ def string_tags(tags: Any) -> Any:
     """scikit-learn's tags of an estimator that takes texts."""
     tags.input_tags.string = True
     tags.input_tags.two_d_array = False
+    if isinstance(tags, MultiLabelTags):
+        tags.capabilities.texts = True
+        tags.capabilities.vectors = False
     return tags

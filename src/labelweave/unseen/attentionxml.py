@@ -15,7 +15,6 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
-from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
 from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
@@ -176,12 +175,11 @@ class AttentionXML(NeuralClassifier):
 
     # -- the network -------------------------------------------------------------------
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
         self.groups_ = None
         if Y.n_labels > self.tree_above:
             features = _label_features(X, Y, len(self.vocabulary_) + UNKNOWN + 1)
             self.groups_ = balanced_groups(features, self.group_size, self._generator())
-        super()._fit(X, Y, validation)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         n_tokens = len(self.vocabulary_) + UNKNOWN + 1
@@ -197,7 +195,7 @@ class AttentionXML(NeuralClassifier):
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         task = super()._build_task(network, session)
         if isinstance(network, LabelTreeNetwork):
-            task = TreeTask(network, self._chosen_loss()[1], self._plan_options())
+            task = TreeTask(network, self._chosen_loss()[1], self._optimizer_options())
         return AveragedTask(task, self.ema_decay) if self.ema_decay else task
 
     def _row_size(self, n_features: int, n_labels: int) -> int:

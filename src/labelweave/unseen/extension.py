@@ -119,7 +119,7 @@ class LabelExtension(LabelFinder):
 
     # -- fitting -----------------------------------------------------------------------
 
-    def _wants_validation(self) -> bool:
+    def _needs_validation(self) -> bool:
         return True  # the combination is learnt on documents that the classifier has not seen
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:

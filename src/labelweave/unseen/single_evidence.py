@@ -18,8 +18,12 @@ class SingleEvidence(LabelExtension):
     """Base of the methods over a classifier whose score is one of XML0's features."""
 
     _feature: ClassVar[str]
-    _takes_vectors = True
     _reads_documents = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.vectors = True  # documents may be features in place of texts
+        return tags
 
     def _uncalibrated(self) -> Combination:
         return Combination([self._feature], np.ones(1), 10.0, -5.0)

@@ -89,7 +89,6 @@ class XML0(LabelExtension):
         **LabelExtension._parameter_constraints,
         "combine": [StrOptions(set(COMBINATIONS))],
     }
-    _takes_vectors = False
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.base import MultiLabelClassifier
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
@@ -72,8 +73,6 @@ class ZeroShotClassifier(MultiLabelClassifier):
     finetune: str | None = None
     finetune_steps: int | None = None
     document_map_: np.ndarray | None = None
-    _tells_rates = False  # labels are added to it
-    _takes_vectors: ClassVar[bool] = False  # whether documents may be features instead of texts
     encoder: Any
 
     # -- what a method writes ----------------------------------------------------------
@@ -124,7 +123,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         return labels
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        if self._takes_vectors and not is_texts(X) and not self._lacks_texts(X, reset):
+        if capabilities(self).vectors and not is_texts(X) and not self._lacks_texts(X, reset):
             return super()._checked_features(X, reset=reset)
         texts = np.empty(len(checked := checked_texts(X)), dtype=object)
         texts[:] = checked
@@ -334,4 +333,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         self.document_map_ = state["mapped"]
 
     def __sklearn_tags__(self) -> Any:
-        return string_tags(super().__sklearn_tags__())
+        tags = string_tags(super().__sklearn_tags__())
+        tags.capabilities.new_labels = True
+        tags.capabilities.label_prevalence = False  # labels are added later
+        return tags

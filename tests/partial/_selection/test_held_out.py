@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import labelweave as lw
+from labelweave.capabilities import capabilities
 from labelweave.data.scenarios import keep_single_positive
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
@@ -65,7 +66,7 @@ def test_the_rows_set_aside_are_scored_by_the_network_that_did_not_learn_them(da
     of_row, rows = kept[0]
     assert len(rows) == len(X)  # none is held out
     assert [np.count_nonzero(of_row == k) for k in (-1, 0, 1)] == [192, 24, 24]
-    labels, scores = model._judged_out_of_fold()
+    labels, scores = model._out_of_fold_predictions()
     expected = []
     for k, peer in enumerate(peers_of(model.network_)):
         own = torch.as_tensor(X[of_row == k], dtype=torch.float32)
@@ -83,7 +84,7 @@ def test_no_more_labels_are_expected_than_there_seem_to_be(data, negative_weight
     """Annotated ones over the estimated share that is annotated, whatever weights have raised."""
     X, _, partial = data
     model = two(negative_weight=negative_weight).fit(X, partial)
-    labels, scores = model._judged_out_of_fold()
+    labels, scores = model._out_of_fold_predictions()
     codes = labels.to_numpy()
     expected = codes.sum() / annotation_rate(scores, codes)
     before = shifted(scores, -float(model.network_.shift)).sum()
@@ -130,17 +131,17 @@ def test_validation_rows_are_learnt_too_and_their_truth_is_not_asked_for(data):
     X, Y, partial = data
     model = two()
     model.fit(X[:200], partial[:200], validation=(X[200:], partial[200:]), truth=Y[:200])
-    assert len(model._judged_out_of_fold()[0]) == 48  # two tenths of all 240
+    assert len(model._out_of_fold_predictions()[0]) == 48  # two tenths of all 240
     assert model.history_["removed_missing"].iloc[-1] > 0
     with pytest.raises(InputError, match=r"truth has shape \(150, 4\), but Y has \(200, 4\)"):
         two().fit(X[:200], partial[:200], truth=Y[:150])
 
 
 def test_one_network_and_early_stopping_hold_rows_out(data):
-    assert two()._tunes_out_of_fold
-    assert not CLS(lw.MLP(patience=5))._tunes_out_of_fold
-    assert not lw.make("wan")._tunes_out_of_fold
-    assert not two(validation="clean")._tunes_out_of_fold
+    assert capabilities(two()).out_of_fold
+    assert not capabilities(CLS(lw.MLP(patience=5))).out_of_fold
+    assert not capabilities(lw.make("wan")).out_of_fold
+    assert not capabilities(two(validation="clean")).out_of_fold
 
 
 def test_too_few_rows_to_set_any_aside():

@@ -52,13 +52,13 @@ def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
     """Fit to the train rows, choose on the validation rows, score the test rows once.
 
     A method that learns from the validation rows too gives its out-of-fold probabilities to
-    choose on: see :meth:`labelweave.base.MultiLabelClassifier.rows_to_choose_on`.
+    choose on: see :meth:`labelweave.base.MultiLabelClassifier.held_out_predictions`.
     """
     model, seconds = fit(cell, parts)
     at_test = model.predict_proba(parts.test.X)
     scores, thresholds = score_test_rows(
         cell.protocol,
-        model.rows_to_choose_on(parts.validation),
+        model.held_out_predictions(parts.validation),
         (parts.test.Y, at_test),
         (*PANEL, *cell.metrics),
         train_labels=parts.train.Y,

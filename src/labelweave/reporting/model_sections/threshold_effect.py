@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from labelweave.capabilities import capabilities
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import sweep_counts, sweep_f1
 from labelweave.metrics._inputs import chunks
@@ -43,7 +44,7 @@ def threshold_section(evaluated: EvaluatedModel) -> Section:
         return Section(title, [Paragraph(text)])
     effects = []
     classifier = _classifier_with_threshold(evaluated)
-    learned_from_validation = getattr(classifier, "_tunes_out_of_fold", False)
+    learned_from_validation = capabilities(classifier).out_of_fold
     if evaluated.validation is not None and not learned_from_validation:
         rows = evaluated.validation.select_labels(evaluated.truth.names)
         scores = evaluated.model.predict_proba(rows.X)[:, _scored_columns(evaluated)]

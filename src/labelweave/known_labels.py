@@ -1,8 +1,8 @@
 """Labels that are known when a row is predicted: ``predict_proba(X, known=...)``.
 
 Some labels of a new row are often known already: a person has set them, or another system has.
-Methods that predict a label from the others can use that; they mix in
-:class:`KnowsSomeLabels` and all take `known` in the same way.
+Methods that predict a label from the others can use them. They all take `known` in the same way,
+through :class:`KnownLabelsMixin`.
 """
 
 from __future__ import annotations
@@ -14,39 +14,36 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from labelweave.base import MultiLabelClassifier, inside
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels, is_lists_of_names
 
-__all__ = ["KnowsSomeLabels", "can_be_told"]
+__all__ = ["KnownLabelsMixin"]
 
 
-def can_be_told(estimator: Any) -> bool:
-    """Whether an estimator can use labels that are known of the rows it predicts."""
-    return isinstance(estimator, KnowsSomeLabels) and estimator._can_be_told
+class KnownLabelsMixin(MultiLabelClassifier):
+    """Mixin of methods that can use known labels of the rows that they predict.
 
-
-class KnowsSomeLabels(MultiLabelClassifier):
-    """Mixin of methods that can be told some labels of the rows that they predict.
-
-    It stands before the base of the method, ``class Chain(KnowsSomeLabels, NeuralClassifier)``.
+    It comes before the base of the method, ``class Chain(KnownLabelsMixin, NeuralClassifier)``.
     The method writes ``_predict_proba(X, known=None)``, where `known` is None or a float32 array
-    of shape (n, L) with 1, 0 and NaN (not known), in the model's order of labels. It must use
-    what is known for the *other* labels; the known entries of the answer are filled in here.
+    of shape (n, L) with 1, 0 and NaN (not known), in the model's order of labels. It uses the
+    known labels to predict the *other* labels; the known entries themselves are filled in here.
 
-    An estimator around another one mixes it in too, and says by `_can_be_told` whether that one
-    can use what is known.
+    A wrapper around another estimator uses the mixin too, and sets the capability `known_labels`
+    to that of the estimator.
     """
 
-    @property
-    def _can_be_told(self) -> bool:
-        return True
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.known_labels = True
+        return tags
 
     @abstractmethod
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         """P(label | x, known labels) as an (n, L) array, for checked features."""
 
     def predict_proba(self, X: Any, known: Any = None) -> np.ndarray:
-        """P(label | x, known labels), one row a sample and one column a label.
+        """P(label | x, known labels), one row per sample and one column per label.
 
         Parameters
         ----------
@@ -54,7 +51,7 @@ class KnowsSomeLabels(MultiLabelClassifier):
         known : labels of the n rows, as far as they are known, optional
             1 / 0 / NaN (not known) as array, sparse matrix, DataFrame or LabelMatrix; a DataFrame
             or a LabelMatrix is matched by label name and may leave labels out. Or for each row
-            the names of labels that it is known to have: nothing is said about the others then.
+            the names of labels that it is known to have; its other labels are then not known.
 
         Returns
         -------
@@ -83,7 +80,7 @@ class KnowsSomeLabels(MultiLabelClassifier):
 
     def _probabilities_given(self, X: Any, known: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        if not self._can_be_told:
+        if not capabilities(self).known_labels:
             raise InputError(
                 f"known=: the classifier in this {type(self).__name__} does not predict a label "
                 "from others; chains, C-Tran and LaMP do"
@@ -91,12 +88,12 @@ class KnowsSomeLabels(MultiLabelClassifier):
         X = self._checked_features(X, reset=False)
         given = self._checked_known(known)
         check_consistent_length(X, given)
-        found = inside(self._predict_proba(X, given))
-        return _filled_in(found, given), given
+        probabilities = inside(self._predict_proba(X, given))
+        return _filled_in(probabilities, given), given
 
     def _checked_known(self, known: Any) -> np.ndarray:
         if self._single_label:
-            raise InputError("known= is for labels, but the model was fitted to one class a row")
+            raise InputError("known= is for labels, but the model was fitted to one class per row")
         if is_lists_of_names(known):
             return as_labels(known, names=tuple(self.label_names_), absent="unknown").to_numpy()
         if not isinstance(known, LabelMatrix) and not hasattr(known, "columns"):
@@ -110,6 +107,7 @@ class KnowsSomeLabels(MultiLabelClassifier):
         return given
 
 
-def _filled_in(found: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The answer with the known entries in their places."""
-    return np.where(np.isnan(given), found, np.nan_to_num(given)).astype(found.dtype, copy=False)
+def _filled_in(predicted: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The predictions, with known entries as they are known."""
+    filled = np.where(np.isnan(known), predicted, np.nan_to_num(known))
+    return filled.astype(predicted.dtype, copy=False)

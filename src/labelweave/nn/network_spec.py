@@ -1,0 +1,146 @@
+"""A description of a network: how it is built, its objective, and how it is trained.
+
+A method that trains the network of another estimator (two networks that select labels for each
+other, a student of several teachers) needs these three things and nothing else of that
+estimator. :meth:`labelweave.nn.estimator.NeuralClassifier.network_spec` returns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from torch import nn
+
+from labelweave.base import Pair
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.nn.distributed import make_engine
+from labelweave.nn.scaling import FeatureScaling
+from labelweave.nn.task import SCHEDULE_PARAMETERS, Task
+
+if TYPE_CHECKING:
+    from labelweave.nn.session import TrainingSession
+
+__all__ = ["NetworkSpec", "TrainingSettings"]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The training parameters of a neural estimator, documented there.
+
+    See :class:`labelweave.nn.estimator.NeuralClassifier`.
+    """
+
+    epochs: int | str
+    batch_size: int
+    min_steps: int | str
+    lr: float
+    weight_decay: float
+    schedule: str
+    schedule_params: Mapping[str, Any] | None
+    clip_norm: float | None
+    monitor: str
+    patience: int | None
+    device: str
+    precision: str
+    checkpoint: str | PathLike[str] | None
+    checkpoint_every: float
+    callbacks: Sequence[Any] | None
+    verbose: int
+    threshold: Any
+
+    def optimizer_options(self) -> dict[str, Any]:
+        """The arguments of :func:`labelweave.nn.task.make_plan`."""
+        options = {"lr": self.lr, "weight_decay": self.weight_decay, "schedule": self.schedule}
+        extra = dict(self.schedule_params or {})
+        if wrong := sorted(set(extra) - set(SCHEDULE_PARAMETERS)):
+            known = ", ".join(SCHEDULE_PARAMETERS)
+            raise InputError(f"a schedule has no parameter {wrong[0]!r}: choose among {known}")
+        return options | extra
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """A network, its objective and its training settings.
+
+    Parameters
+    ----------
+    name : str
+        Class of the estimator, for messages.
+    parameters : mapping
+        All parameters of the estimator; a checkpoint must agree with them.
+    settings : TrainingSettings
+    learn_statistics : function of (X, Y)
+        Computes what the shape of the network depends on, such as a label graph. It is called
+        once, before `build_network`.
+    build_network : function of (n_features, n_labels)
+        A new network with weights from torch's generator.
+    build_task : function of (network, session)
+        The objective of the network.
+    pretrain : function of (network, session)
+        What comes before the supervised stage.
+    fit_scaling : function of X
+        The scaling of the features, or None for a network that scales by itself.
+    rows_at_once : function of (n_features, n_labels)
+        How many rows are scored at a time.
+    image_encoder : object or None
+        The network for images, where the features are images.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    settings: TrainingSettings
+    learn_statistics: Callable[[Any, LabelMatrix], None]
+    build_network: Callable[[int, int], nn.Module]
+    build_task: Callable[[nn.Module, TrainingSession], Task]
+    pretrain: Callable[[nn.Module, TrainingSession], None]
+    fit_scaling: Callable[[Any], FeatureScaling | None]
+    rows_at_once: Callable[[int, int], int]
+    image_encoder: Any
+
+    def open_session(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        random_state: Any,
+        *,
+        trainer_parameters: Mapping[str, Any] | None = None,
+    ) -> TrainingSession:
+        """A training session on these rows; the features are scaled by them.
+
+        Parameters
+        ----------
+        X, Y : features and labels
+        validation : (X, Y) or None
+        random_state : int, RandomState instance or None
+        trainer_parameters : mapping, optional
+            Parameters of the method that trains this network, where it is another one.
+            Checkpoints must agree with them too.
+        """
+        from labelweave.nn.session import TrainingSession
+
+        settings = self.settings
+        engine = make_engine(settings.device, settings.precision)
+        if random_state is None and (settings.checkpoint is not None or engine.world > 1):
+            what = "a checkpoint" if engine.world == 1 else "training with several processes"
+            raise InputError(f"{what} needs a seed: set random_state", parameter="random_state")
+        generator = (
+            np.random.RandomState() if random_state is None else check_random_state(random_state)
+        )
+        seed = int(generator.randint(np.iinfo(np.int32).max))
+        return TrainingSession(
+            spec=self,
+            X=X,
+            Y=Y,
+            validation=validation,
+            engine=engine,
+            seed=seed,
+            scaling=self.fit_scaling(X),
+            trainer_parameters=trainer_parameters,
+        )
