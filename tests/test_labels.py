@@ -131,7 +131,7 @@ def test_large_vocabularies_stay_sparse():
         ([["a"], ["q"]], ["a"], "row 1 has the label 'q'"),
         ([[], []], None, "no row has a label"),
         ([[3, 5], [2]], None, "neither a matrix"),
-        (pd.DataFrame({"text": ["one", "two"]}), None, "keep only the label columns"),
+        (pd.DataFrame({"text": ["one", "two"]}), None, "pass only the label columns"),
     ],
 )
 def test_bad_labels_are_refused_in_one_sentence(Y, names, message):

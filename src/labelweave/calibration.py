@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say, label by label.
+"""Calibrated probabilities for every label.
 
 :class:`LabelCalibrator` maps the probabilities of a model to calibrated ones; it is fitted to
 rows that the model was not trained on. :class:`CalibratedMultiLabel` does both for any
@@ -29,12 +29,12 @@ from labelweave.probabilities import log_odds
 __all__ = ["CalibratedMultiLabel", "LabelCalibrator"]
 
 METHODS = ("sigmoid", "isotonic", "temperature")
-_FEWEST = {"sigmoid": 10, "isotonic": 50, "temperature": 0}
-_EDGE = 1e-12  # probabilities of 0 and 1 have no finite log odds
+_MIN_POSITIVES = {"sigmoid": 10, "isotonic": 50, "temperature": 0}
+_EPS = 1e-12  # probabilities of 0 and 1 have no finite log odds
 
 
 class LabelCalibrator(BaseEstimator):
-    """A map from probabilities to calibrated probabilities, one for each label.
+    """Map probabilities to calibrated probabilities, by one function per label.
 
     Parameters
     ----------
@@ -44,9 +44,8 @@ class LabelCalibrator(BaseEstimator):
         for labels with many positives. ``"temperature"``: sigmoid(logit(p) / T) with one T for
         all labels [3]_, which needs few positives and keeps the order of all entries.
     min_positives : int, optional
-        A label with fewer known positives, or fewer known negatives, has too little to be
-        calibrated by: it gets the sigmoid fitted to all labels together. By default 10 for
-        the sigmoid and 50 for isotonic regression.
+        A label with fewer known positives, or fewer known negatives, gets the sigmoid that is
+        fitted to all labels together. Default: 10 for the sigmoid, 50 for isotonic regression.
 
     Attributes
     ----------
@@ -59,8 +58,8 @@ class LabelCalibrator(BaseEstimator):
 
     Notes
     -----
-    Unknown entries take no part. No map reverses the order of two probabilities of a label:
-    where the likelihood asks for a < 0 the label gets a = 0, that is its share of positives.
+    Unknown entries are ignored. No function reverses the order of two probabilities of a label: if
+    the likelihood is largest at a < 0, the label gets a = 0, that is, its share of positives.
 
     References
     ----------
@@ -92,12 +91,12 @@ class LabelCalibrator(BaseEstimator):
         self.min_positives = min_positives
 
     def fit(self, Y: Any, P: Any) -> Self:
-        """Fit to known labels `Y` and the probabilities `P` that a model gave their rows."""
+        """Fit to labels `Y` and the probabilities `P` that a model predicted for their rows."""
         self._validate_params()
         labels, scores = check_score(as_labels(Y), P)
         p = np.asarray(scores, dtype=np.float64)
         _check_range(p)
-        few = _FEWEST[self.method] if self.min_positives is None else self.min_positives
+        few = _MIN_POSITIVES[self.method] if self.min_positives is None else self.min_positives
         positives, known = labels.counts()
         enough = (np.minimum(positives, known - positives) >= few) & (self.method != "temperature")
         slope, offset = _common_sigmoid(labels, p, with_offset=self.method != "temperature")
@@ -109,7 +108,7 @@ class LabelCalibrator(BaseEstimator):
             columns = chosen[part]
             truth = labels[:, columns].to_numpy(np.float64)
             if self.method == "sigmoid":
-                fitted = _fit_sigmoids(log_odds(p[:, columns], _EDGE), truth)
+                fitted = _fit_sigmoids(log_odds(p[:, columns], _EPS), truth)
                 self.slope_[columns], self.offset_[columns] = fitted
             else:
                 for k, j in enumerate(columns):
@@ -119,16 +118,16 @@ class LabelCalibrator(BaseEstimator):
         return self
 
     def transform(self, P: Any) -> np.ndarray:
-        """Calibrated probabilities, of the same shape."""
+        """Return calibrated probabilities, of the same shape."""
         check_is_fitted(self)
         p = np.asarray(P, dtype=np.float64)
         if p.ndim != 2 or p.shape[1] != len(self.slope_):
             raise InputError(
-                f"the probabilities have shape {p.shape}, but the calibrator knows "
+                f"the probabilities have shape {p.shape}, but the calibrator was fitted to "
                 f"{len(self.slope_)} labels"
             )
         _check_range(p)
-        result = expit(self.slope_ * log_odds(p, _EDGE) + self.offset_)
+        result = expit(self.slope_ * log_odds(p, _EPS) + self.offset_)
         for j in np.flatnonzero(np.diff(self.first_knot_)):
             inputs, outputs = self.knots_[:, self.first_knot_[j] : self.first_knot_[j + 1]]
             result[:, j] = np.interp(p[:, j], inputs, outputs)
@@ -147,11 +146,11 @@ class CalibratedMultiLabel(KnownLabelsMixin):
     min_positives : int, optional
         As in :class:`LabelCalibrator`.
     cv : int or "prefit", default=5
-        The calibrator is fitted to out-of-fold probabilities of this many folds, the classifier
-        then to all rows. ``"prefit"``: the classifier is fitted already, and the rows given to
-        `fit` (which it must not have been trained on) serve the calibrator alone.
+        Number of folds. The calibrator is fitted to out-of-fold probabilities, then the classifier
+        to all rows. ``"prefit"``: the classifier is fitted already, and only the calibrator is
+        fitted to the rows passed to `fit`, which the classifier must not have been trained on.
     n_jobs : int, optional
-        Folds at the same time, by joblib.
+        Number of folds that joblib runs in parallel.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
 
@@ -222,7 +221,7 @@ class CalibratedMultiLabel(KnownLabelsMixin):
         from labelweave.model_selection import cross_val_predict_proba
 
         if len(Y) < 2:
-            raise InputError("calibration needs folds, and n_samples=1 gives none")
+            raise InputError("calibration needs at least two rows for its folds, but n_samples=1")
         template = make("br") if self.estimator is None else clone(self.estimator)
         seed = None
         if self.random_state is not None:
@@ -242,7 +241,7 @@ class CalibratedMultiLabel(KnownLabelsMixin):
         names = tuple(getattr(self.estimator, "label_names_", self.label_names_))
         if names != tuple(self.label_names_):
             raise InputError(
-                f"the fitted estimator knows {len(names)} labels, and they are not those of Y in "
+                f"the fitted estimator has {len(names)} labels, and they are not those of Y in "
                 "the same order"
             )
         return self.estimator
@@ -277,7 +276,7 @@ def _common_sigmoid(Y: LabelMatrix, p: np.ndarray, *, with_offset: bool) -> tupl
     """Slope and offset of one sigmoid for the entries of all labels."""
     known = Y.known()
     truth = Y.to_numpy(np.float64).ravel()
-    z = log_odds(p, _EDGE).ravel()
+    z = log_odds(p, _EPS).ravel()
     if known is not None:
         is_known = ~np.isnan(truth)
         truth, z = truth[is_known], z[is_known]
@@ -296,7 +295,7 @@ def _fit_sigmoids(
     truth = np.where(known, truth, 0.0)
     n_positive = truth.sum(axis=0)
     n_negative = known.sum(axis=0) - n_positive
-    # Platt's targets: as if one more positive and one more negative had been seen.
+    # Platt's targets: as if there were one more positive and one more negative.
     target = np.where(truth == 1, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     rate = (n_positive + 1) / (n_positive + n_negative + 2)
 

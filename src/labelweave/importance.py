@@ -1,4 +1,4 @@
-"""Which features a label depends on, for methods that can tell."""
+"""Feature importance per label, for the methods that can compute it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from labelweave.base import MultiLabelClassifier
 from labelweave.exceptions import InputError
 
-__all__ = ["HasFeatureImportance", "column_scales"]
+__all__ = ["FeatureImportanceMixin", "column_scales"]
 
 
-class HasFeatureImportance(MultiLabelClassifier):
-    """Mixin of methods that know how much each feature weighs for each label.
+class FeatureImportanceMixin(MultiLabelClassifier):
+    """Mixin of methods that compute how important each feature is for each label.
 
-    A method writes ``_feature_importance()``, an (n_labels, n_features) array of numbers of 0 and
-    above; here every row is brought to the sum 1 (a label that depends on no feature stays 0).
+    A method implements ``_feature_importance()``, which returns a non-negative array of shape
+    (n_labels, n_features). Its rows are scaled to the sum 1 here; a label that depends on no
+    feature stays 0.
 
     Examples
     --------
@@ -36,19 +37,19 @@ class HasFeatureImportance(MultiLabelClassifier):
 
     @abstractmethod
     def _feature_importance(self) -> np.ndarray:
-        """Importance of each feature for each label, not yet scaled."""
+        """Return the importance of each feature for each label, not yet scaled."""
 
     def feature_importance(self) -> np.ndarray:
-        """Share of each feature in what is known about each label, (n_labels, n_features)."""
+        """Return the importance of features per label, (n_labels, n_features); rows sum to 1."""
         check_is_fitted(self)
         if self._single_label:
-            raise InputError("feature importance is told by label, but the model has classes")
-        found = self._feature_importance()
-        total = found.sum(axis=1, keepdims=True)
-        return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+            raise InputError("feature importance is computed per label, but the model has classes")
+        importance = self._feature_importance()
+        total = importance.sum(axis=1, keepdims=True)
+        return np.divide(importance, total, out=np.zeros_like(importance), where=total > 0)
 
     def top_features(self, k: int = 10) -> dict[str, list[tuple[str, float]]]:
-        """For each label the `k` features of largest importance, with their shares."""
+        """Return the `k` most important features of each label, with their importance."""
         shares = self.feature_importance()
         unnamed = [f"x{j}" for j in range(self.n_features_in_)]
         names = [str(name) for name in getattr(self, "feature_names_in_", unnamed)]
@@ -60,7 +61,7 @@ class HasFeatureImportance(MultiLabelClassifier):
 
 
 def column_scales(X: Any) -> np.ndarray:
-    """Standard deviation of each column, dense or sparse.
+    """Compute the standard deviation of each column, dense or sparse.
 
     >>> column_scales(np.array([[1.0, 2.0], [3.0, 2.0]]))
     array([1., 0.])

@@ -1,4 +1,4 @@
-"""What features and targets are, before a method takes them: texts, one class a row, not finite."""
+"""Checks of features and targets before a method is fitted: texts, one class per row, NaN."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.multiclass import type_of_target
 
 from labelweave.labels import LabelMatrix
 
 __all__ = ["as_single_target", "first_not_finite", "is_mostly_zero", "is_texts"]
 
-# With fewer non-zero entries than this, features are counts or indicators, and to give a rare
-# one the mean 0 or the variance 1 would turn it into huge values.
-_DENSE_ENOUGH = 0.25
+# With a smaller share of non-zero entries, features are counts or indicators, and scaling a rare
+# one to variance 1 would turn it into huge values.
+_MIN_DENSITY = 0.25
 
 
 def as_single_target(Y: Any) -> np.ndarray | None:
-    """A one-dimensional target, or None if Y is a matrix or lists of labels.
+    """Return a one-dimensional target, or None if Y is a matrix or lists of labels.
 
-    A column that is no 0/1 indicator is one-dimensional too, as scikit-learn sees it.
+    As in scikit-learn, a single column that is not a 0/1 indicator is one-dimensional too.
     """
+    from sklearn.utils.multiclass import type_of_target
+
     if isinstance(Y, LabelMatrix) or sp.issparse(Y):
         return None
     if isinstance(Y, Sequence) and len(Y) and not np.isscalar(Y[0]):
@@ -48,7 +49,7 @@ def is_texts(X: Any) -> bool:
 
 
 def first_not_finite(X: Any) -> tuple[str, int, int] | None:
-    """Kind ("NaN" or "infinity"), row and column of the first such entry; None without one.
+    """Return kind ("NaN" or "infinity"), row and column of the first such entry, or None.
 
     >>> first_not_finite(np.array([[0.0, 1.0], [np.nan, 2.0]]))
     ('NaN', 1, 0)
@@ -75,4 +76,4 @@ def is_mostly_zero(X: Any) -> bool:
     (True, False)
     """
     filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
-    return bool(filled < _DENSE_ENOUGH * X.shape[0] * X.shape[1])
+    return bool(filled < _MIN_DENSITY * X.shape[0] * X.shape[1])

@@ -1,8 +1,8 @@
 """The label matrix: which row has which label, with three states.
 
-An entry is 1 (positive), 0 (negative) or NaN (unknown: nobody said). Everything that
-reads labels in this library goes through :func:`as_labels`, so that arrays, SciPy
-sparse matrices, DataFrames and lists of label names mean the same thing everywhere.
+An entry is 1 (positive), 0 (negative) or NaN (unknown: not annotated). All labels in this library
+are read by :func:`as_labels`, so that arrays, SciPy sparse matrices, DataFrames and lists of label
+names mean the same everywhere.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Matrix = Any  # an ndarray or a csr_array (SciPy ships no types)
 class LabelMatrix:
     """Rows by labels, each entry positive (1), negative (0) or unknown (NaN).
 
-    Build one with :func:`as_labels`. It is immutable, can be indexed by rows like an array
-    (scikit-learn's splitters and searches take it as it is) and knows its label names.
+    Build one with :func:`as_labels`. It is immutable, has label names and can be indexed by rows
+    like an array, so that scikit-learn's splitters and searches accept it.
 
     Parameters
     ----------
     values : float32 ndarray or csr_array of shape (n_rows, n_labels)
         Stored entries. A sparse matrix may store explicit zeros and NaN.
     names : sequence of str
-        One name a label, all different.
+        One name per label, all different.
     descriptions : mapping of str to str, optional
         Longer texts for some of the labels.
     absent : 0.0 or NaN, default=0.0
-        What an entry that a sparse matrix does not store means.
+        Meaning of an entry that a sparse matrix does not store.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class LabelMatrix:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.shape[0]
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return self.shape[1]
 
     @property
@@ -94,7 +94,7 @@ class LabelMatrix:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the stored values."""
+        """Type of the stored values."""
         return self.values.dtype
 
     def __len__(self) -> int:
@@ -106,12 +106,12 @@ class LabelMatrix:
         rows, columns = (slice(None) if part is Ellipsis else part for part in (rows, columns))
         if isinstance(rows, int | np.integer):
             rows = [rows]
-        taken = self._with(self.values[rows])
-        whole = isinstance(columns, slice) and columns == slice(None)
-        return taken if whole else taken._take_labels(columns)
+        selected = self._with(self.values[rows])
+        all_labels = isinstance(columns, slice) and columns == slice(None)
+        return selected if all_labels else selected._take_labels(columns)
 
     def select(self, names: Iterable[str]) -> LabelMatrix:
-        """The labels of these names, in this order."""
+        """Return the labels of these names, in this order."""
         position = {name: j for j, name in enumerate(self.names)}
         names = list(names)
         for name in names:
@@ -132,7 +132,7 @@ class LabelMatrix:
 
     @cached_property
     def n_unknown(self) -> int:
-        """How many entries are unknown."""
+        """Number of unknown entries."""
         if not self.is_sparse:
             return int(np.isnan(self.values).sum())
         stored = int(np.isnan(self.values.data).sum())
@@ -152,8 +152,8 @@ class LabelMatrix:
     def negative(self) -> Matrix:
         """Boolean matrix of the entries known to be negative.
 
-        Sparse only where unstored entries are unknown; otherwise most entries are negative
-        and the answer is dense.
+        Sparse only if unstored entries are unknown; otherwise most entries are negative and the
+        result is dense.
         """
         if self.is_sparse and not np.isnan(self.absent):
             return self.to_numpy() == 0
@@ -162,7 +162,7 @@ class LabelMatrix:
     def known(self) -> Matrix | None:
         """Boolean matrix of the entries that are not unknown, or None if all are known.
 
-        Sparse only where unstored entries are unknown.
+        Sparse only if unstored entries are unknown.
         """
         if not self.has_unknown:
             return None
@@ -174,7 +174,7 @@ class LabelMatrix:
         return ~np.isnan(self.to_numpy())
 
     def unknown(self) -> Matrix:
-        """Boolean matrix of the unknown entries; sparse where unstored entries are negative."""
+        """Boolean matrix of the unknown entries; sparse if unstored entries are negative."""
         if not self.is_sparse:
             return np.isnan(self.values)
         if np.isnan(self.absent):
@@ -190,7 +190,7 @@ class LabelMatrix:
         return marked
 
     def counts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positives and known entries of each label, as two integer arrays."""
+        """Count the positives and the known entries of each label; two integer arrays."""
         positives = np.asarray(self.positive().sum(axis=0)).ravel().astype(np.int64)
         if not self.is_sparse:
             known = self.n_rows - np.isnan(self.values).sum(axis=0)
@@ -207,7 +207,7 @@ class LabelMatrix:
     # -- other forms -------------------------------------------------------------------
 
     def to_numpy(self, dtype: Any = np.float32) -> np.ndarray:
-        """A dense array with NaN for unknown."""
+        """Return a dense array with NaN for unknown."""
         if not self.is_sparse:
             return self.values.astype(dtype, copy=False)
         if not np.isnan(self.absent):
@@ -222,23 +222,23 @@ class LabelMatrix:
         return dense.copy() if copy else dense
 
     def to_sparse(self) -> LabelMatrix:
-        """The same labels, stored as CSR (the meaning of unstored entries is kept)."""
+        """Return the same labels in CSR format; unstored entries keep their meaning."""
         if self.is_sparse:
             return self
         return LabelMatrix(sp.csr_array(self.values), self.names, self.descriptions)
 
     def to_dense(self) -> LabelMatrix:
-        """The same labels, stored as a dense array."""
+        """Return the same labels in a dense array."""
         return self._with(self.to_numpy()) if self.is_sparse else self
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with one column a label."""
+        """Return a pandas DataFrame with one column per label."""
         import pandas as pd
 
         return pd.DataFrame(self.to_numpy(), columns=list(self.names))
 
     def to_lists(self) -> list[list[str]]:
-        """For each row the names of its positive labels."""
+        """Return the names of the positive labels of each row."""
         positive = sp.csr_array(self.positive())
         positive.sort_indices()
         parts = np.split(positive.indices, positive.indptr[1:-1])
@@ -257,7 +257,7 @@ def as_labels(
     descriptions: Mapping[str, str] | None = None,
     absent: str = "negative",
 ) -> LabelMatrix:
-    """Read labels from any of the forms people keep them in.
+    """Convert labels of any supported form to a label matrix.
 
     Parameters
     ----------
@@ -269,8 +269,8 @@ def as_labels(
     descriptions : mapping of str to str, optional
         Longer texts for some labels.
     absent : {"negative", "unknown"}, default="negative"
-        What an entry that a sparse matrix does not store, or a name that a list does not
-        hold, means.
+        Meaning of an entry that a sparse matrix does not store, or of a name that is not in a
+        list.
 
     Returns
     -------
@@ -291,8 +291,8 @@ def as_labels(
             Y = Y.to_numpy(dtype=np.float32, na_value=np.nan)
         except (TypeError, ValueError):
             raise InputError(
-                "the label columns of the DataFrame hold something other than 1, 0 and missing: "
-                "keep only the label columns in Y"
+                "the label columns of the DataFrame hold other values than 1, 0 and missing: "
+                "pass only the label columns as Y"
             ) from None
     values = _as_values(Y)
     chosen = _checked_names(names, values.shape[1])
@@ -328,12 +328,12 @@ def _check_states(values: Matrix, names: Sequence[str]) -> None:
     if sp.issparse(values):
         k = int(np.flatnonzero(wrong)[0])
         row, column = int(np.searchsorted(values.indptr, k, side="right")) - 1, values.indices[k]
-        found = stored[k]
+        value = stored[k]
     else:
         row, column = (int(i) for i in np.argwhere(wrong)[0])
-        found = stored[row, column]
+        value = stored[row, column]
     raise InputError(
-        f"Y holds {found:g} at row {row}, label {names[column]!r}: "
+        f"Y holds {value:g} at row {row}, label {names[column]!r}: "
         "a label is 1 (positive), 0 (negative) or NaN (unknown)"
     )
 
@@ -395,5 +395,5 @@ def _from_lists(
     matrix = LabelMatrix(
         values, chosen, descriptions, absent=0.0 if absent == "negative" else np.nan
     )
-    # A few labels are quicker dense; a large vocabulary must stay sparse.
+    # With few labels dense matrices are faster; a large vocabulary must stay sparse.
     return matrix.to_dense() if len(chosen) <= 64 else matrix

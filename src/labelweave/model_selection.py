@@ -7,11 +7,11 @@ They fit into scikit-learn's own tools (`GridSearchCV`, `cross_validate`, `learn
 
 where `Y` is an array with NaN for unknown, a SciPy sparse matrix, a DataFrame or a
 :class:`~labelweave.labels.LabelMatrix`. Two of scikit-learn's defaults cannot be used with
-unknown labels: ``cv=5`` and scorers by name (``scoring="f1_micro"``) refuse NaN in `Y`, and
+unknown labels: ``cv=5`` and scorers by name (``scoring="f1_micro"``) reject NaN in `Y`, and
 `cross_val_predict` breaks on it; :class:`MultiLabelKFold`, :func:`make_scorer` and
-:func:`cross_val_predict_proba` take their place. Pass lists of label names through
+:func:`cross_val_predict_proba` replace them. Pass lists of label names through
 :func:`labelweave.labels.as_labels` first, so that all folds have the same labels, and sparse
-labels too for `cross_validate`, which takes no SciPy matrix as `y`.
+labels too for `cross_validate`, which does not accept a SciPy matrix as `y`.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ Split = tuple[np.ndarray, np.ndarray]
 
 
 class _StratifiedSplitter(BaseCrossValidator):
-    """What the two splitters share: checking `y`, and asking for groups."""
+    """Base class of the two splitters: checks `y` and requests groups."""
 
-    # Under scikit-learn's metadata routing: groups are wanted where they are passed.
+    # For scikit-learn's metadata routing: groups are used if they are passed.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Split]:
@@ -62,11 +62,12 @@ class _StratifiedSplitter(BaseCrossValidator):
 
         Parameters
         ----------
-        X : array-like with one row a sample
-            Only its length is looked at.
-        y : labels of the rows; unknown entries ask for nothing
+        X : array-like with one row per sample
+            Only its length is used.
+        y : labels of the rows
+            Unknown entries are ignored.
         groups : sequence, optional
-            Rows of one group stay on one side.
+            Rows of one group are never in both parts.
         """
         if y is None:
             raise InputError(f"{type(self).__name__} splits by the labels: pass y")
@@ -81,14 +82,14 @@ class _StratifiedSplitter(BaseCrossValidator):
 
 
 class MultiLabelKFold(_StratifiedSplitter):
-    """K folds, each with its share of every label; once or several times over.
+    """K folds with the same share of every label, once or repeatedly.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds.
     n_repeats : int, default=1
-        How often to deal the rows out anew.
+        How often the rows are divided into new folds.
     balance : {"positives", "known"}, default="positives"
         See :func:`labelweave.data.splits.stratified_folds`.
     random_state : None, int, RandomState or Generator
@@ -132,7 +133,7 @@ class MultiLabelKFold(_StratifiedSplitter):
 
 
 class MultiLabelShuffleSplit(_StratifiedSplitter):
-    """Independent splits in two, each part with its share of every label.
+    """Independent random splits into two parts with the same share of every label.
 
     Parameters
     ----------
@@ -188,16 +189,16 @@ class MultiLabelScorer:
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> float | dict[str, float]:
-        labels = _labels_as_the_model_knows_them(estimator, y)
+        labels = _labels_in_model_order(estimator, y)
         needs = {metric.needs for metric in self.metrics}
-        given: dict[str, Any] = {}
+        predictions: dict[str, Any] = {}
         if "score" in needs:
-            given["Y_score"] = label_probabilities(estimator, X)
+            predictions["Y_score"] = label_probabilities(estimator, X)
         if "pred" in needs:
-            given["Y_pred"] = estimator.predict(X)
+            predictions["Y_pred"] = estimator.predict(X)
         if sample_weight is not None:
-            given["sample_weight"] = sample_weight
-        scores = {_key(m): m.sign * m(labels, **given) for m in self.metrics}
+            predictions["sample_weight"] = sample_weight
+        scores = {_key(m): m.sign * m(labels, **predictions) for m in self.metrics}
         return next(iter(scores.values())) if self.single else scores
 
     def __repr__(self) -> str:
@@ -205,13 +206,13 @@ class MultiLabelScorer:
 
 
 def make_scorer(metric: str | Sequence[str], **parameters: Any) -> MultiLabelScorer:
-    """A scorer for `GridSearchCV`, `cross_validate` and the like that accepts unknown labels.
+    """Make a scorer for `GridSearchCV`, `cross_validate` and the like that accepts unknown labels.
 
     Parameters
     ----------
     metric : str or sequence of str
-        Names of metrics (see :data:`labelweave.metrics.METRICS`). One name makes a scorer that
-        returns a number; several make one that returns a number for each, from one prediction.
+        Names of metrics (see :data:`labelweave.metrics.METRICS`). With one name the scorer returns
+        a number; with several it returns a number per metric, from one prediction.
     **parameters
         Passed to the metric functions.
 
@@ -240,8 +241,8 @@ def _key(metric: Metric) -> str:
     return metric.name if metric.greater_is_better else f"neg_{metric.name}"
 
 
-def _labels_as_the_model_knows_them(estimator: Any, y: Any) -> LabelMatrix:
-    """Labels in the order of the model's, where both have names."""
+def _labels_in_model_order(estimator: Any, y: Any) -> LabelMatrix:
+    """Return the labels in the order of the model's, if both have names."""
     names = getattr(estimator, "label_names_", None)
     has_names = isinstance(y, LabelMatrix) or hasattr(y, "columns")
     if names is None:
@@ -253,11 +254,11 @@ def _labels_as_the_model_knows_them(estimator: Any, y: Any) -> LabelMatrix:
 
 
 def label_probabilities(model: Any, X: Any) -> np.ndarray:
-    """P(label | x) as one (n, L) array, whatever shape the model returns.
+    """Return P(label | x) as one (n, L) array, whatever the shape that the model returns.
 
     Multi-output classifiers of scikit-learn return a list with an array of shape
     (n, n_classes) for each label, with a single column for a label that was always (or never)
-    positive in training. A model without `predict_proba` is asked for its `decision_function`.
+    positive in training. Without `predict_proba` the model's `decision_function` is used.
 
     Examples
     --------
@@ -301,21 +302,21 @@ def cross_val_predict_proba(
     random_state: Any = 0,
     verbose: int = 0,
 ) -> np.ndarray:
-    """Probabilities for every row from models that did not see the row.
+    """Compute out-of-fold probabilities: each row's come from models not trained on it.
 
     Parameters
     ----------
     model : estimator with `predict_proba`
         Of this library, or of scikit-learn (then without unknown labels). It is cloned.
     X : array-like, SciPy sparse, DataFrame or sequence of texts
-    Y : labels of the rows, as the model takes them
+    Y : labels of the rows, in any form that the model accepts
     cv : int, splitter or iterable of (train, test) row numbers, default=5
-        A number means :class:`MultiLabelKFold`. Rows that are tested several times get the
-        mean; a row that is never tested is an error.
+        A number means :class:`MultiLabelKFold`. A row in several test parts gets the mean; a row
+        in none raises an error.
     groups : sequence, optional
         Rows of one group are never in training and test together.
     n_jobs : int, optional
-        Folds at the same time, by joblib.
+        Number of folds that joblib runs in parallel.
     random_state : None, int, RandomState or Generator, default=0
         Seed of the folds where `cv` is a number.
     verbose : int, default=0

@@ -9,7 +9,7 @@ from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 from labelweave.dependent.extra_trees import ExtraTrees
 from labelweave.labels import as_labels
 from labelweave.shallow import forest
-from labelweave.shallow.forest import join_trees
+from labelweave.shallow.forest import concatenate_trees
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_equals_scikit_learns_trees(data, form):
 def test_nodes_are_those_of_scikit_learn(data):
     X, Y, Q = data
     forest = ExtraTreesClassifier(5, random_state=0).fit(X, Y)
-    splits = join_trees([tree.tree_ for tree in forest.estimators_])
+    splits = concatenate_trees([tree.tree_ for tree in forest.estimators_])
     np.testing.assert_array_equal(splits.leaves_of(Q) - splits.roots, forest.apply(Q))
     parents = splits.parents()
     assert (parents[splits.roots] == -1).all()
@@ -142,9 +142,11 @@ def test_numbers_beyond_single_precision():
 
 def test_the_tables_of_scikit_learns_trees_are_let_go(data, monkeypatch):
     """A view of a tree's nodes would keep its table of values, gigabytes for many labels."""
-    joined = forest.join_trees
+    joined = forest.concatenate_trees
     seen = []
-    monkeypatch.setattr(forest, "join_trees", lambda trees: seen.extend(trees) or joined(trees))
+    monkeypatch.setattr(
+        forest, "concatenate_trees", lambda trees: seen.extend(trees) or joined(trees)
+    )
     X, Y = data[:2]
     ExtraTrees(3, random_state=0).fit(X, Y)
     assert len(seen) == 3

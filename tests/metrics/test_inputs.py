@@ -68,7 +68,7 @@ def test_sparse_score_that_is_not_finite_is_located():
 
 
 def test_a_list_of_arrays_is_explained():
-    with pytest.raises(InputError, match="list of arrays, one a label"):
+    with pytest.raises(InputError, match="list of arrays, one per label"):
         lrap(np.eye(2), [np.ones((2, 2)), np.ones((2, 2))])
     with pytest.raises(InputError, match="not a matrix of numbers"):
         lrap(np.eye(2), [["a", "b"], ["c", "d"]])
@@ -83,7 +83,7 @@ def test_lists_of_names():
 
 
 def test_probabilities_are_no_label_sets():
-    with pytest.raises(InputError, match=r"Y_pred holds no label sets: .*0\.3 at row 0"):
+    with pytest.raises(InputError, match=r"Y_pred does not hold label sets: .*0\.3 at row 0"):
         f1_example([[1, 0]], [[0.3, 0.7]])
     with pytest.raises(InputError, match="two dimensions"):
         f1_example([1, 0], [1, 0])

@@ -67,8 +67,8 @@ def test_binary_relevance_over_code_is_refused(rows, labels, tmp_path):
 @pytest.mark.parametrize(
     ("neighbors", "form"),
     [
-        ("blocks", np.asarray),
-        ("blocks", sp.csr_array),
+        ("matrix", np.asarray),
+        ("matrix", sp.csr_array),
         ("sklearn", np.asarray),
         ("sklearn", sp.csr_array),
         ("faiss", np.asarray),

@@ -23,7 +23,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("engine", ["blocks", "sklearn", "faiss"])
+@pytest.mark.parametrize("engine", ["matrix", "sklearn", "faiss"])
 def test_every_engine_finds_the_nearest_rows(rng, engine):
     if engine == "faiss":
         pytest.importorskip("faiss")
@@ -40,7 +40,7 @@ def test_counts_are_exact_and_ties_go_to_the_first_row(rng, largest, sparse):
     X = rng.integers(0, largest + 1, size=(600, 6)) * (rng.random((600, 6)) < 0.5)
     Q = X[rng.permutation(600)[:80]]
     form = sp.csr_array if sparse else np.asarray
-    search = NeighborSearch(form(X.astype(np.float32)), "blocks")
+    search = NeighborSearch(form(X.astype(np.float32)), "matrix")
     queries = form(Q.astype(np.float32))
     np.testing.assert_array_equal(search.of(queries, 5), nearest_by_table(X, Q, 5))
     np.testing.assert_array_equal(search.among_themselves(5), nearest_by_table(X, None, 5))
@@ -49,7 +49,7 @@ def test_counts_are_exact_and_ties_go_to_the_first_row(rng, largest, sparse):
 def test_queries_that_are_no_counts_are_not_cut_to_integers(rng):
     X = rng.integers(0, 3, size=(300, 20)).astype(float)
     Q = rng.normal(size=(50, 20))
-    found = NeighborSearch(sp.csr_array(X), "blocks").of(sp.csr_array(Q), 4)
+    found = NeighborSearch(sp.csr_array(X), "matrix").of(sp.csr_array(Q), 4)
     np.testing.assert_array_equal(found, nearest_by_table(X, Q, 4))
 
 
@@ -57,7 +57,7 @@ def test_neighbours_closer_than_float32_can_tell(rng):
     # Around 1000 a float32 has steps of 6e-5: the differences that decide here are smaller.
     X = np.vstack([rng.normal(size=(200, 20)), rng.normal(size=(200, 20)) + 1000])
     X[:200] = X[0] + 1e-6 * rng.normal(size=(200, 20))
-    found = NeighborSearch(X, "blocks").among_themselves(3)
+    found = NeighborSearch(X, "matrix").among_themselves(3)
     table = cdist(X, X)
     np.fill_diagonal(table, np.inf)
     expected = np.sort(np.argsort(table, axis=1)[:, :3], axis=1)
@@ -66,7 +66,7 @@ def test_neighbours_closer_than_float32_can_tell(rng):
     assert set(found[:200].ravel()) <= set(range(200))
 
 
-@pytest.mark.parametrize("engine", ["blocks", "sklearn", "faiss"])
+@pytest.mark.parametrize("engine", ["matrix", "sklearn", "faiss"])
 def test_a_row_is_not_its_own_neighbour_but_its_duplicates_are(engine):
     if engine == "faiss":
         pytest.importorskip("faiss")
@@ -77,16 +77,16 @@ def test_a_row_is_not_its_own_neighbour_but_its_duplicates_are(engine):
         assert set(neighbours) == expected
 
 
-def test_several_blocks_and_threads_give_the_same(rng, monkeypatch):
+def test_several_chunks_and_threads_agree(rng, monkeypatch):
     X = rng.normal(size=(500, 30))
-    whole = NeighborSearch(X, "blocks").among_themselves(5)
-    monkeypatch.setattr("labelweave.shallow.neighbors._BLOCK_BYTES", 500 * 4 * 37)
-    np.testing.assert_array_equal(NeighborSearch(X, "blocks", 2).among_themselves(5), whole)
+    whole = NeighborSearch(X, "matrix").among_themselves(5)
+    monkeypatch.setattr("labelweave.shallow.neighbors._CHUNK_BYTES", 500 * 4 * 37)
+    np.testing.assert_array_equal(NeighborSearch(X, "matrix", 2).among_themselves(5), whole)
 
 
 def test_no_query_gives_no_neighbour(rng):
     X = rng.normal(size=(30, 20))
-    assert NeighborSearch(X, "blocks").of(X[:0], 3).shape == (0, 3)
+    assert NeighborSearch(X, "matrix").of(X[:0], 3).shape == (0, 3)
 
 
 def test_faiss_refuses_sparse_features(rng):
@@ -96,14 +96,14 @@ def test_faiss_refuses_sparse_features(rng):
 
 
 def test_an_unknown_engine_is_named():
-    with pytest.raises(InputError, match=r"'annoy'.*blocks, sklearn, faiss"):
+    with pytest.raises(InputError, match=r"'annoy'.*matrix, sklearn, faiss"):
         NeighborSearch(np.eye(3), "annoy")
 
 
 @pytest.mark.parametrize(("value", "kind"), [(1, "uint8"), (40, "uint16")])
 def test_frequent_features_multiplied_by_patterns(rng, value, kind):
     X = value * (rng.random((2500, 18)) < np.linspace(0.9, 0.1, 18))
-    search = NeighborSearch(sp.csr_array(X.astype(np.float32)), "blocks")
+    search = NeighborSearch(sp.csr_array(X.astype(np.float32)), "matrix")
     np.testing.assert_array_equal(search.among_themselves(4), nearest_by_table(X, None, 4))
     # The number type and the patterns that this test is about were really used.
     assert search._engine._cast[kind]._tables is not None

@@ -13,16 +13,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.importance import HasFeatureImportance
+from labelweave.importance import FeatureImportanceMixin
 from labelweave.labels import LabelMatrix
 from labelweave.rows import row_chunks
-from labelweave.shallow.forest import Splits, join_trees
-from labelweave.shallow.per_label import OnePerLabel
+from labelweave.shallow.forest import Splits, concatenate_trees
+from labelweave.shallow.per_label import PerLabelClassifier
 
 __all__ = ["BoostedTrees"]
 
 
-class BoostedTrees(HasFeatureImportance, OnePerLabel):
+class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
     """scikit-learn's histogram gradient boosting [1]_ for each label by itself.
 
     Parameters
@@ -56,7 +56,7 @@ class BoostedTrees(HasFeatureImportance, OnePerLabel):
         The log-odds of a label before its trees.
     n_iter_ : ndarray of shape (n_labels,)
         Number of trees of each label.
-    rates_ : ndarray of shape (n_labels,)
+    constant_probabilities_ : ndarray of shape (n_labels,)
         The probability of a label that was constant in training, NaN for all others.
     features_ : ndarray of int, or None
         The columns in use, where not all are.
@@ -157,9 +157,11 @@ class BoostedTrees(HasFeatureImportance, OnePerLabel):
         nodes = [tree.nodes for estimator in fitted for (tree,) in estimator._predictors]
         self.n_iter_ = np.zeros(self.n_labels_, dtype=np.int64)
         self.n_iter_[learnt] = [estimator.n_iter_ for estimator in fitted]
-        self.baseline_ = logit(self.rates_)  # a constant label's, and without a tree
+        self.baseline_ = logit(
+            self.constant_probabilities_
+        )  # a constant label's, and without a tree
         self.baseline_[learnt] = [float(one._baseline_prediction.item()) for one in fitted]
-        splits = join_trees([_as_tree(of_tree) for of_tree in nodes], X.dtype)
+        splits = concatenate_trees([_as_tree(of_tree) for of_tree in nodes], X.dtype)
         self.node_children_, self.node_feature_ = splits.children, splits.feature
         self.node_threshold_, self.roots_ = splits.threshold, splits.roots
         self.node_value_ = np.concatenate([[], *(of_tree["value"] for of_tree in nodes)])

@@ -9,14 +9,14 @@ from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
-from labelweave.importance import HasFeatureImportance, column_scales
+from labelweave.importance import FeatureImportanceMixin, column_scales
 from labelweave.labels import LabelMatrix
-from labelweave.shallow.per_label import NestsClassifier, OnePerLabel
+from labelweave.shallow.per_label import InnerClassifierMixin, PerLabelClassifier
 
 __all__ = ["BinaryRelevance"]
 
 
-class BinaryRelevance(HasFeatureImportance, NestsClassifier, OnePerLabel):
+class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClassifier):
     """One classifier of scikit-learn for each label [1]_.
 
     Parameters
@@ -47,7 +47,7 @@ class BinaryRelevance(HasFeatureImportance, NestsClassifier, OnePerLabel):
         Standard deviation of each feature in training, kept beside linear weights: the
         importance of a feature is its scale times the size of its weight. Trees and forests
         bring their own `feature_importances_`; :meth:`feature_importance` gives either.
-    rates_ : ndarray of shape (n_labels,)
+    constant_probabilities_ : ndarray of shape (n_labels,)
         The probability of a label that was constant in training, NaN for all others.
 
     Notes

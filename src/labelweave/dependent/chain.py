@@ -16,18 +16,18 @@ from labelweave.exceptions import InputError
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.per_label import (
-    NestsClassifier,
-    constant_rates,
+    InnerClassifierMixin,
+    constant_label_probabilities,
     is_linear,
     probability,
     seeded_clones,
-    with_short_indices,
+    with_int32_indices,
 )
 
 __all__ = ["ClassifierChain"]
 
 
-class ClassifierChain(KnownLabelsMixin, NestsClassifier):
+class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
     """One classifier of scikit-learn a label, in a chain [1]_.
 
     The classifier of a label is given the features and the labels that come before it in the
@@ -61,7 +61,7 @@ class ClassifierChain(KnownLabelsMixin, NestsClassifier):
         n_labels), where all classifiers are linear: then they are all that is kept.
     estimators_ : list of classifiers
         The classifiers otherwise (None in the place of a constant label), else empty.
-    rates_ : ndarray of shape (n_labels,)
+    constant_probabilities_ : ndarray of shape (n_labels,)
         The probability of a label that was constant in training, NaN for all others.
 
     Notes
@@ -133,11 +133,11 @@ class ClassifierChain(KnownLabelsMixin, NestsClassifier):
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()
         self.order_ = self._checked_order()
-        self.rates_ = constant_rates(Y)
-        X = with_short_indices(X)
+        self.constant_probabilities_ = constant_label_probabilities(Y)
+        X = with_int32_indices(X)
         labels = Y.to_numpy()
         clones = seeded_clones(self, template, self.n_labels_)
-        places = [p for p, j in enumerate(self.order_) if np.isnan(self.rates_[j])]
+        places = [p for p, j in enumerate(self.order_) if np.isnan(self.constant_probabilities_[j])]
         if Y.has_unknown:
             fitted = self._fit_one_by_one(X, labels.copy(), clones, places)
         else:
@@ -170,7 +170,7 @@ class ClassifierChain(KnownLabelsMixin, NestsClassifier):
                 inputs = _with_labels(X[blank], labels[blank][:, self.order_[:p]])
                 labels[blank, j] = self._handed_on(probability(fitted[p], inputs))
             else:
-                labels[blank, j] = self._handed_on(self.rates_[j])
+                labels[blank, j] = self._handed_on(self.constant_probabilities_[j])
         return [fitted[p] for p in places]
 
     def _keep(self, fitted: dict[int, Any], X: Any) -> None:
@@ -184,7 +184,7 @@ class ClassifierChain(KnownLabelsMixin, NestsClassifier):
         width = X.shape[1]
         self.coef_ = np.zeros((self.n_labels_, width))
         self.label_coef_ = np.zeros((self.n_labels_, self.n_labels_))
-        self.intercept_ = logit(self.rates_)
+        self.intercept_ = logit(self.constant_probabilities_)
         for p, j in enumerate(self.order_.tolist()):
             if j in fitted:
                 weights = fitted[j].coef_.ravel()
@@ -196,7 +196,7 @@ class ClassifierChain(KnownLabelsMixin, NestsClassifier):
         return np.float32(found >= 0.5) if self.pass_on == "labels" else found
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
-        X = with_short_indices(X)
+        X = with_int32_indices(X)
         result = np.empty((X.shape[0], self.n_labels_))
         given = np.full(result.shape, np.nan) if known is None else known.astype(np.float64)
         passed = np.zeros(result.shape)
@@ -205,7 +205,7 @@ class ClassifierChain(KnownLabelsMixin, NestsClassifier):
             if alone is not None and self.label_coef_ is not None:
                 result[:, j] = expit(alone[:, j] + passed @ self.label_coef_[j])
             elif self.estimators_[j] is None:
-                result[:, j] = self.rates_[j]
+                result[:, j] = self.constant_probabilities_[j]
             else:
                 inputs = _with_labels(X, passed[:, self.order_[:p]])
                 result[:, j] = probability(self.estimators_[j], inputs)
@@ -226,5 +226,5 @@ def _fit_link(estimator: Any, X: Any, labels: np.ndarray, order: np.ndarray) -> 
 def _with_labels(X: Any, labels: np.ndarray) -> Any:
     """Features with columns for the earlier labels at their end; sparse stays sparse."""
     if sp.issparse(X):
-        return with_short_indices(sp.hstack([X, sp.csr_array(labels.astype(X.dtype))], "csr"))
+        return with_int32_indices(sp.hstack([X, sp.csr_array(labels.astype(X.dtype))], "csr"))
     return np.hstack([X, labels.astype(X.dtype)])

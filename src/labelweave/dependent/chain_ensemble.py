@@ -13,12 +13,12 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.chain import ClassifierChain
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
-from labelweave.shallow.per_label import NestsClassifier
+from labelweave.shallow.per_label import InnerClassifierMixin
 
 __all__ = ["EnsembleOfChains"]
 
 
-class EnsembleOfChains(KnownLabelsMixin, NestsClassifier):
+class EnsembleOfChains(KnownLabelsMixin, InnerClassifierMixin):
     """Several classifier chains, each in a random order and on a random part of the rows [1]_.
 
     Parameters

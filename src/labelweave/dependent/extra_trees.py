@@ -10,14 +10,14 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.importance import HasFeatureImportance
+from labelweave.importance import FeatureImportanceMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.forest import GRID, Forest, Splits, grow_forest
 
 __all__ = ["ExtraTrees"]
 
 
-class ExtraTrees(HasFeatureImportance, MultiLabelClassifier):
+class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     """A forest of scikit-learn's trees, each grown on the whole label matrix [1]_ [2]_.
 
     A split is good where it lowers the variance of the labels, summed over all labels (for 0/1

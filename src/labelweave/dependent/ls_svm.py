@@ -22,7 +22,7 @@ from labelweave.importance import column_scales
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
 from labelweave.rows import row_chunks
-from labelweave.shallow.per_label import constant_rates
+from labelweave.shallow.per_label import constant_label_probabilities
 
 __all__ = ["LSSVM"]
 
@@ -149,7 +149,7 @@ class LSSVM(MultiLabelClassifier):
         del solution
         calibrator = LabelCalibrator().fit(Y, expit(_as_odds(left_out)))
         slope, offset = calibrator.slope_, calibrator.offset_
-        rates = constant_rates(Y)
+        rates = constant_label_probabilities(Y)
         constant = ~np.isnan(rates)
         self.weights_ = np.where(constant, 0.0, 4 * slope * weights)
         self.intercept_ = np.where(constant, logit(rates), slope * _as_odds(frequency) + offset)

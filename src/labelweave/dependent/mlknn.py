@@ -14,7 +14,7 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
 from labelweave.rows import row_chunks
-from labelweave.shallow.neighbors import ENGINES, NeighborSearch, sum_over
+from labelweave.shallow.neighbors import ENGINES, NeighborSearch, sum_over_neighbors
 
 __all__ = ["MLkNN"]
 
@@ -38,7 +38,7 @@ class MLkNN(MultiLabelClassifier):
         Number of neighbours. With n training rows at most n - 1 are used.
     smoothing : float, default=1.0
         The paper's s, added to every count (1 is Laplace's rule).
-    neighbors : {"auto", "blocks", "sklearn", "faiss"}, default="auto"
+    neighbors : {"auto", "matrix", "sklearn", "faiss"}, default="auto"
         How the neighbours are found, exactly in each case: see :mod:`labelweave.shallow.neighbors`.
     n_jobs : int, optional
         Threads of the neighbour search; None means one.
@@ -176,10 +176,10 @@ class MLkNN(MultiLabelClassifier):
 
     def _counts(self, nearest: np.ndarray) -> np.ndarray:
         """C for each row and label, from the indices of the neighbours of each row."""
-        positive = sum_over(nearest, self.train_positive_)
+        positive = sum_over_neighbors(nearest, self.train_positive_)
         if self.train_known_ is None:
             return positive
-        known = sum_over(nearest, self.train_known_)
+        known = sum_over_neighbors(nearest, self.train_known_)
         scaled = np.floor(self.k_ * positive / np.maximum(known, 1) + 0.5).astype(np.int64)
         return np.where(known > 0, scaled, self.k_ + 1)
 

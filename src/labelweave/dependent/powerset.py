@@ -15,12 +15,12 @@ from labelweave.dependent._label_sets import label_set_codes
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
+from labelweave.shallow.per_label import InnerClassifierMixin, seeded_clones, with_int32_indices
 
 __all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"]
 
 
-class LabelPowerset(KnownLabelsMixin, NestsClassifier):
+class LabelPowerset(KnownLabelsMixin, InnerClassifierMixin):
     """One multi-class classifier of scikit-learn over label sets [1]_.
 
     Every label set of the training rows is a class; the probability of a label is the sum of the
@@ -102,13 +102,13 @@ class LabelPowerset(KnownLabelsMixin, NestsClassifier):
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()
-        X = with_short_indices(X)
+        X = with_int32_indices(X)
         (estimator,) = seeded_clones(self, template, 1)
         Y = completed(X, Y, template, self.random_state)
         self.estimator_, self.sets_ = fit_label_sets(estimator, X, Y, self.max_sets)
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
-        return label_probabilities(self.estimator_, self.sets_, with_short_indices(X), known)
+        return label_probabilities(self.estimator_, self.sets_, with_int32_indices(X), known)
 
 
 def completed(X: Any, Y: LabelMatrix, template: Any, random_state: Any) -> LabelMatrix:

@@ -14,12 +14,12 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.dependent.powerset import completed, fit_label_sets, label_probabilities
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
-from labelweave.shallow.per_label import NestsClassifier, seeded_clones, with_short_indices
+from labelweave.shallow.per_label import InnerClassifierMixin, seeded_clones, with_int32_indices
 
 __all__ = ["RAkEL"]
 
 
-class RAkEL(KnownLabelsMixin, NestsClassifier):
+class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
     """Random k-labelsets [1]_.
 
     The labels are dealt out to small random groups, and each group gets a label powerset (a
@@ -120,7 +120,7 @@ class RAkEL(KnownLabelsMixin, NestsClassifier):
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()
-        X = with_short_indices(X)
+        X = with_int32_indices(X)
         random = self._generator()
         self.groups_ = self._dealt_out(random)
         Y = completed(X, Y, template, self.random_state)
@@ -151,7 +151,7 @@ class RAkEL(KnownLabelsMixin, NestsClassifier):
         return groups
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
-        X = with_short_indices(X)
+        X = with_int32_indices(X)
         total = np.zeros((X.shape[0], self.n_labels_))
         number = np.zeros(self.n_labels_)
         for group, estimator, sets in zip(self.groups_, self.estimators_, self.sets_, strict=True):

@@ -16,7 +16,7 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.importance import column_scales
 from labelweave.labels import LabelMatrix
 from labelweave.rows import row_chunks
-from labelweave.shallow.neighbors import NeighborSearch, sum_over
+from labelweave.shallow.neighbors import NeighborSearch, sum_over_neighbors
 
 __all__ = ["SLEEC"]
 
@@ -212,15 +212,15 @@ class SLEEC(MultiLabelClassifier):
                 if len(asked) == 0:
                     continue
                 found = _with_constant(X[asked]) @ part["weights"]
-                search = NeighborSearch(part["embedding"], "blocks")
+                search = NeighborSearch(part["embedding"], "matrix")
                 nearest = part["rows"][search.of(found, min(self.k, len(part["rows"])))]
                 for block in row_chunks(len(asked), self.n_labels_):
                     rows = asked[block]
-                    positive[rows] += sum_over(nearest[block], self.train_positive_)
+                    positive[rows] += sum_over_neighbors(nearest[block], self.train_positive_)
                     if self.train_known_ is None:
                         known[rows] += nearest.shape[1]
                     else:
-                        known[rows] += sum_over(nearest[block], self.train_known_)
+                        known[rows] += sum_over_neighbors(nearest[block], self.train_known_)
         return np.where(known > 0, positive / np.maximum(known, 1), self.frequency_)
 
 

@@ -1,4 +1,4 @@
-"""Counts of right and wrong predictions among the known entries."""
+"""Counts of correct and wrong predictions among the known entries."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Counts", "count", "count_known", "overlap_score"]
 
 
 class Counts(NamedTuple):
-    """How many known entries are right positives, predicted, positive, and known at all.
+    """Numbers of known entries that are true positives, predicted, positive, and known at all.
 
-    One number a row, one a label, or one in all; of all rows' weights where they have any.
+    One number per row, per label or in total; sums of weights if rows have weights.
     """
 
     hits: np.ndarray
@@ -26,7 +26,7 @@ class Counts(NamedTuple):
     known: np.ndarray
 
     def pooled(self) -> Counts:
-        """The same over everything, as arrays of one number."""
+        """Return the totals, as arrays of one number."""
         return Counts(*(part.sum(keepdims=True) for part in self))
 
     @property

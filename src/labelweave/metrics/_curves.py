@@ -1,4 +1,4 @@
-"""What sorting every line of a score matrix tells: the one engine of the ranking metrics.
+"""Sorted scores and the counts above each of them, from which all ranking metrics are computed.
 
 A line is a row (ranking the labels of a sample) or a label (ranking the samples of a label).
 Entries of a line with equal scores form one group: a curve has a point only at the end of
@@ -22,7 +22,7 @@ __all__ = ["Ranked", "by_label", "by_row", "pooled", "ranked_together", "score_c
 
 @dataclass
 class Ranked:
-    """Counts above each distinct score, for the lines of a block one after the other.
+    """Counts above each distinct score, for the lines of a chunk one after the other.
 
     Attributes
     ----------
@@ -72,14 +72,14 @@ class Ranked:
 def by_row(
     Y_true: LabelMatrix, scores: np.ndarray, measure: Callable[[Ranked], np.ndarray]
 ) -> np.ndarray:
-    """A measure of each row's ranking of its known labels."""
-    return np.concatenate([measure(_rank(*block)) for block in score_chunks(Y_true, scores)])
+    """Compute a measure of each row's ranking of its known labels."""
+    return np.concatenate([measure(_rank(*chunk)) for chunk in score_chunks(Y_true, scores)])
 
 
 def score_chunks(
     Y_true: LabelMatrix, scores: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """Scores, positive and known entries of some rows after the other; None if all are known."""
+    """Yield scores, positive and known entries per chunk of rows; known is None if all are."""
     for rows in chunks(*Y_true.shape):
         yield scores[rows], *_dense_states(Y_true[rows])
 
@@ -90,13 +90,13 @@ def by_label(
     weight: np.ndarray | None,
     measure: Callable[[Ranked], np.ndarray],
 ) -> np.ndarray:
-    """A measure of each label's ranking of the rows where it is known."""
+    """Compute a measure of each label's ranking of the rows in which it is known."""
     n_rows, n_labels = Y_true.shape
     columns_of = sp.csc_array(Y_true.values) if Y_true.is_sparse else Y_true.values
     parts = []
     for labels in chunks(n_labels, n_rows):
-        block = LabelMatrix(columns_of[:, labels].T, Y_true.names[labels], absent=Y_true.absent)
-        positive, known = _dense_states(block)
+        chunk = LabelMatrix(columns_of[:, labels].T, Y_true.names[labels], absent=Y_true.absent)
+        positive, known = _dense_states(chunk)
         lines = np.ascontiguousarray(scores[:, labels].T)
         parts.append(measure(_rank(lines, positive, known, weight)))
     return np.concatenate(parts)
@@ -108,7 +108,7 @@ def pooled(
     weight: np.ndarray | None,
     measure: Callable[[Ranked], np.ndarray],
 ) -> float:
-    """A measure of the one ranking of all known entries."""
+    """Compute a measure of the one ranking of all known entries."""
     return float(measure(ranked_together(Y_true, scores, weight))[0])
 
 
@@ -134,7 +134,7 @@ def _rank(
     known: np.ndarray | None,
     weight: np.ndarray | None = None,
 ) -> Ranked:
-    """Sort each line from the highest score down; `weight` has one number a column."""
+    """Sort each line from the highest score down; `weight` has one number per column."""
     n_lines, length = scores.shape
     order = np.argsort(-scores, axis=1)
     sorted_scores = np.take_along_axis(scores, order, axis=1)
@@ -169,7 +169,7 @@ def _rank(
 
 
 def _steps(cumulated: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """What each point adds to the one before it in its line."""
+    """The increase of each point over the one before it in its line."""
     steps = np.diff(cumulated, prepend=0.0)
     steps[first] = cumulated[first]
     return steps

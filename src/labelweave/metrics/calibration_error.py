@@ -1,4 +1,4 @@
-"""How far probabilities are from the frequencies that they promise."""
+"""Expected calibration error: how far probabilities are from observed frequencies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ece(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = Non
     Parameters
     ----------
     Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry takes no part).
+        1, 0 or NaN (unknown: the entry is ignored).
     Y_score : array-like of shape (n_rows, n_labels)
         Probabilities, from 0 to 1.
     n_bins : int, default=15
@@ -39,8 +39,8 @@ def ece(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = Non
     >>> round(ece([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]), 3)
     0.125
     """
-    mass, promised, positive = calibration_bins(Y_true, Y_score, n_bins, sample_weight)
-    pooled = (part.sum(axis=0, keepdims=True) for part in (mass, promised, positive))
+    mass, expected, positive = calibration_bins(Y_true, Y_score, n_bins, sample_weight)
+    pooled = (part.sum(axis=0, keepdims=True) for part in (mass, expected, positive))
     return float(_error(*pooled)[0])
 
 
@@ -62,8 +62,8 @@ def ece_of_labels(
 def ece_macro(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = None) -> float:
     """Mean of :func:`ece_of_labels` over the labels with a known entry.
 
-    Never smaller than :func:`ece` if all labels have equally many known entries: errors of
-    opposite sign do not cancel between labels. Parameters as in :func:`ece`.
+    Never smaller than :func:`ece` if all labels have the same number of known entries, because
+    errors of opposite sign do not cancel between labels. Parameters as in :func:`ece`.
 
     Examples
     --------
@@ -74,15 +74,15 @@ def ece_macro(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any
     return mean_of_defined(errors, np.ones(errors.shape, dtype=bool))
 
 
-def _error(mass: np.ndarray, promised: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    gaps, total = np.abs(promised - positive).sum(axis=1), mass.sum(axis=1)
+def _error(mass: np.ndarray, expected: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    gaps, total = np.abs(expected - positive).sum(axis=1), mass.sum(axis=1)
     return np.divide(gaps, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
 def calibration_bins(
     Y_true: Any, Y_score: Any, n_bins: int = 15, sample_weight: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Entries, sum of probabilities and positives, each of shape (n_labels, n_bins).
+    """Count entries, probabilities and positives per label and bin, (n_labels, n_bins) each.
 
     >>> [part.tolist() for part in calibration_bins([[1], [0]], [[0.75], [0.25]], n_bins=2)]
     [[[1.0, 1.0]], [[0.25, 0.75]], [[0.0, 1.0]]]

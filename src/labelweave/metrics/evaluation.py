@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.metrics._inputs import aligned_columns, check_pred, check_score, is_made_up
+from labelweave.metrics._inputs import aligned_columns, are_default_names, check_pred, check_score
 from labelweave.metrics.catalog import METRICS, Metric, get_metric
 from labelweave.metrics.scores import Scores
 
@@ -276,7 +276,7 @@ def _labels_of(model: Any, Y: Any, names: tuple[str, ...] | None) -> LabelMatrix
 def _match(outputs: _Outputs, truth: LabelMatrix) -> _Outputs:
     """The model's columns in the order of the data's labels."""
     names = outputs.names
-    if names is None or is_made_up(names) or is_made_up(truth.names):
+    if names is None or are_default_names(names) or are_default_names(truth.names):
         return outputs
     columns = aligned_columns(truth.names, names, "the model")
     if columns is None:

@@ -1,7 +1,7 @@
 """Metrics of how well each label ranks the rows: average precision and AUC.
 
-Each label ranks the rows where it is known, as if the others did not exist. Rows of equal
-score are never put in an order by position. The micro forms rank all known entries together.
+Each label ranks the rows in which it is known, as if the others did not exist. Rows of equal score
+are never ordered by position. The micro forms rank all known entries together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def ap_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np.ndarray:
-    """Average precision of each label, one number a label.
+    """Average precision of each label, one number per label.
 
     The mean, over the known positives of a label, of the precision among the rows that score at
     least as high: scikit-learn's `average_precision_score`, for all labels at once.
@@ -32,7 +32,7 @@ def ap_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np.
     Parameters
     ----------
     Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry takes no part).
+        1, 0 or NaN (unknown: the entry is ignored).
     Y_score : array-like of shape (n_rows, n_labels)
         Probabilities or any scores; higher is more likely positive.
     sample_weight : array-like of shape (n_rows,), optional
@@ -53,7 +53,7 @@ def ap_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np.
 def mean_average_precision(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Mean average precision (mAP): the mean of :func:`ap_of_labels` over the labels.
 
-    Labels without a known positive are left out; nan where no label has one. Parameters as
+    Labels without a known positive are left out; nan if no label has one. Parameters as
     in :func:`ap_of_labels`.
 
     Examples
@@ -68,7 +68,7 @@ def mean_average_precision(Y_true: Any, Y_score: Any, *, sample_weight: Any = No
 def ap_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Average precision of all known entries in one ranking.
 
-    nan where no entry is positive. Parameters as in :func:`ap_of_labels`.
+    nan if no entry is positive. Parameters as in :func:`ap_of_labels`.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def ap_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
 
 
 def auc_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np.ndarray:
-    """Area under the ROC curve of each label, one number a label.
+    """Area under the ROC curve of each label, one number per label.
 
     The share of the pairs (positive row, negative row) in the right order, ties counting
     half: scikit-learn's `roc_auc_score`, for all labels at once. nan for a label that lacks
@@ -96,7 +96,7 @@ def auc_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np
 def auc_macro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Mean of :func:`auc_of_labels` over the labels with both a positive and a negative.
 
-    nan where no label has both. Parameters as in :func:`ap_of_labels`.
+    nan if no label has both. Parameters as in :func:`ap_of_labels`.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def auc_macro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
 def auc_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Area under the ROC curve of all known entries in one ranking.
 
-    nan where the known entries are all positive or all negative. Parameters as in
+    nan if the known entries are all positive or all negative. Parameters as in
     :func:`ap_of_labels`.
 
     Examples

@@ -1,18 +1,18 @@
 """Metrics of the overlap of true and predicted label sets.
 
-Precision, recall, F1 and Jaccard index, each averaged in three ways:
+Precision, recall, F1 and Jaccard index, each with three kinds of average:
 
 * ``_example``: computed for each row and averaged over the rows;
 * ``_macro``: computed for each label and averaged over the labels;
 * ``_micro``: computed once from the counts of all entries together.
 
 Only known entries are counted. A row (``_example``) or a label (``_macro``) without a known
-entry takes no part.
+entry is ignored.
 
 Where a score is 0/0 (F1 and Jaccard: neither a positive nor a predicted label; precision:
-nothing predicted; recall: nothing positive) `zero_division` stands in for it, as in
-scikit-learn: 0 by default, which gives scikit-learn's figures; 1 rewards an empty prediction
-for an empty row; nan leaves the row or label out of the average. The literature on neural
+nothing predicted; recall: nothing positive) `zero_division` is used, as in
+scikit-learn: 0 by default, which equals scikit-learn's default; 1 rewards an empty prediction for
+an empty row; nan leaves the row or label out of the average. The literature on neural
 multi-label methods computes the example F1 with nan (rows whose truth and prediction are both
 empty are dropped) and the macro F1 with 0 (a label that is absent counts as 0).
 """
@@ -68,7 +68,7 @@ def f1_example(
     Parameters
     ----------
     Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry takes no part), in any form that
+        1, 0 or NaN (unknown: the entry is ignored), in any form that
         :func:`labelweave.labels.as_labels` reads.
     Y_pred : label sets of the same shape
         1 or 0, dense or sparse, or lists of label names.
@@ -79,7 +79,7 @@ def f1_example(
     Returns
     -------
     float
-        nan where no row (label) is left to average over.
+        nan if no row (label) is left to average over.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Metrics of how well each row ranks its labels.
 
-Each row ranks its known labels only, as if the unknown ones did not exist; a row without a
-known label takes no part. Labels of equal score are never put in an order by position: each
-metric says what a tie counts.
+Each row ranks its known labels only, as if the unknown ones did not exist; a row without a known
+label is ignored. Labels of equal score are never ordered by position: the docstring of each metric
+says how ties are counted.
 
-Rows with nothing to put in order follow scikit-learn: a row without a positive label, or
+Rows with nothing to rank follow scikit-learn: a row without a positive label, or
 without a negative one, has ranking loss 0 and label-ranking average precision 1, and a row
 without a positive label has coverage 0. They can be left out with ``empty="skip"``.
 """
@@ -44,7 +44,7 @@ def ranking_loss(
     Returns
     -------
     float
-        nan where every row is left out.
+        nan if every row is left out.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def coverage(
     """How far down its ranking a row must go to cover all its positive labels, on average.
 
     The number of labels that score at least as high as the lowest positive one: scikit-learn's
-    `coverage_error`. Part of the literature counts from 0 instead: subtract 1. With
+    `coverage_error`. Part of the literature counts from 0: subtract 1. With
     ``empty="skip"`` only rows without a positive label are left out. Parameters as in
     :func:`ranking_loss`.
 
@@ -102,7 +102,7 @@ def one_error(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Share of the rows whose highest-scoring label is not positive.
 
     Where several labels share the highest score, the share of them that is not positive. Rows
-    without a known positive label are left out: nothing they could rank first would be right.
+    without a known positive label are left out: no label that they rank first could be right.
     Parameters as in :func:`ranking_loss`.
 
     Examples

@@ -13,10 +13,10 @@ __all__ = ["hamming_accuracy", "hamming_loss", "subset_accuracy", "zero_one_loss
 
 
 def subset_accuracy(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Share of the rows whose whole label set is predicted right.
+    """Share of the rows whose label set is predicted without any error.
 
-    A row is right when none of its known entries is wrong; unknown entries of `Y_true` (NaN)
-    take no part, and neither does a row without a known entry.
+    A row is right if none of its known entries is wrong. Unknown entries of `Y_true` (NaN) and rows
+    without a known entry are ignored.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def subset_accuracy(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> f
 
 
 def zero_one_loss(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Share of the rows whose label set is wrong somewhere: 1 - :func:`subset_accuracy`.
+    """Share of the rows whose label set has an error: 1 - :func:`subset_accuracy`.
 
-    Parameters and unknowns as there.
+    Parameters and unknown entries as there.
 
     Examples
     --------
@@ -60,12 +60,12 @@ def zero_one_loss(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> flo
 def hamming_loss(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the known entries that are predicted wrong.
 
-    All known entries count alike, so a row with many unknown entries counts less.
+    All known entries have the same weight, so a row with many unknown entries counts less.
 
     Parameters
     ----------
     Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry takes no part).
+        1, 0 or NaN (unknown: the entry is ignored).
     Y_pred : label sets of the same shape
     sample_weight : array-like of shape (n_rows,), optional
 
@@ -92,7 +92,7 @@ def hamming_loss(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> floa
 def hamming_accuracy(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the known entries that are predicted right: 1 - :func:`hamming_loss`.
 
-    Parameters and unknowns as there.
+    Parameters and unknown entries as there.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Comparing methods over data sets: average ranks and what they are worth.
+"""Compare methods over data sets: average ranks and tests of their differences.
 
-A table of scores has one row a data set and one column a method. The best method of a row has
-rank 1; methods of equal score share the mean of their ranks. The recipe is that of [1]_: the
-Friedman test asks whether the methods differ at all; if so, two methods differ when their
+A table of scores has one row per data set and one column per method. The best method of a row has
+rank 1; methods of equal score share the mean of their ranks. The procedure is that of [1]_: the
+Friedman test shows whether the methods differ at all; if so, two methods differ when their
 average ranks are further apart than the Nemenyi critical difference, or by Wilcoxon's
 signed-rank test with Holm's correction.
 
@@ -65,7 +65,7 @@ def average_ranks(scores: Any, *, greater_is_better: bool = True) -> Any:
     Returns
     -------
     Series
-        One value a method, named as the columns of `scores` (or 0, 1, ...).
+        One value per method, named as the columns of `scores` (or 0, 1, ...).
 
     Examples
     --------
@@ -94,7 +94,7 @@ class FriedmanResult(NamedTuple):
 def friedman_test(
     scores: Any, *, greater_is_better: bool = True, correct_ties: bool = True
 ) -> FriedmanResult:
-    """Whether the methods differ at all.
+    """Test whether the methods differ at all.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def nemenyi_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.05) 
     ----------
     n_methods, n_datasets : int
     alpha : float, default=0.05
-        Chance of a false difference somewhere among all pairs.
+        Probability of a false difference among all pairs.
 
     Returns
     -------
@@ -212,12 +212,12 @@ def wilcoxon_holm(scores: Any, *, alpha: float = 0.05, greater_is_better: bool =
     scores : array-like or DataFrame of shape (n_datasets, n_methods)
     alpha : float, default=0.05
     greater_is_better : bool, default=True
-        Only for counting who wins.
+        Only used to count wins and losses.
 
     Returns
     -------
     DataFrame
-        One row a pair, the smallest p value first: first, second, wins, losses, ties (of the
+        One row per pair, the smallest p value first: first, second, wins, losses, ties (of the
         first against the second), p, p_holm and different (p_holm <= alpha).
 
     Examples

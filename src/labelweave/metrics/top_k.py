@@ -1,11 +1,11 @@
 """Metrics of the first k labels of each row, as used with very many labels.
 
 `Y_score` is a dense array, or a SciPy sparse matrix that holds the scores of the best labels
-of each row; labels that it does not store are never among the first k. `Y_true` stays sparse
-if it is.
+of each row; labels that it does not store are never among the first k. A sparse `Y_true` stays
+sparse.
 
 Each row ranks its known labels only, as if the unknown ones did not exist; a row without a
-known label takes no part. Of equal scores the label that comes first wins.
+known label is ignored. Among equal scores the label that comes first wins.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def precision_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any 
 def recall_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any = None) -> float:
     """Share of a row's positive labels that are among its k best, averaged over the rows.
 
-    Rows without a known positive are left out; nan where no row has one. Parameters as in
+    Rows without a known positive are left out; nan if no row has one. Parameters as in
     :func:`precision_at_k`.
 
     Examples
@@ -73,8 +73,8 @@ def recall_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any = N
     0.75
     """
     _, top, weight = _top(Y_true, Y_score, k, sample_weight)
-    found = top.hits.sum(axis=1) / np.maximum(top.positive, 1)
-    return mean_of_defined(found, top.positive > 0, weight)
+    recalls = top.hits.sum(axis=1) / np.maximum(top.positive, 1)
+    return mean_of_defined(recalls, top.positive > 0, weight)
 
 
 def ndcg_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any = None) -> float:
@@ -82,7 +82,7 @@ def ndcg_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any = Non
 
     A positive label at place r is worth 1 / log2(r + 1); the sum is divided by the largest that
     the row's number of positives allows. Rows without a known positive are left out (where
-    scikit-learn's `ndcg_score` counts 0); nan where no row has one. Parameters as in
+    scikit-learn's `ndcg_score` counts 0); nan if no row has one. Parameters as in
     :func:`precision_at_k`.
 
     Examples
@@ -96,7 +96,7 @@ def ndcg_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any = Non
 
 
 def propensities(Y_train: Any, *, a: float = 0.55, b: float = 1.5) -> np.ndarray:
-    """Estimated chance that a positive of each label was annotated, from its frequency.
+    """Estimate the probability that a positive of each label was annotated, from its frequency.
 
     p = 1 / (1 + C (n_l + b)^-a) with C = (log n - 1) (b + 1)^a, where n is the number of training
     rows and n_l the number of known positives of the label. The defaults are those of [1]_ for
@@ -138,8 +138,8 @@ def psp_at_k(
 ) -> float:
     """Propensity-scored precision at k: a hit on a label counts 1 / its propensity.
 
-    The total over all rows is divided by the largest possible total, as the field reports
-    it, so a perfect ranking scores 1. nan where no row has a known positive.
+    The total over all rows is divided by the largest possible total, as is usual, so
+    a perfect ranking scores 1. nan if no row has a known positive.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def psndcg_at_k(
     """Propensity-scored nDCG at k: :func:`ndcg_at_k` with a hit worth 1 / its label's propensity.
 
     Each row's sum is divided by that of min(k, positives) unit hits; the total over the rows is
-    divided by the largest possible total, so a perfect ranking scores 1. nan where no row has a
+    divided by the largest possible total, so a perfect ranking scores 1. nan if no row has a
     known positive. Parameters as in :func:`psp_at_k`.
 
     Examples
@@ -228,12 +228,12 @@ def _ideal_discount(top: _Top, k: int) -> np.ndarray:
 
 
 def _worth(propensities: Any, n_labels: int) -> np.ndarray:
-    given = np.asarray(propensities, dtype=np.float64)
-    if given.shape != (n_labels,):
-        raise InputError(f"propensities has shape {given.shape}, but there are {n_labels} labels")
-    if not ((given > 0) & (given <= 1)).all():
+    values = np.asarray(propensities, dtype=np.float64)
+    if values.shape != (n_labels,):
+        raise InputError(f"propensities has shape {values.shape}, but there are {n_labels} labels")
+    if not ((values > 0) & (values <= 1)).all():
         raise InputError("propensities must lie above 0 and not above 1")
-    return 1.0 / given
+    return 1.0 / values
 
 
 def _gained(top: _Top, worth: np.ndarray) -> np.ndarray:
@@ -257,7 +257,7 @@ def _ratio_of_sums(gained: np.ndarray, best: np.ndarray, weight: np.ndarray | No
 
 
 def _top_labels(Y_true: LabelMatrix, scores: np.ndarray | sp.csr_array, k: int) -> _Top:
-    """The k best known labels of each row; of equal scores the label that comes first wins."""
+    """Return the k best known labels per row; among equal scores the first label wins."""
     k = min(k, Y_true.n_labels)
     positive = Y_true.positive()
     if sp.issparse(scores):
@@ -265,11 +265,11 @@ def _top_labels(Y_true: LabelMatrix, scores: np.ndarray | sp.csr_array, k: int) 
     else:
         labels = np.empty((Y_true.n_rows, k), dtype=np.int64)
         for rows in chunks(*Y_true.shape):
-            block, unknown = scores[rows], None
+            chunk, unknown = scores[rows], None
             if Y_true.has_unknown:
                 unknown = np.isnan(Y_true[rows].to_numpy())
-                block = np.where(unknown, -np.inf, block)
-            best = _top_of_dense(block, k)
+                chunk = np.where(unknown, -np.inf, chunk)
+            best = _top_of_dense(chunk, k)
             if unknown is not None:
                 best[np.take_along_axis(unknown, best, axis=1)] = -1
             labels[rows] = best
@@ -286,8 +286,8 @@ def _top_of_dense(scores: np.ndarray, k: int) -> np.ndarray:
     # argpartition takes any of several labels that tie for the last place.
     tied = np.flatnonzero((scores >= lowest[:, None]).sum(axis=1) > k)
     if len(tied):
-        some, bar = scores[tied], lowest[tied, None]
-        above, equal = some > bar, some == bar
+        tied_scores, bar = scores[tied], lowest[tied, None]
+        above, equal = tied_scores > bar, tied_scores == bar
         free = k - above.sum(axis=1, keepdims=True)
         chosen = above | (equal & (np.cumsum(equal, axis=1) <= free))
         best[tied] = np.nonzero(chosen)[1].reshape(-1, k)
@@ -297,7 +297,7 @@ def _top_of_dense(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 def _top_of_sparse(scores: sp.csr_array, k: int) -> np.ndarray:
-    """The k best stored labels of each row, from the best down; -1 where a row has fewer."""
+    """Return the k best stored labels per row, best first; -1 if a row has fewer."""
     n_rows = scores.shape[0]
     rows = np.repeat(np.arange(n_rows), np.diff(scores.indptr))
     order = np.lexsort((scores.indices, -scores.data, rows))

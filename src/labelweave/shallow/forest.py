@@ -1,10 +1,10 @@
-"""Forests kept small: the nodes of their trees, and which training rows stand in which leaf.
+"""Forests that use little memory: the nodes of their trees and the training rows in each leaf.
 
-scikit-learn's trees hold a number for every class of every label in every node, gigabytes for
-some hundred labels. What a forest predicts is a weighted mean of training labels, though: a row x
-weighs training row r by how often, and in how small a leaf, the two meet (Y. Lin and Y. Jeon,
-Random forests and adaptive nearest neighbors, JASA 101(474), 2006). So the labels are stored once,
-and of each tree its splits and the leaf of every training row.
+scikit-learn's trees store a number for every class of every label in every node: gigabytes for a
+few hundred labels. But the prediction of a forest is a weighted mean of training labels, where the
+weight of a training row depends on how many leaves it shares with x and on their size (Y. Lin and
+Y. Jeon, Random forests and adaptive nearest neighbors, JASA 101(474), 2006). So it is enough to
+store the labels once, and for each tree its splits and the leaf of every training row.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.rows import row_chunks
-from labelweave.shallow.per_label import with_short_indices
+from labelweave.shallow.per_label import with_int32_indices
 
 __all__ = [
     "GRID",
     "Forest",
     "Splits",
-    "as_single",
+    "as_float32",
     "dense_rows",
     "grow_forest",
-    "join_trees",
-    "members_of",
+    "concatenate_trees",
+    "leaf_members",
     "row_weights",
 ]
 
@@ -43,10 +43,10 @@ class Splits:
     Attributes
     ----------
     children : int32 ndarray of shape (n_nodes, 2)
-        Where a row goes whose feature is at most the threshold, and where if above; a leaf's
-        children are the leaf itself.
+        The child for rows whose feature is at most the threshold, and that for the others. The
+        children of a leaf are the leaf itself.
     feature : int32 ndarray of shape (n_nodes,)
-        The feature that is asked; 0 in leaves.
+        The feature that is compared; 0 in leaves.
     threshold : ndarray of shape (n_nodes,)
         In the precision of the features that it is compared with.
     roots : int32 ndarray of shape (n_trees,)
@@ -62,7 +62,7 @@ class Splits:
         return self.children[:, 0] == np.arange(len(self.children))
 
     def leaves_of(self, X: Any) -> np.ndarray:
-        """The node of its leaf for each row of a dense array and each tree."""
+        """Return the leaf of each row of a dense array in each tree."""
         node = np.tile(self.roots, (len(X), 1))
         pending = np.arange(node.size)  # pairs of row and tree that have not reached a leaf
         flat, n_trees = node.reshape(-1), len(self.roots)
@@ -75,7 +75,7 @@ class Splits:
         return node
 
     def parents(self) -> np.ndarray:
-        """The node above each node, -1 above a root."""
+        """Return the parent of each node, -1 for a root."""
         above = np.full(len(self.children), -1, dtype=np.int32)
         inner = np.flatnonzero(~self.is_leaf)
         above[self.children[inner].ravel()] = np.repeat(inner, 2)
@@ -84,13 +84,13 @@ class Splits:
 
 @dataclass
 class Forest:
-    """The splits of all trees, and how often each training row stands in each leaf."""
+    """The splits of all trees, and the number of times each training row is in each leaf."""
 
     splits: Splits
     members: sp.csr_array
 
     def weights(self, X: Any, n_labels: int) -> Iterator[tuple[slice, sp.csr_array]]:
-        """What each training row weighs for each row of X, some rows at a time."""
+        """Yield the weights of the training rows for the rows of X, one chunk of rows at a time."""
         sizes = np.asarray(self.members.sum(axis=1)).ravel()
         width = max(X.shape[1], self.members.shape[1], n_labels, len(self.splits.roots))
         for rows in row_chunks(X.shape[0], width):
@@ -116,7 +116,7 @@ def grow_forest(
     X : array or sparse matrix of shape (n_rows, n_features)
     targets : csr_array of shape (n_rows, n_targets)
     constant : ndarray of shape (n_targets,), optional
-        To be added to each row of the targets.
+        Added to each row of the targets.
     n_trees : int
     random : RandomState
     n_jobs, verbose
@@ -133,11 +133,11 @@ def grow_forest(
     grown = Parallel(n_jobs=n_jobs, verbose=verbose, prefer="threads")(
         delayed(_grow)(features, targets, added, seed, **options) for seed in seeds.tolist()
     )
-    splits = join_trees([tree for tree, _, _ in grown])
+    splits = concatenate_trees([tree for tree, _, _ in grown])
     leaves = np.column_stack([leaf for _, leaf, _ in grown]) + splits.roots
     draws = [drawn for _, _, drawn in grown if drawn is not None]
     counts = np.column_stack(draws) if draws else None
-    return Forest(splits, members_of(leaves, counts, len(splits.children)))
+    return Forest(splits, leaf_members(leaves, counts, len(splits.children)))
 
 
 def _grow(
@@ -150,7 +150,7 @@ def _grow(
     n_projections: Any = "auto",
     **tree_options: Any,
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """One tree: its splits, the leaf of each row and how often the row was drawn."""
+    """Grow one tree: its splits, the leaf of each row and how often the row was drawn."""
     from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
     random = np.random.RandomState(seed)
@@ -173,27 +173,26 @@ def _grow(
         drawn = np.bincount(random.randint(n_rows, size=n_rows), minlength=n_rows)
     tree.fit(X, seen, sample_weight=drawn, check_input=False)
     names = ("children_left", "children_right", "feature", "threshold")
-    # Copies, so that the tree itself goes, and with it the large table of its values.
+    # Copies, so that the tree with its large table of values is freed.
     kept = SimpleNamespace(**{name: getattr(tree.tree_, name).copy() for name in names})
     kept.node_count = tree.tree_.node_count
     return kept, tree.tree_.apply(X.tocsr() if sp.issparse(X) else X), drawn
 
 
 def _tree_input(X: Any) -> Any:
-    """Features as scikit-learn's trees take them without checking again."""
+    """Convert features to the form that scikit-learn's trees accept without checks."""
     if not sp.issparse(X):
-        return np.ascontiguousarray(as_single(X))
-    columns = with_short_indices(sp.csc_array(X))
-    columns = sp.csc_array((as_single(columns.data), columns.indices, columns.indptr), X.shape)
+        return np.ascontiguousarray(as_float32(X))
+    columns = with_int32_indices(sp.csc_array(X))
+    columns = sp.csc_array((as_float32(columns.data), columns.indices, columns.indptr), X.shape)
     columns.sort_indices()
     return columns
 
 
-def join_trees(trees: list[Any], dtype: Any = np.float32) -> Splits:
-    """The splits of fitted trees of scikit-learn (their `tree_`).
+def concatenate_trees(trees: list[Any], dtype: Any = np.float32) -> Splits:
+    """Collect the splits of fitted scikit-learn trees (their `tree_`).
 
-    With single precision the thresholds are rounded so that float32 features fall on the same
-    side.
+    In single precision the thresholds are rounded so that float32 features stay on the same side.
     """
     sizes = np.array([tree.node_count for tree in trees], dtype=np.int64)
     roots = (sizes.cumsum() - sizes).astype(np.int32)
@@ -205,8 +204,8 @@ def join_trees(trees: list[Any], dtype: Any = np.float32) -> Splits:
         both[leaf] = np.flatnonzero(leaf)[:, None]
         children.append((both + root).astype(np.int32))
         feature.append(np.where(leaf, 0, tree.feature).astype(np.int32))
-        cut = np.where(leaf, np.inf, tree.threshold)
-        threshold.append(_rounded_down(cut) if dtype == np.float32 else cut)
+        values = np.where(leaf, np.inf, tree.threshold)
+        threshold.append(_rounded_down(values) if dtype == np.float32 else values)
     return Splits(np.vstack(children), np.concatenate(feature), np.concatenate(threshold), roots)
 
 
@@ -216,15 +215,15 @@ def _rounded_down(threshold: np.ndarray) -> np.ndarray:
     return np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
-def members_of(leaves: np.ndarray, counts: np.ndarray | None, n_nodes: int) -> sp.csr_array:
-    """How often each training row stands in each leaf, (n_nodes, n_rows).
+def leaf_members(leaves: np.ndarray, counts: np.ndarray | None, n_nodes: int) -> sp.csr_array:
+    """Count how often each training row is in each leaf, (n_nodes, n_rows).
 
     Parameters
     ----------
     leaves : ndarray of shape (n_rows, n_trees)
         The leaf of each training row in each tree.
     counts : ndarray of shape (n_rows, n_trees), optional
-        How often a row was drawn for a tree; without it once.
+        How often a row was drawn for a tree; default: once.
     n_nodes : int
     """
     n_rows, n_trees = leaves.shape
@@ -236,7 +235,7 @@ def members_of(leaves: np.ndarray, counts: np.ndarray | None, n_nodes: int) -> s
 
 
 def row_weights(leaves: np.ndarray, members: sp.csr_array, sizes: np.ndarray) -> sp.csr_array:
-    """What each training row weighs for each row that stands in `leaves`; a row sums to one.
+    """Compute the weights of the training rows for each row of `leaves`; they sum to one.
 
     >>> two_leaves = sp.csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
     >>> row_weights(np.array([[0], [1]]), two_leaves, two_leaves.sum(axis=1)).toarray()
@@ -246,18 +245,18 @@ def row_weights(leaves: np.ndarray, members: sp.csr_array, sizes: np.ndarray) ->
     n_rows, n_trees = leaves.shape
     share = (1 / (n_trees * sizes[leaves.ravel()])).astype(members.dtype)
     indptr = np.arange(0, leaves.size + 1, n_trees)
-    meets = sp.csr_array((share, leaves.ravel(), indptr), shape=(n_rows, members.shape[0]))
-    return meets @ members
+    shared = sp.csr_array((share, leaves.ravel(), indptr), shape=(n_rows, members.shape[0]))
+    return shared @ members
 
 
 def dense_rows(X: Any, rows: slice) -> np.ndarray:
-    """Some rows as a dense float32 array, as trees see them."""
-    some = X[rows]
-    return as_single(some.toarray() if sp.issparse(some) else some)
+    """Return a slice of rows as a dense float32 array, the form that trees compare."""
+    chunk = X[rows]
+    return as_float32(chunk.toarray() if sp.issparse(chunk) else chunk)
 
 
-def as_single(values: np.ndarray) -> np.ndarray:
-    """Numbers in single precision; those beyond it become the largest there are."""
+def as_float32(values: np.ndarray) -> np.ndarray:
+    """Convert to single precision; values beyond its range become the largest float32."""
     if values.dtype == np.float32:
         return values
     largest = np.finfo(np.float32).max

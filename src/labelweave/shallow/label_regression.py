@@ -1,7 +1,8 @@
-"""Each label regressed on the other labels of its row and on scores or features, by one inverse.
+"""Ridge regression of each label on the other labels of its row and on scores or features.
 
 A linear autoencoder with zero diagonal (H. Steck, "Embarrassingly Shallow Autoencoders for Sparse
-Data", WWW 2019), here with side information: no label is regressed on itself.
+Data", WWW 2019), here with side information. No label is regressed on itself; one matrix inverse
+yields the regressions of all labels.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ __all__ = ["label_regression", "regression_on_labels", "regression_on_rows", "ro
 
 _RIDGE_LABELS, _RIDGE_SCORES, _RIDGE_ROWS = 20.0, 100.0, 5.0
 _MOST_LABELS = 2000  # that others are regressed on: the matrix to invert has twice as many rows
-_FEWEST_WITH_TWO, _FEWEST_ROWS = 0.1, 5  # share of the annotated rows, and rows
+_MIN_SHARE_WITH_TWO, _MIN_ROWS = 0.1, 5  # share of the annotated rows, and rows
 
 
 def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """Each label regressed on the other labels of its row and on all scores, out of fold.
+    """Regress each label on the other labels of its row and on all scores, out of fold.
 
     Parameters
     ----------
@@ -38,14 +39,14 @@ def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray)
 
 
 def regression_on_rows(positive: np.ndarray, rows: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """Each label regressed on the other labels of its row and on the row's features, out of fold.
+    """Regress each label on the other labels of its row and on the row's features, out of fold.
 
     Parameters
     ----------
     positive : boolean ndarray of shape (n_rows, n_labels)
         The annotated positives.
     rows : ndarray of shape (n_rows, n_features)
-        Rows of length one, of some hundred features at most: all are in the matrix to invert.
+        Rows of length one with a few hundred features at most: all are in the matrix to invert.
     fold : int ndarray of shape (n_rows,)
         A row's fold is predicted by the regression of the others.
 
@@ -64,11 +65,11 @@ def _out_of_fold(
     ridge_side: float,
     fold: np.ndarray,
 ) -> np.ndarray:
-    """Each label regressed on the frequent other ones and on `side`, by the rows of other folds."""
+    """Regress each label on the other frequent labels and on `side`, on the rows of other folds."""
     labels = positive.astype(np.float64)
     n = len(frequent)
     ridge = np.repeat([_RIDGE_LABELS, ridge_side], [n, side.shape[1]])
-    found = np.empty(labels.shape, dtype=np.float32)
+    predicted = np.empty(labels.shape, dtype=np.float32)
     for number in np.unique(fold):
         held = fold == number
         rest = ~held if (~held).any() else held
@@ -77,13 +78,13 @@ def _out_of_fold(
         design = np.hstack([centred[:, frequent], side])
         inverse = np.linalg.inv(design[rest].T @ design[rest] + np.diag(ridge))
         weights = inverse @ (design[rest].T @ centred[rest])
-        weights[:, frequent] = _on_the_others(inverse, n)
-        found[held] = design[held] @ weights + mean
-    return found
+        weights[:, frequent] = _weights_on_others(inverse, n)
+        predicted[held] = design[held] @ weights + mean
+    return predicted
 
 
 def regression_on_labels(positive: sp.csr_array, fitted: np.ndarray) -> np.ndarray:
-    """Each label regressed on the other labels of its row alone.
+    """Regress each label on the other labels of its row alone.
 
     Parameters
     ----------
@@ -108,38 +109,38 @@ def regression_on_labels(positive: sp.csr_array, fitted: np.ndarray) -> np.ndarr
     mean = np.asarray(rest.mean(axis=0), dtype=np.float32).ravel()
     frequent = _most_frequent(mean)
     n = len(frequent)
-    some = rest[:, frequent]
-    # Sums of products of centred labels, from the products of the plain ones.
-    both = (some.T @ rest).toarray() - rest.shape[0] * np.outer(mean[frequent], mean)
+    predictors = rest[:, frequent]
+    # Sums of products of centred labels, from the products of the labels themselves.
+    both = (predictors.T @ rest).toarray() - rest.shape[0] * np.outer(mean[frequent], mean)
     ridge = np.diag(np.full(n, _RIDGE_LABELS, dtype=np.float32))
     inverse = np.linalg.inv(both[:, frequent] + ridge)
     weights = inverse @ both
-    weights[:, frequent] = _on_the_others(inverse, n)
+    weights[:, frequent] = _weights_on_others(inverse, n)
     return labels[:, frequent] @ weights + (mean - mean[frequent] @ weights)
 
 
 def rows_share_labels(n_annotated: np.ndarray) -> bool:
-    """Whether enough rows have two annotated labels to learn from that labels go together.
+    """Whether enough rows have two annotated labels to learn dependencies between labels.
 
-    Where few have (one a row is a common scenario), that a row has another label says no more
-    than that this one was not chosen.
+    If few rows have (one label per row is a common scenario), another label of the row is only
+    evidence that this label was not chosen for annotation.
 
     >>> rows_share_labels(np.array([1, 1, 1, 1, 1, 1, 0, 2]))
     False
     """
-    enough = max(_FEWEST_WITH_TWO * np.count_nonzero(n_annotated), _FEWEST_ROWS)
+    enough = max(_MIN_SHARE_WITH_TWO * np.count_nonzero(n_annotated), _MIN_ROWS)
     return bool(np.count_nonzero(n_annotated > 1) >= enough)
 
 
 def _most_frequent(frequency: np.ndarray) -> np.ndarray:
-    """Numbers of the labels that others are regressed on, in rising order."""
+    """Return the labels that others are regressed on, in ascending order."""
     return np.sort(np.argsort(-frequency, kind="stable")[:_MOST_LABELS])
 
 
-def _on_the_others(inverse: np.ndarray, n: int) -> np.ndarray:
-    """The regression of each of the first n variables on all others, by the inverse of the sums.
+def _weights_on_others(inverse: np.ndarray, n: int) -> np.ndarray:
+    """Regress each of the first n variables on all others, from the inverse of the sums.
 
-    It is a column of the inverse, up to its diagonal.
+    The weights are a column of the inverse divided by its diagonal element.
     """
     weights = -inverse[:, :n] / np.diag(inverse)[:n]
     weights[np.arange(n), np.arange(n)] = 0

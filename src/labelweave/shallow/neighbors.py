@@ -1,20 +1,20 @@
 """Exact nearest neighbours in Euclidean distance, for dense and sparse features.
 
-Three engines give the same neighbours up to ties and rounding:
+Three engines find the same neighbours up to ties and rounding:
 
-``"blocks"``
-    This module: distances of a block of queries to all rows by one matrix product in the
-    cheapest number type that is safe. Counts and other small integers (bags of words, bits)
+``"matrix"``
+    This module: distances of a chunk of queries to all rows by one matrix product in the cheapest
+    number type that is safe. Counts and other small integers (bags of words, bits)
     are multiplied as 8- or 16-bit integers, exactly. Other features are multiplied in
-    float32 under an error bound, and only the pairs that the bound leaves open are computed
-    again in float64. Of equal distances the row that comes first wins.
+    float32 under an error bound, and only the pairs that the bound leaves undecided are computed
+    again in float64. Among equal distances the row that comes first wins.
 ``"sklearn"``
-    :class:`sklearn.neighbors.NearestNeighbors`, whose trees win in few dimensions.
+    :class:`sklearn.neighbors.NearestNeighbors`, whose trees are faster in few dimensions.
 ``"faiss"``
     A flat FAISS index (float32, dense features only; the ``neighbors`` extra).
 
-``"auto"`` takes scikit-learn's trees for dense features in at most 15 dimensions and the
-blocks otherwise.
+``"auto"`` uses scikit-learn's trees for dense features in at most 15 dimensions and the matrix
+products otherwise.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from sklearn.utils.extmath import row_norms
 
 from labelweave.exceptions import InputError, require
 
-__all__ = ["ENGINES", "NeighborSearch", "sum_over"]
+__all__ = ["ENGINES", "NeighborSearch", "sum_over_neighbors"]
 
-ENGINES = ("auto", "blocks", "sklearn", "faiss")
+ENGINES = ("auto", "matrix", "sklearn", "faiss")
 
 _TREE_DIMENSIONS = 15
-_BLOCK_BYTES = 8 << 20
+_CHUNK_BYTES = 8 << 20
 _LONGEST_STRIDE = 64  # rows that share one entry of the coarse minimum
 
 
 class NeighborSearch:
-    """The rows among which neighbours are looked for.
+    """The rows among which neighbours are searched.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, d)
-    engine : {"auto", "blocks", "sklearn", "faiss"}, default="auto"
+    engine : {"auto", "matrix", "sklearn", "faiss"}, default="auto"
     n_jobs : int, optional
-        Threads of the blocks and of scikit-learn's trees; None means one.
+        Threads of the matrix products and of scikit-learn's trees; None means one.
 
     Examples
     --------
@@ -66,8 +66,8 @@ class NeighborSearch:
         self.n_rows, n_features = X.shape
         if engine == "auto":
             few = n_features <= _TREE_DIMENSIONS and not sp.issparse(X)
-            engine = "sklearn" if few else "blocks"
-        kinds: dict[str, Any] = {"blocks": _Blocks, "sklearn": _Sklearn, "faiss": _Faiss}
+            engine = "sklearn" if few else "matrix"
+        kinds: dict[str, Any] = {"matrix": _MatrixProducts, "sklearn": _Sklearn, "faiss": _Faiss}
         self._engine = kinds[engine](X, n_jobs)
 
     def of(self, queries: Any, k: int) -> np.ndarray:
@@ -96,7 +96,7 @@ class _Faiss:
     def __init__(self, X: Any, n_jobs: int | None) -> None:
         faiss = require("faiss", "neighbors")
         if sp.issparse(X):
-            raise InputError("FAISS takes dense features only: use neighbors='blocks'")
+            raise InputError("FAISS accepts dense features only: use neighbors='matrix'")
         self._rows = np.ascontiguousarray(X, dtype=np.float32)
         self._index = faiss.IndexFlatL2(X.shape[1])
         self._index.add(self._rows)
@@ -104,17 +104,17 @@ class _Faiss:
     def search(self, queries: Any, k: int) -> np.ndarray:
         if queries is not None:
             return self._index.search(np.ascontiguousarray(queries, dtype=np.float32), k)[1]
-        found = self._index.search(self._rows, k + 1)[1]
-        # Among duplicates the row itself need not come first, nor at all: then the last goes.
-        drop = found == np.arange(len(found))[:, None]
+        nearest = self._index.search(self._rows, k + 1)[1]
+        # Among duplicates the row itself may be missing; then the last neighbour is dropped.
+        drop = nearest == np.arange(len(nearest))[:, None]
         drop[~drop.any(axis=1), -1] = True
-        return found[~drop].reshape(-1, k)
+        return nearest[~drop].reshape(-1, k)
 
 
-class _Blocks:
-    """Distances of blocks of queries q to all rows x, as ``|x|^2 - 2 q.x (+ |q|^2)``.
+class _MatrixProducts:
+    """Distances of chunks of queries q to all rows x, as ``|x|^2 - 2 q.x (+ |q|^2)``.
 
-    In a sparse product the norms ride along as features of their own: rows ``[x, |x|^2, 1]``
+    In a sparse product the norms are additional features: rows ``[x, |x|^2, 1]``
     times queries ``[-2 q, 1, |q|^2]``. Unsigned integers wrap around on the way and come out
     right, since a distance is in range.
     """
@@ -124,7 +124,7 @@ class _Blocks:
         self._counts = _are_counts(X)
         self._center = None
         if not self._counts and not sp.issparse(X):
-            # Distances do not change, and large offsets do not eat the digits of float32.
+            # Distances do not change, and large offsets do not cost precision in float32.
             self._center = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
             X = X - self._center
         self._rows = X
@@ -139,17 +139,17 @@ class _Blocks:
             Q = Q - self._center
         norms = self._norms if own else _squared_norms(Q)
         dtype, error = self._number_type(Q, norms)
-        step = max(1, _BLOCK_BYTES // (dtype.itemsize * max(self._rows.shape)))
+        step = max(1, _CHUNK_BYTES // (dtype.itemsize * max(self._rows.shape)))
 
-        def search_block(start: int) -> np.ndarray:
+        def search_chunk(start: int) -> np.ndarray:
             index = np.arange(start, min(start + step, Q.shape[0]))
-            return self._search_block(Q, norms, index, k, dtype, error, own)
+            return self._search_chunk(Q, norms, index, k, dtype, error, own)
 
         starts = range(0, Q.shape[0], step)
         if len(starts) == 1:
-            return search_block(0)  # joblib takes its time to start
-        blocks = Parallel(n_jobs=self._n_jobs, prefer="threads")(map(delayed(search_block), starts))
-        return np.concatenate(blocks) if blocks else np.empty((0, k), dtype=np.intp)
+            return search_chunk(0)  # starting joblib takes time
+        chunks = Parallel(n_jobs=self._n_jobs, prefer="threads")(map(delayed(search_chunk), starts))
+        return np.concatenate(chunks) if chunks else np.empty((0, k), dtype=np.intp)
 
     def _number_type(self, Q: Any, norms: np.ndarray) -> tuple[np.dtype, float]:
         """The type to multiply in, and the relative error bound of a distance in it."""
@@ -165,7 +165,7 @@ class _Blocks:
         terms = (self._rows.shape[1] + 3) * 2.0**-24
         return (single, terms / (1 - terms)) if terms < 0.01 else (double, 0.0)
 
-    def _search_block(
+    def _search_chunk(
         self,
         Q: Any,
         norms: np.ndarray,
@@ -175,7 +175,7 @@ class _Blocks:
         error: float,
         own: bool,
     ) -> np.ndarray:
-        """Neighbours of some queries."""
+        """Find the neighbours of one chunk of queries."""
         norms = norms[index]
         n_queries = len(index)
         part = Q if n_queries == Q.shape[0] else Q[index]
@@ -201,11 +201,11 @@ class _Blocks:
             has_more = np.diff(np.append(first, len(row))) > k
             kth = distance[first + k - 1]
             following = distance[np.minimum(first + k, len(row) - 1)]
-            is_open = has_more & (following - kth <= slack)
-            entries = np.flatnonzero(is_open[query])
+            is_undecided = has_more & (following - kth <= slack)
+            entries = np.flatnonzero(is_undecided[query])
             row, query = row[entries], query[entries]
             beyond = distance[entries].astype(np.float64) - kth[query]
-            nearest[is_open] = self._settle(part, row, query, beyond, slack[query], k)
+            nearest[is_undecided] = self._settle(part, row, query, beyond, slack[query], k)
         return nearest
 
     def _settle(
@@ -217,7 +217,7 @@ class _Blocks:
         slack: np.ndarray,
         k: int,
     ) -> np.ndarray:
-        """Neighbours of the queries that rounding leaves open, among these pairs.
+        """Find the neighbours of the queries that rounding leaves undecided, among these pairs.
 
         `beyond` is how far a pair's distance lies above the k-th of its query: more than
         the slack below is in, more than it above is out, and what is between is computed
@@ -318,7 +318,7 @@ def _squared_norms(X: Any) -> np.ndarray:
 def _are_counts(X: Any) -> bool:
     """Whether every entry is a whole number and none is negative."""
     values = X.data if sp.issparse(X) else X
-    head = values[:50]  # most real-valued features are told by a look at the first
+    head = values[:50]  # enough to recognise most real-valued features
     for part in (head, values):
         if part.size and (part.min() < 0 or not np.array_equal(part, np.rint(part))):
             return False
@@ -326,7 +326,7 @@ def _are_counts(X: Any) -> bool:
 
 
 def _coarse_limit(distances: np.ndarray, k: int) -> np.ndarray:
-    """For each query a distance that at least `k` rows do not exceed.
+    """Return for each query a distance that at least `k` rows do not exceed.
 
     The k-th smallest of the minima of groups of rows: much cheaper than the k-th smallest
     of all, and little larger.
@@ -338,15 +338,15 @@ def _coarse_limit(distances: np.ndarray, k: int) -> np.ndarray:
         minima = distances
     else:
         n_groups = n_rows // stride
-        whole = distances[: n_groups * stride].reshape(stride, n_groups, n_queries)
-        minima = whole.min(axis=0)
+        groups = distances[: n_groups * stride].reshape(stride, n_groups, n_queries)
+        minima = groups.min(axis=0)
     kind = distances.dtype if distances.dtype.kind == "f" else np.int32
     wide = np.ascontiguousarray(minima.T, dtype=kind)
     return np.partition(wide, k - 1, axis=1)[:, k - 1].astype(distances.dtype)
 
 
-def sum_over(nearest: np.ndarray, marked: np.ndarray | sp.csr_array) -> np.ndarray:
-    """For each row the sum of `marked` over its neighbours: one sparse product."""
+def sum_over_neighbors(nearest: np.ndarray, marked: np.ndarray | sp.csr_array) -> np.ndarray:
+    """Sum `marked` over the neighbours of each row, by one sparse product."""
     n, k = nearest.shape
     ones = np.ones(n * k, dtype=np.int32)
     indptr = np.arange(0, n * k + 1, k)

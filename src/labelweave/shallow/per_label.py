@@ -1,4 +1,4 @@
-"""One classifier of scikit-learn a label: what methods built on them share."""
+"""Methods built on one scikit-learn classifier per label."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
 __all__ = [
-    "NestsClassifier",
-    "OnePerLabel",
+    "InnerClassifierMixin",
+    "PerLabelClassifier",
     "check_classifier",
-    "constant_rates",
+    "constant_label_probabilities",
     "is_linear",
     "known_rows",
     "probability",
     "seeded_clones",
-    "with_short_indices",
+    "with_int32_indices",
 ]
 
 
-class OnePerLabel(MultiLabelClassifier):
-    """Base of methods that fit one classifier of scikit-learn to each label by itself.
+class PerLabelClassifier(MultiLabelClassifier):
+    """Base class of methods that fit one scikit-learn classifier to each label.
 
-    A method writes ``_template()``, the classifier that is cloned for each label, and has the
-    parameters `n_jobs` and `verbose`. A row whose label is unknown takes no part in fitting that
-    label; a constant label gets Laplace's rate.
+    A method implements ``_template()``, which returns the classifier that is cloned for each label,
+    and has the parameters `n_jobs` and `verbose`. The classifier of a label is fitted to the rows
+    in which the label is known; a constant label gets Laplace's estimate of its probability.
     """
 
     @abstractmethod
     def _template(self) -> Any:
-        """The unfitted classifier of a label."""
+        """Return the unfitted classifier that is cloned for each label."""
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()
-        self.rates_ = constant_rates(y)
-        X = with_short_indices(X)
-        # Columns one after the other: a sparse matrix is never made dense as a whole.
+        self.constant_probabilities_ = constant_label_probabilities(y)
+        X = with_int32_indices(X)
+        # Column by column: a sparse matrix is never made dense as a whole.
         columns = sp.csc_array(y.values) if y.is_sparse else y.values
-        learnt = np.flatnonzero(np.isnan(self.rates_)).tolist()
+        learnt = np.flatnonzero(np.isnan(self.constant_probabilities_)).tolist()
         clones = seeded_clones(self, template, len(learnt))
         fitted = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(_fit_label)(estimator, X, *known_rows(columns, j, y.absent))
@@ -64,7 +64,7 @@ class OnePerLabel(MultiLabelClassifier):
         if all(is_linear(estimator) for estimator in fitted):
             dtype = fitted[0].coef_.dtype if fitted else X.dtype
             self.coef_ = np.zeros((self.n_labels_, X.shape[1]), dtype=dtype)
-            self.intercept_ = logit(self.rates_).astype(dtype)
+            self.intercept_ = logit(self.constant_probabilities_).astype(dtype)
             for j, estimator in zip(learnt, fitted, strict=True):
                 self.coef_[j] = estimator.coef_.ravel()
                 self.intercept_[j] = np.ravel(estimator.intercept_)[0]
@@ -76,26 +76,26 @@ class OnePerLabel(MultiLabelClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         if self.coef_ is not None:
             return expit(X @ self.coef_.T + self.intercept_)
-        X = with_short_indices(X)
-        result = np.tile(self.rates_, (X.shape[0], 1))
+        X = with_int32_indices(X)
+        result = np.tile(self.constant_probabilities_, (X.shape[0], 1))
         learnt = [j for j, estimator in enumerate(self.estimators_) if estimator is not None]
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        predicted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(probability)(self.estimators_[j], X) for j in learnt
         )
-        for j, column in zip(learnt, found, strict=True):
+        for j, column in zip(learnt, predicted, strict=True):
             result[:, j] = column
         return result
 
 
-class NestsClassifier(MultiLabelClassifier):
-    """Mixin of methods with a parameter `estimator`, a classifier of scikit-learn to be cloned."""
+class InnerClassifierMixin(MultiLabelClassifier):
+    """Mixin of methods with a parameter `estimator`, a scikit-learn classifier that is cloned."""
 
     @staticmethod
     def _default_estimator() -> LogisticRegression:
         return LogisticRegression(max_iter=10_000)
 
     def _template(self) -> Any:
-        """The classifier asked for, or the default one."""
+        """Return the parameter `estimator`, or the default classifier."""
         template = self._default_estimator() if self.estimator is None else self.estimator
         check_classifier(template)
         return template
@@ -108,21 +108,21 @@ class NestsClassifier(MultiLabelClassifier):
 
 
 def check_classifier(estimator: Any) -> None:
-    """Refuse what is no classifier object, or one that gives no scores."""
+    """Raise unless this is a classifier object that computes scores."""
     if isinstance(estimator, type) or not is_classifier(estimator):
         raise InputError(f"estimator must be a classifier object, not {estimator!r}")
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
         raise InputError(
             f"{type(estimator).__name__} has neither predict_proba nor decision_function, so it "
-            "gives no probabilities"
+            "computes no probabilities"
         )
 
 
 def seeded_clones(model: MultiLabelClassifier, template: Any, number: int) -> list[Any]:
-    """Clones of a classifier, each with a seed of its own where it takes one.
+    """Clone a classifier, each clone with a seed of its own if the classifier has one.
 
-    The seeds come from the model's `random_state`; without one, a seed that the classifier has
-    itself is kept.
+    Seeds are drawn from the model's `random_state`; without one, a seed that is set on the
+    classifier is kept.
     """
     names = [
         name
@@ -131,7 +131,7 @@ def seeded_clones(model: MultiLabelClassifier, template: Any, number: int) -> li
         and (value is None or model.random_state is not None)
     ]
     clones = [clone(template) for _ in range(number)]
-    if names:  # one left at None would draw from NumPy's global generator
+    if names:  # a seed of None would use NumPy's global generator
         random = model._generator()
         seeds = random.randint(np.iinfo(np.int32).max, size=(number, len(names)))
         for estimator, row in zip(clones, seeds.tolist(), strict=True):
@@ -139,11 +139,11 @@ def seeded_clones(model: MultiLabelClassifier, template: Any, number: int) -> li
     return clones
 
 
-def constant_rates(Y: LabelMatrix) -> np.ndarray:
-    """Laplace's (positives + 1) / (known + 2) of labels with one state only, NaN of the others.
+def constant_label_probabilities(Y: LabelMatrix) -> np.ndarray:
+    """Return (positives + 1) / (known + 2) for labels with one state only, NaN for the others.
 
     >>> from labelweave.labels import as_labels
-    >>> constant_rates(as_labels([[0, 1], [0, 0]]))
+    >>> constant_label_probabilities(as_labels([[0, 1], [0, 0]]))
     array([0.25,  nan])
     """
     positives, known = Y.counts()
@@ -151,8 +151,8 @@ def constant_rates(Y: LabelMatrix) -> np.ndarray:
     return np.where(constant, (positives + 1) / (known + 2), np.nan)
 
 
-def with_short_indices(X: Any) -> Any:
-    """Sparse features with 32-bit indices where they fit: many classifiers take no others."""
+def with_int32_indices(X: Any) -> Any:
+    """Return sparse features with 32-bit indices if possible: many classifiers need them."""
     if not sp.issparse(X) or X.indices.dtype == np.int32:
         return X
     if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
@@ -162,7 +162,7 @@ def with_short_indices(X: Any) -> Any:
 
 
 def known_rows(columns: Any, j: int, absent: float) -> tuple[np.ndarray, np.ndarray | None]:
-    """The known entries of a label and the rows that they stand in (None: all rows)."""
+    """Return the known entries of a label and their rows (None: all rows)."""
     if sp.issparse(columns):
         stored = slice(columns.indptr[j], columns.indptr[j + 1])
         values = np.full(columns.shape[0], absent, dtype=np.float32)
@@ -179,14 +179,14 @@ def _fit_label(estimator: Any, X: Any, target: np.ndarray, rows: np.ndarray | No
 
 
 def is_linear(estimator: Any) -> bool:
-    """Whether the sigmoid of the linear decision value is what the classifier would give."""
+    """Whether the classifier's probability is the sigmoid of its linear decision value."""
     if type(estimator) is LogisticRegression:
         return True
     return isinstance(estimator, LinearClassifierMixin) and not hasattr(estimator, "predict_proba")
 
 
 def probability(estimator: Any, X: Any) -> np.ndarray:
-    """P(1 | x) of a fitted binary classifier, or the sigmoid of its decision value."""
+    """Return P(1 | x) of a fitted binary classifier, or the sigmoid of its decision value."""
     if hasattr(estimator, "predict_proba"):
         return estimator.predict_proba(X)[:, 1]
     return expit(estimator.decision_function(X))

@@ -241,8 +241,8 @@ class TunedThreshold(_FittedThreshold):
 class PerLabelThreshold(Threshold):
     """One threshold per label, with the best F1 on the validation rows, shrunk for rare labels.
 
-    The threshold that is best for a label with three positives on the validation rows is hardly
-    better than chance on other rows. Therefore the threshold of a label with n positives is a mean
+    The threshold that is best for a label with three positives on the validation rows carries over
+    poorly to other rows. Therefore the threshold of a label with n positives is a mean
     of its own best threshold and of the common one, which has the best macro F1, on the scale of
     log odds::
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
-from labelweave.shallow.per_label import with_short_indices
+from labelweave.shallow.per_label import with_int32_indices
 from labelweave.text.tfidf import TfidfEmbedder
 from labelweave.unseen.bilinear import (
     bilinear_scores,
@@ -194,5 +194,5 @@ def _squared_hinge(pairs: sp.csr_array, truth: np.ndarray, C: float) -> tuple[np
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the method stops early by design
-        model.fit(with_short_indices(pairs), truth)
+        model.fit(with_int32_indices(pairs), truth)
     return model.coef_[0].astype(np.float32), float(model.intercept_[0])
