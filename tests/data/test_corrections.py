@@ -84,7 +84,7 @@ def test_files_that_hold_no_verdicts(tmp_path, data):
         read_verdicts(write(tmp_path / "v.txt", ""))
     with pytest.raises(DataFileError, match="no column 'label'"):
         read_verdicts(write(tmp_path / "v.csv", "row,verdict\n0,yes\n"))
-    with pytest.raises(DataFileError, match="line 2: the line is not valid JSON"):
+    with pytest.raises(DataFileError, match="line 2: this is not valid JSON"):
         read_verdicts(write(tmp_path / "v.jsonl", '{"row": 0, "label": "a", "verdict": "no"}\n{'))
     with pytest.raises(InputError, match="has no row 'z'"):
         named = lw.Dataset(np.eye(2), [["a"], ["b"]], row_ids=["x", "y"])

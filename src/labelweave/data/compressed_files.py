@@ -10,12 +10,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
 import lzma
 import zlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
+from xml.etree import ElementTree
 
 from labelweave.exceptions import DataFileError, MissingExtraError, require
 
@@ -24,9 +26,12 @@ __all__ = [
     "COMPRESSED_ENDINGS",
     "FilePath",
     "decode",
+    "iter_json_objects",
     "iter_line_chunks",
     "iter_lines",
     "open_binary",
+    "parse_json",
+    "parse_xml",
     "read_line",
     "read_small_file",
     "uncompressed_name",
@@ -263,6 +268,38 @@ def decode(line: bytes, path: FilePath, number: int | None) -> str:
             path=path,
             line=number,
         ) from None
+
+
+def iter_json_objects(path: FilePath) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Iterate over the objects of a JSON Lines file: line number and object."""
+    for number, line in iter_lines(path):
+        if line.strip():
+            record = parse_json(line, path, number)
+            if not isinstance(record, dict):
+                raise DataFileError(
+                    'expected a JSON object such as {"text": ..., "labels": [...]}',
+                    path=path,
+                    line=number,
+                )
+            yield number, record
+
+
+def parse_json(text: str | bytes, path: FilePath, line: int | None = None) -> Any:
+    """Parse JSON; an error names the file and the line."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataFileError(f"this is not valid JSON ({error})", path=path, line=line) from None
+
+
+def parse_xml(text: bytes, path: FilePath) -> ElementTree.Element:
+    """Parse XML; document types and entities, which can expand without end, are refused."""
+    if b"<!ENTITY" in text or b"<!DOCTYPE" in text:
+        raise DataFileError("the file must not declare a document type or entities", path=path)
+    try:
+        return ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        raise DataFileError(f"this is not well-formed XML ({error})", path=path) from None
 
 
 def iter_line_chunks(

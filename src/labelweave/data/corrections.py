@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.data.compressed_files import FilePath
+from labelweave.data.compressed_files import (
+    FilePath,
+    decode,
+    iter_json_objects,
+    read_small_file,
+)
 from labelweave.data.dataset import Dataset
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.labels import LabelMatrix
@@ -21,7 +25,6 @@ from labelweave.labels import LabelMatrix
 __all__ = ["VERDICTS", "Verdict", "Verdicts", "apply_corrections", "read_verdicts"]
 
 VERDICTS = ("yes", "no", "unsure")
-Record = tuple[int | None, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -118,19 +121,10 @@ def read_verdicts(path: FilePath) -> Verdicts:
     -------
     Verdicts
     """
-    source = Path(path)
-    if source.suffix.lower() not in (".csv", ".jsonl"):
+    ending = Path(path).suffix.lower()
+    if ending not in (".csv", ".jsonl"):
         raise DataFileError("verdicts must be in a .csv or a .jsonl file", path=path)
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataFileError("there is no such file", path=path) from None
-    except UnicodeDecodeError:
-        raise DataFileError(
-            "this is not UTF-8 text: convert the file to UTF-8", path=path
-        ) from None
-    is_csv = source.suffix.lower() == ".csv"
-    records = _csv_records(text, path) if is_csv else _json_records(text, path)
+    records = _csv_records(path) if ending == ".csv" else iter_json_objects(path)
     verdicts = [
         verdict
         for line, record in records
@@ -141,7 +135,8 @@ def read_verdicts(path: FilePath) -> Verdicts:
     return Verdicts(verdicts, str(path))
 
 
-def _csv_records(text: str, path: Any) -> Iterator[Record]:
+def _csv_records(path: FilePath) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    text = decode(read_small_file(path), path, None)
     reader = csv.DictReader(text.splitlines(keepends=True), restval="")
     for name in ("label", "verdict"):
         if name not in (reader.fieldnames or ()):
@@ -151,19 +146,6 @@ def _csv_records(text: str, path: Any) -> Iterator[Record]:
             yield reader.line_num, record
     except csv.Error as error:
         raise DataFileError(f"{error}", path=path, line=reader.line_num) from None
-
-
-def _json_records(text: str, path: Any) -> Iterator[Record]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError:
-            raise DataFileError("the line is not valid JSON", path=path, line=number) from None
-        if not isinstance(record, dict):
-            raise DataFileError("the line must be one JSON object", path=path, line=number)
-        yield number, record
 
 
 def _parse_verdict(line: int | None, record: Mapping[str, Any], path: Any) -> Verdict | None:

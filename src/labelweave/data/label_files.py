@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from labelweave.data.compressed_files import FilePath, decode, read_small_file, uncompressed_name
+from labelweave.data.compressed_files import (
+    FilePath,
+    decode,
+    parse_json,
+    read_small_file,
+    uncompressed_name,
+)
 from labelweave.exceptions import DataFileError
 
 __all__ = ["find_label_file", "read_label_file"]
@@ -94,11 +99,11 @@ def _table_entries(text: str, separator: str, path: FilePath) -> Iterator[_Entry
 def _json_line_entries(text: str, path: FilePath) -> Iterator[_Entry]:
     for line, json_text in enumerate(text.splitlines(), 1):
         if json_text.strip():
-            yield line, *_name_and_description(_parse_json(json_text, path, line), path, line)
+            yield line, *_name_and_description(parse_json(json_text, path, line), path, line)
 
 
 def _json_entries(text: str, field: str | None, path: FilePath) -> Iterator[_Entry]:
-    content = _parse_json(text, path, None)
+    content = parse_json(text, path)
     if isinstance(content, dict) and isinstance(content.get(field), dict | list):
         content = content[field]
     if isinstance(content, dict):
@@ -109,13 +114,6 @@ def _json_entries(text: str, field: str | None, path: FilePath) -> Iterator[_Ent
         )
     for entry in content:
         yield None, *_name_and_description(entry, path, None)
-
-
-def _parse_json(text: str, path: FilePath, line: int | None) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataFileError(f"this is not valid JSON ({error})", path=path, line=line) from None
 
 
 def _name_and_description(entry: Any, path: FilePath, line: int | None) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import pytest
 
 from labelweave.data import Dataset
 from labelweave.data.images import image_store as stores
-from labelweave.data.images.collection import Images, as_images, is_images
+from labelweave.data.images.collection import Images, as_images
 from labelweave.data.images.decoding import ImageError, decode
 from labelweave.exceptions import InputError
 
@@ -77,11 +77,6 @@ def test_many_images_are_kept_in_a_file(files, monkeypatch):
     assert isinstance(images._store._decoded, np.memmap)
 
 
-def test_worker_processes_give_the_same(files):
-    found = Images(files[:4], size=6, workers=1, processes=True).pixels()
-    assert np.array_equal(found, Images(files[:4], size=6, workers=0).pixels())
-
-
 def test_a_broken_image_is_named_when_it_is_needed(files, tmp_path):
     files[7].write_bytes(files[7].read_bytes()[:40])
     images = Images(files, size=6)
@@ -111,8 +106,6 @@ def test_arrays_are_images_too():
     assert np.array_equal(shares.pixels(), colour)
     assert as_images(colour, size=4).pixels().shape == (5, 4, 4, 3)
     assert np.array_equal(Images([colour[0], colour[1, :5]], size=8).pixels()[0], colour[0])
-    assert is_images(colour)
-    assert not is_images(np.zeros((3, 5)))
     assert as_images(colour[..., 0] > 99).pixels().max() == 255
 
 

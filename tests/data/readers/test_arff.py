@@ -323,6 +323,14 @@ def test_quoted_values_round_trip(values):
     assert split_values(" , ".join(quoted)) == values
 
 
+@pytest.mark.data
+def test_batches_of_real_data_are_the_same_rows(data_home):
+    path = data_home / "enron/enron.arff.xz"
+    batches = [batch.X for batch in iter_batches(path, batch_rows=500)]
+    assert [batch.shape[0] for batch in batches] == [500, 500, 500, 202]
+    assert (sp.vstack(batches) != read_arff(path).X).nnz == 0
+
+
 def test_batches(write):
     path = write(DENSE)
     batches = list(iter_batches(path, batch_rows=2, labels=["sunny", "windy", "rainy"]))

@@ -66,7 +66,7 @@ def test_descriptions_beside(write, name, content):
     ("text", "line", "message"),
     [
         ('{"text": "a", "labels": []}\n{"text": \n', 2, "not valid JSON"),
-        ('{"text": "a", "labels": ["x"]}\n[1]\n', 2, "expected an object"),
+        ('{"text": "a", "labels": ["x"]}\n[1]\n', 2, "expected a JSON object"),
         ('{"text": "a", "labels": ["x"]}\n\n{"text": 3}\n', 3, "'text' is not a text"),
         ('{"text": "a", "labels": {"x": 1}}\n', 1, "must be a list"),
         ('{"text": "a", "labels": [["x"]]}\n', 1, "must be a list"),

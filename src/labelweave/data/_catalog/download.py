@@ -10,7 +10,7 @@ import hashlib
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -25,8 +25,6 @@ __all__ = ["download", "sha256_of"]
 
 _CHUNK = 1 << 16
 _SCHEMES = ("https", "http", "file")
-
-Progress = Callable[[int, int | None], None]
 
 
 def sha256_of(path: str | PathLike[str]) -> str:
@@ -50,7 +48,6 @@ def download(
     sha256: str,
     size: int | None = None,
     timeout: float = 30.0,
-    progress: Progress | None = None,
 ) -> Path:
     """Download a file unless it exists already with the right content.
 
@@ -66,8 +63,6 @@ def download(
         Length in bytes, where it is known. A longer file is refused.
     timeout : float, default=30.0
         Seconds without an answer after which the download fails.
-    progress : callable of (bytes so far, total bytes or None), optional
-        By default a progress bar on the terminal, or lines in a log file for long downloads.
 
     Returns
     -------
@@ -101,11 +96,9 @@ def download(
         with _source_errors(url, timeout):
             source = _open(url, timeout)
         expected = _content_length(source, size)
-        name = f"downloading {target.name}"
-        bar = ProgressBar(name, expected, verbose=progress is None, unit="bytes")
+        bar = ProgressBar(f"downloading {target.name}", expected, verbose=True, unit="bytes")
         with source, temporary.open("wb") as sink, bar:
-            report = progress or (lambda received, _: bar.move_to(received))
-            digest, received = _copy(source, sink, url, timeout, expected, size, report)
+            digest, received = _copy(source, sink, url, timeout, size, bar)
         _check(url, digest, sha256, received, expected)
     return target
 
@@ -134,14 +127,9 @@ def _content_length(source: BinaryIO, size: int | None) -> int | None:
 
 
 def _copy(
-    source: BinaryIO,
-    sink: BinaryIO,
-    url: str,
-    timeout: float,
-    expected: int | None,
-    limit: int | None,
-    report: Progress,
+    source: BinaryIO, sink: BinaryIO, url: str, timeout: float, limit: int | None, bar: ProgressBar
 ) -> tuple[str, int]:
+    """Copy the source; return the checksum and the number of bytes."""
     digest, received = hashlib.sha256(), 0
     while True:
         with _source_errors(url, timeout):
@@ -155,7 +143,7 @@ def _copy(
             )
         digest.update(chunk)
         sink.write(chunk)
-        report(received, expected)
+        bar.move_to(received)
 
 
 def _check(url: str, digest: str, sha256: str, received: int, expected: int | None) -> None:

@@ -6,7 +6,6 @@ A loader gets the catalog entry, the files and the choices of the caller. Most d
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelweave.data._catalog.locations import Files
-from labelweave.data.compressed_files import iter_lines
+from labelweave.data.compressed_files import iter_json_objects
 from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import read_label_file
 from labelweave.data.reading import read_dataset
@@ -53,7 +52,7 @@ def _load_sider(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
 def _load_icons(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Images with their names and groups, or rows of numbers from 0 to 1."""
     data = read_dataset(files["mdi-icons-32x32.npz"], flatten=not choices["images"])
-    records = list(_json_lines(files["names.jsonl"], "name", "base"))
+    records = list(_records(files["names.jsonl"], "name", "base"))
     return train_rows_first(
         replace(
             data,
@@ -85,7 +84,7 @@ def _load_reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Datase
     has_topics = {"YES"} if field == "topics" else {"YES", "NO"}
     documents = [
         document
-        for document in _json_lines(
+        for document in _records(
             files["reuters21578.jsonl"], "id", "split", "has_topics", "title", "text", field
         )
         if document["has_topics"] in has_topics and document["split"] in ("TRAIN", "TEST")
@@ -117,13 +116,13 @@ def _load_reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Datase
 def _load_debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Package descriptions, grouped by source package."""
     data = read_dataset(files["documents.jsonl"])
-    groups = [record["source"] for record in _json_lines(files["documents.jsonl"], "source")]
+    groups = [record["source"] for record in _records(files["documents.jsonl"], "source")]
     return train_rows_first(replace(data, groups=groups))
 
 
 def _load_mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Abstracts with their major and minor headings, or the major ones only."""
-    documents = list(_json_lines(files["cfc.jsonl"], "id", "title", "text", "major", "minor"))
+    documents = list(_records(files["cfc.jsonl"], "id", "title", "text", "major", "minor"))
     kinds = ("major",) if choices["major"] else ("major", "minor")
     return Dataset(
         [_text_of(document) for document in documents],
@@ -159,16 +158,12 @@ def _with_parts(data: Dataset, parts: Mapping[str, int]) -> Dataset:
     return replace(data, part=[part for part, n_rows in parts.items() for _ in range(n_rows)])
 
 
-def _json_lines(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
+def _records(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
     """Iterate over the objects of a JSONL file, each of which must have these fields."""
-    for number, line in iter_lines(path):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            record = None
-        if not isinstance(record, dict) or not record.keys() >= set(fields):
+    for line, record in iter_json_objects(path):
+        if not record.keys() >= set(fields):
             raise DataFileError(
-                f"expected a JSON object with {', '.join(fields)}", path=path, line=number
+                f"expected a JSON object with {', '.join(fields)}", path=path, line=line
             )
         yield record
 

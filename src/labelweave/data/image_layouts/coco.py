@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from labelweave.data.compressed_files import open_binary, parse_json
 from labelweave.data.dataset import Dataset
 from labelweave.data.image_layouts.layout import (
     ImageLayout,
@@ -121,12 +121,8 @@ def _part_names(files: Sequence[Path]) -> list[str | None]:
 
 def _instances(file: Path, *, crowd: bool) -> tuple[dict[Any, str], list[str], dict[Any, set[str]]]:
     """File names by image id, the categories in the order of their ids, labels by image id."""
-    try:
-        stored = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        raise DataFileError("there is no such file", path=file) from None
-    except (ValueError, RecursionError) as error:
-        raise DataFileError(f"this is not valid JSON ({error})", path=file) from None
+    with open_binary(file) as opened:
+        stored = parse_json(opened.read(), file)
     try:
         images = {image["id"]: str(image["file_name"]) for image in stored["images"]}
         categories = {c["id"]: str(c["name"]) for c in stored["categories"]}

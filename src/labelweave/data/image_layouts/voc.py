@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
+from labelweave.data.compressed_files import parse_xml
 from labelweave.data.dataset import Dataset
 from labelweave.data.image_layouts.layout import (
     ImageLayout,
@@ -122,12 +122,7 @@ def _objects(file: Path) -> tuple[list[tuple[str, bool]], str | None]:
         raise DataFileError(
             "the lists name this image, but its annotation is missing", path=file
         ) from None
-    if b"<!ENTITY" in text or b"<!DOCTYPE" in text:
-        raise DataFileError("an annotation must not declare a document type or entities", path=file)
-    try:
-        root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise DataFileError(f"this is not well-formed XML ({error})", path=file) from None
+    root = parse_xml(text, file)
     objects = []
     for element in root.findall(
         "object"

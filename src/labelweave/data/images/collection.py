@@ -20,9 +20,7 @@ __all__ = [
     "as_images",
     "checked_images",
     "concatenate_images",
-    "is_images",
     "pixel_rows",
-    "side_of",
 ]
 
 
@@ -45,11 +43,8 @@ class Images:
     resize : {"squash", "crop", "pad"}, default="squash"
         See :func:`labelweave.data.images.decoding.decode`.
     workers : int, optional
-        Number of workers that decode in parallel. 0 decodes in the calling thread; None means one
+        Number of threads that decode in parallel. 0 decodes in the calling thread; None means one
         per processor, at most four.
-    processes : bool, default=False
-        Whether the workers are processes instead of threads. Pillow decodes in parallel in
-        threads; processes are for decoders that do not.
 
     Examples
     --------
@@ -69,15 +64,13 @@ class Images:
         size: int = 64,
         resize: str = "squash",
         workers: int | None = None,
-        processes: bool = False,
     ) -> None:
         if resize not in RESIZES:
             raise InputError(f"resize must be one of {', '.join(RESIZES)}, not {resize!r}")
         if size < 1:
             raise InputError(f"the size of images must be at least 1, not {size}")
-        self._store = ImageStore(
-            _sources(source, root), size=size, resize=resize, workers=workers, processes=processes
-        )
+        sources = _sources(source, root)
+        self._store = ImageStore(sources, size=size, resize=resize, workers=workers)
         self.index = np.arange(len(self._store))
 
     # -- the collection as a matrix ----------------------------------------------------
@@ -160,15 +153,6 @@ class Images:
         return digest.hexdigest()
 
 
-def is_images(X: Any) -> bool:
-    """Whether X is a collection of images, or an array of images.
-
-    >>> is_images(np.zeros((2, 8, 8), dtype=np.uint8)), is_images(np.zeros((2, 64)))
-    (True, False)
-    """
-    return isinstance(X, Images) or (isinstance(X, np.ndarray) and X.ndim in (3, 4))
-
-
 def as_images(X: Any, *, size: int | None = None) -> Images:
     """Return a collection of the images of X, at this size.
 
@@ -209,26 +193,17 @@ def concatenate_images(collections: Sequence[Images]) -> Images:
     return Images(sources, size=collections[0].size, resize=collections[0].resize)
 
 
-def side_of(n_columns: int) -> int | None:
-    """Width of square RGB images with this number of columns; None if there is none.
-
-    >>> side_of(8 * 8 * 3), side_of(100)
-    (8, None)
-    """
-    side = math.isqrt(n_columns // 3)
-    return side if 3 * side * side == n_columns else None
-
-
 def pixel_rows(images: Images, n_columns: int | None = None) -> np.ndarray:
     """Return images as rows of numbers from 0 to 1, for methods that learn from vectors.
 
-    With `n_columns` the images are resized so that a row has this number of columns.
+    With `n_columns` the images are resized so that a row has this number of columns, if possible.
 
     >>> pixel_rows(Images(np.zeros((5, 8, 8), dtype=np.uint8), size=8), 48).shape
     (5, 48)
     """
-    side = None if n_columns is None else side_of(n_columns)
-    images = images if side is None else images.at(side)
+    if n_columns is not None:
+        size = math.isqrt(n_columns // 3)
+        images = images.at(size) if 3 * size * size == n_columns else images
     return np.asarray(images).astype(np.float32) / 255
 
 

@@ -2,8 +2,7 @@
 
 Greyscale is repeated, CMYK and palettes are converted, transparent pixels are laid on white,
 sixteen bits become eight, photographs are turned upright as their EXIF orientation says, and of an
-animation the first picture is taken. The module imports little, so that worker processes start
-quickly.
+animation the first picture is taken.
 """
 
 from __future__ import annotations

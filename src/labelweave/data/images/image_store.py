@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,8 @@ class ImageStore:
     size : int
     resize : str
     workers : int or None
-        Number of workers; None means one per processor, at most four.
-    processes : bool
-        Whether the workers are processes instead of threads. A script then needs the guard
-        ``if __name__ == "__main__"``.
+        Number of threads that decode; None means one per processor, at most four. (Pillow decodes
+        in parallel in threads.)
     """
 
     def __init__(
@@ -51,13 +49,11 @@ class ImageStore:
         size: int,
         resize: str,
         workers: int | None = None,
-        processes: bool = False,
     ) -> None:
         self.sources = sources
         self.size = size
         self.resize = resize
         self.workers = min(os.cpu_count() or 1, 4) if workers is None else workers
-        self.processes = processes
         self._other_sizes: dict[tuple[int, str], ImageStore] = {}
         self._reset()
 
@@ -89,11 +85,7 @@ class ImageStore:
             return self
         if (size, resize) not in self._other_sizes:
             self._other_sizes[size, resize] = ImageStore(
-                self.sources,
-                size=size,
-                resize=resize,
-                workers=self.workers,
-                processes=self.processes,
+                self.sources, size=size, resize=resize, workers=self.workers
             )
         return self._other_sizes[size, resize]
 
@@ -171,7 +163,7 @@ class ImageStore:
             done: Future[Any] = Future()
             done.set_result(decode_many(sources, self.size, self.resize))
             return done
-        pool = _pool(os.getpid(), self.workers, self.processes)
+        pool = _threads(os.getpid(), self.workers)
         return pool.submit(decode_many, sources, self.size, self.resize)
 
     def _allocate(self) -> None:
@@ -206,17 +198,12 @@ class ImageStore:
         return hashlib.sha256(f"{pixels.shape}".encode() + pixels.tobytes()).hexdigest()
 
 
-_PICKLED = ("sources", "size", "resize", "workers", "processes")
+_PICKLED = ("sources", "size", "resize", "workers")
 
 
 @lru_cache(maxsize=2)
-def _pool(process: int, workers: int, processes: bool) -> Executor:
-    """Return the workers that all stores of a process share (a forked process makes its own)."""
-    if processes:
-        import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
-
-        return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+def _threads(process: int, workers: int) -> ThreadPoolExecutor:
+    """Return the threads that all stores of a process share (a forked process makes its own)."""
     return ThreadPoolExecutor(workers, thread_name_prefix="labelweave-image")
 
 

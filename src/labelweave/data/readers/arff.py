@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
-from xml.etree import ElementTree
 
 from labelweave.data.compressed_files import (
     BYTE_ORDER_MARK,
     COMPRESSED_ENDINGS,
     iter_line_chunks,
     open_binary,
+    parse_xml,
     read_small_file,
     uncompressed_stem,
 )
@@ -234,13 +234,7 @@ def find_mulan_xml(path: Path) -> Path | None:
 
 def read_mulan_xml(path: Path) -> list[str]:
     """Read the label names of Mulan's XML file in order, including labels nested in others."""
-    text = read_small_file(path)
-    if b"<!ENTITY" in text or b"<!DOCTYPE" in text:
-        raise DataFileError("a labels file must not declare a document type or entities", path=path)
-    try:
-        root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise DataFileError(f"this is not well-formed XML ({error})", path=path) from None
+    root = parse_xml(read_small_file(path), path)
     names = [
         element.get("name", "")
         for element in root.iter()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from labelweave.data.compressed_files import BYTE_ORDER_MARK, iter_lines
+from labelweave.data.compressed_files import BYTE_ORDER_MARK, iter_json_objects
 from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import find_label_file, read_label_file
 from labelweave.data.readers._shared.columns import (
@@ -99,7 +98,7 @@ def read_jsonl(
             path=path,
         )
     texts, label_lists, ids, parts, lines = [], [], [], [], []
-    for line, record in _records(path):
+    for line, record in iter_json_objects(path):
         lines.append(line)
         texts.append(fields.text_of(record, line))
         ids.append(record.get(fields.row_id or ""))
@@ -136,7 +135,7 @@ def _iter_features(
     **ignored: object,
 ) -> Iterator[RowChunk]:
     fields = _Fields(path, text_column, label_column, id_column, split_column)
-    records = _records(path)
+    records = iter_json_objects(path)
     while rows := list(islice(records, _CHUNK_ROWS)):
         ids = None if fields.row_id is None else [record.get(fields.row_id) for _, record in rows]
         yield RowChunk([fields.text_of(record, line) for line, record in rows], row_ids=ids)
@@ -154,7 +153,7 @@ class _Fields:
         split: str | None,
     ) -> None:
         self.path = path
-        sample = islice(_records(path), _SAMPLE_ROWS)
+        sample = islice(iter_json_objects(path), _SAMPLE_ROWS)
         self.available = {key for _, record in sample for key in record}
         if not self.available:
             raise DataFileError("the file has no rows", path=path)
@@ -199,23 +198,6 @@ class _Fields:
                 )
             names.extend(clean_text(str(name)) for name in values)
         return names
-
-
-def _records(path: FilePath) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in iter_lines(path):
-        if not text.strip():
-            continue
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DataFileError(f"this is not valid JSON ({error})", path=path, line=line) from None
-        if not isinstance(record, dict):
-            raise DataFileError(
-                'expected an object such as {"text": ..., "labels": [...]}',
-                path=path,
-                line=line,
-            )
-        yield line, record
 
 
 def _confidence(name: str, head: bytes) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.data.compressed_files import FilePath, uncompressed_stem
 from labelweave.data.dataset import Dataset, no_labels
@@ -29,6 +30,7 @@ __all__ = [
     "feature_dtype",
     "make_dataset",
     "rebatch",
+    "sparse_rows",
 ]
 
 MAX_DENSE_LABELS = 64
@@ -154,6 +156,17 @@ class FeatureSpec:
                 "name its label columns with labels=, or the columns to leave out with drop=",
                 path=path,
             )
+
+
+def sparse_rows(
+    counts: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int
+) -> sp.csr_array:
+    """Make a sparse array from the number of entries per row, their columns and values."""
+    indptr = np.zeros(len(counts) + 1, dtype=np.int32)
+    np.cumsum(counts, out=indptr[1:])
+    matrix = sp.csr_array((values, columns, indptr), shape=(len(counts), width))
+    matrix.sort_indices()
+    return matrix
 
 
 def feature_dtype(values: np.ndarray) -> type[np.floating]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from labelweave.data.readers._arff.header import Attribute
 from labelweave.data.readers._arff.row_parser import (
@@ -16,7 +15,13 @@ from labelweave.data.readers._arff.row_parser import (
     SparseRows,
     nominal_codes,
 )
-from labelweave.data.readers.reader import MAX_DENSE_LABELS, FilePath, RowChunk, feature_dtype
+from labelweave.data.readers.reader import (
+    MAX_DENSE_LABELS,
+    FilePath,
+    RowChunk,
+    feature_dtype,
+    sparse_rows,
+)
 from labelweave.exceptions import DataFileError
 
 __all__ = ["ColumnEncoder", "ColumnRoles"]
@@ -164,7 +169,7 @@ class ColumnEncoder:
         row_of_other = np.searchsorted(np.cumsum(rows.counts), others, side="right")
         label_columns = self._label_column[rows.columns[others]]
         is_label = label_columns >= 0
-        labels = _csr(
+        labels = sparse_rows(
             np.bincount(row_of_other[is_label], minlength=n_rows),
             label_columns[is_label],
             rows.values[others[is_label]].astype(np.float32),
@@ -176,9 +181,12 @@ class ColumnEncoder:
         if self._is_one_hot.any():
             attributes = rows.columns[is_feature]
             counts, columns, values = self._one_hot_entries(counts, columns, values, attributes)
-        features = _csr(
+        features = sparse_rows(
             counts, columns, values.astype(feature_dtype(values)), len(self.feature_names)
         )
+        for matrix in (features, labels):
+            if (matrix.data == 0).any():
+                matrix.eliminate_zeros()
         return RowChunk(features, labels if n_labels > MAX_DENSE_LABELS else labels.toarray())
 
     def _with_first_values(self, rows: SparseRows) -> SparseRows:
@@ -244,14 +252,3 @@ class ColumnEncoder:
             names = {code: value for value, code in nominal_codes(attribute.values).items()}
             return [names.get(value, "") for value in values.tolist()]
         return [int(v) if v.is_integer() else v for v in values.tolist()]
-
-
-def _csr(counts: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> sp.csr_array:
-    """Make a sparse array from the number of entries per row, their columns and values."""
-    indptr = np.zeros(len(counts) + 1, dtype=np.int32)
-    np.cumsum(counts, out=indptr[1:])
-    matrix = sp.csr_array((values, columns, indptr), shape=(len(counts), width))
-    matrix.sort_indices()
-    if (values == 0).any():
-        matrix.eliminate_zeros()
-    return matrix

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.data.readers._shared.number_scanner import collapse_spaces, scan_numbers
-from labelweave.data.readers.reader import FilePath, feature_dtype
+from labelweave.data.readers.reader import FilePath, feature_dtype, sparse_rows
 from labelweave.exceptions import DataFileError
 
 __all__ = ["MAX_INDEX", "IndexValueRows", "parse_index_value_lines"]
@@ -42,22 +42,15 @@ class IndexValueRows:
     def features(self, width: int, *, first: int = 0) -> sp.csr_array:
         """Return the features as a sparse array; `first` is the index of the first column."""
         values = self.values.astype(feature_dtype(self.values))
-        return _csr(self.counts, self.columns - np.int32(first), values, width)
+        return sparse_rows(self.counts, self.columns - np.int32(first), values, width)
 
     def label_matrix(self, columns: np.ndarray, width: int) -> sp.csr_array:
         """Return the labels as a sparse matrix; `columns` is the column of each label."""
         ones = np.ones(len(columns), dtype=np.float32)
-        matrix = _csr(self.label_counts, columns, ones, width)
+        matrix = sparse_rows(self.label_counts, columns, ones, width)
         matrix.sum_duplicates()
         matrix.data[:] = 1
         return matrix
-
-
-def _csr(counts: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> sp.csr_array:
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    matrix = sp.csr_array((values, columns, indptr), shape=(len(counts), width))
-    matrix.sort_indices()
-    return matrix
 
 
 def parse_index_value_lines(
