@@ -9,6 +9,6 @@ from labelweave.bench.running.pool import Pool
 from labelweave.bench.running.runner import run_suite
 
 if __name__ == "__main__":
-    suite = small_suite(Path(sys.argv[1]), seeds=range(6))
+    suite = small_suite(Path(sys.argv[1]), seeds=range(4))
     result = run_suite(suite, sys.argv[2], pool=Pool(1))
     print(result.n_run, len(result.records), len(result.failed))

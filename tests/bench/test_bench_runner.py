@@ -139,14 +139,14 @@ def test_a_share_of_the_training_rows(suite, tmp_path):
             assert sizes["test"] == whole["test"]
 
 
-def test_killed_twenty_times_it_ends_with_the_same_table(tmp_path):
-    suite = small_suite(tmp_path, seeds=range(8))
+def test_killed_at_every_kind_of_moment_it_ends_with_the_same_table(tmp_path):
+    suite = small_suite(tmp_path, seeds=range(3))
     killed, n_before, kept, n_run, n_records = numbers(
-        start("killed_run.py", tmp_path, tmp_path / "killed", 20)
+        start("killed_run.py", tmp_path, tmp_path / "killed")
     )
-    assert killed >= 15  # the last ones may have found nothing left to do
-    assert kept == n_before >= 10  # nothing finished was run again
-    assert n_before + n_run == n_records == 64
+    assert killed == 8
+    assert kept == n_before == 16  # nothing finished was run again
+    assert n_before + n_run == n_records == 24
     untouched = run_suite(suite, tmp_path / "whole", pool=ALONE)
     assert scores_of(read_results(tmp_path / "killed")) == scores_of(untouched.records)
 
@@ -155,8 +155,8 @@ def test_two_processes_share_one_folder(tmp_path):
     small_suite(tmp_path)  # writes the data
     both = [start("shared_run.py", tmp_path, tmp_path / "out") for _ in range(2)]
     (first, n_first, failed), (second, n_second, also_failed) = map(numbers, both)
-    assert n_first == n_second == 48  # each ends with the whole table
-    assert first + second == 48  # no cell was run twice
+    assert n_first == n_second == 32  # each ends with the whole table
+    assert first + second == 32  # no cell was run twice
     assert failed == also_failed == 0
 
 

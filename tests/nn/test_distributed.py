@@ -54,30 +54,30 @@ class Contrast(Task):
 
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(112, 10)).astype(np.float32)
+X = rng.normal(size=(45, 10)).astype(np.float32)
 Y = (X @ rng.normal(size=(10, 4)) > 0.5).astype(np.float32)
 Y[rng.random(Y.shape) < 0.1] = np.nan
 out = {}
 for norm in (None, "batch"):
-    model = MLP(hidden=(16, 16), dropout=0.3, norm=norm, epochs=3, batch_size=11, patience=2,
+    model = MLP(hidden=(16, 16), dropout=0.3, norm=norm, epochs=2, batch_size=11, patience=2,
                 clip_norm=1.0, random_state=3, checkpoint=f"{sys.argv[1]}-{norm}", lr=0.01)
     model.fit(X, Y)
     out[f"mlp {norm}"] = model.network_.state_dict()
     out[f"history {norm}"] = torch.tensor(
         model.history_.drop(columns="seconds").to_numpy(), dtype=torch.float32)
 
-model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=2, epochs=2,
+model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=1, epochs=1,
                   pretrain_steps=None, pretrain_batch_size=11, batch_size=11, min_steps=1,
                   random_state=3)
 out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
 
 for method in ("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"):
-    options = get_class(method)._test_params() | {"epochs": 2, "batch_size": 11, "patience": 1}
+    options = get_class(method)._test_params() | {"epochs": 1, "batch_size": 11, "patience": 1}
     model = get_class(method)(**options, random_state=3).fit(X, Y)
     out[method] = model.network_.state_dict()
 
-base = MLP(hidden=(16,), dropout=0.3, epochs=3, batch_size=11, lr=0.01)
-for id, given in (("cls", {"ramp": 2}), ("jocor", {"ramp": 2}), ("role", {}),
+base = MLP(hidden=(16,), dropout=0.3, epochs=2, batch_size=11, lr=0.01)
+for id, given in (("cls", {"ramp": 1}), ("jocor", {"ramp": 1}), ("role", {}),
                   ("em-apl", {"warmup": 1}), ("ll-cp", {"delta": 0.05})):
     model = make(id, base=base, random_state=3, **given)
     out[id] = model.fit(X, Y).network_.state_dict()
@@ -87,7 +87,7 @@ with forked_rng(0):
     task = Contrast(nn.Linear(10, 3))
     batches = Batches(X, as_labels(np.nan_to_num(Y)), batch_size=11, rank=engine.rank,
                       world=engine.world)
-    train(task, batches, LoopSettings(epochs=2), engine=engine)
+    train(task, batches, LoopSettings(epochs=1), engine=engine)
 out["contrast"] = task.state_dict()
 out["world"] = engine.world
 out["fabric"] = "lightning_fabric" in sys.modules

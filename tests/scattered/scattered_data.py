@@ -58,4 +58,4 @@ def small_chain(X, Y, seed=0, **changes):
 
 
 def small_student(**changes):
-    return OFCC(16, **{"epochs": 15, "lr": 1e-2, **changes})
+    return OFCC(16, **{"epochs": 6, "lr": 1e-2, **changes})
