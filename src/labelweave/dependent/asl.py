@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
@@ -32,7 +33,9 @@ class ASL(Perceptron):
         Focusing of positives, `gamma+`.
     clip : float, default=0.05
         Probability shift `m`: negatives below this probability are left out.
-    **options
+    dropout, input_dropout, activation, norm, encoder, lr, weight_decay, epochs, batch_size,
+    min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device, precision,
+    checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.dependent.mlp.Perceptron` and of
         :class:`labelweave.nn.estimator.NeuralClassifier`.
 
@@ -79,9 +82,60 @@ class ASL(Perceptron):
         gamma_neg: float = 4.0,
         gamma_pos: float = 1.0,
         clip: float = 0.05,
-        **options: Any,
+        dropout: float = 0.5,
+        input_dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str | None = "batch",
+        encoder: Any = None,
+        lr: float = 5e-4,
+        weight_decay: float = 0.1,
+        epochs: int | str = 200,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(hidden, **options)
+        super().__init__(
+            hidden,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            activation=activation,
+            norm=norm,
+            encoder=encoder,
+            lr=lr,
+            weight_decay=weight_decay,
+            epochs=epochs,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.gamma_neg = gamma_neg
         self.gamma_pos = gamma_pos
         self.clip = clip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import torch
@@ -165,7 +166,9 @@ class C2AE(NeuralClassifier):
     batch_size : int, default=128
     lr : float, default=5e-4
     epochs : int, default=200
-    **training
+    min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor, patience, scale,
+    device, precision, checkpoint, checkpoint_every, callbacks, verbose, threshold,
+    validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Notes
@@ -237,9 +240,46 @@ class C2AE(NeuralClassifier):
         batch_size: int = 128,
         lr: float = 5e-4,
         epochs: int = 200,
-        **training: Any,
+        min_steps: int | str = 1,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(batch_size=batch_size, lr=lr, epochs=epochs, **training)
+        super().__init__(
+            batch_size=batch_size,
+            lr=lr,
+            epochs=epochs,
+            min_steps=min_steps,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.latent_size = latent_size
         self.encoder = encoder
         self.label_encoder = label_encoder

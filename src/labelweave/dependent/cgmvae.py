@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -108,7 +109,9 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     batch_size : int, default=128
     min_steps : int, default=8
     weight_decay : float, default=1e-5
-    **training
+    epochs, lr, schedule, schedule_params, clip_norm, monitor, patience, scale, device,
+    precision, checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction,
+    random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Attributes
@@ -217,10 +220,45 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         batch_size: int = 128,
         min_steps: int = 8,
         weight_decay: float = 1e-5,
-        **training: Any,
+        epochs: int | str = 100,
+        lr: float = 1e-3,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, min_steps=min_steps, weight_decay=weight_decay, **training
+            batch_size=batch_size,
+            min_steps=min_steps,
+            weight_decay=weight_decay,
+            epochs=epochs,
+            lr=lr,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
         )
         self.embedding_size = embedding_size
         self.latent_size = latent_size

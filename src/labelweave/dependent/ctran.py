@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import torch
@@ -75,7 +77,10 @@ class CTran(LabelAttentionClassifier):
     most_known : float, default=0.75
         The largest share of its labels that a row is told in training: how many it is, is drawn
         evenly from none to that. 0 trains without known labels, which are then refused.
-    **others
+    heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params, lr,
+    epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
+    patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
+    threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.label_attention.LabelAttentionClassifier`:
         size, heads, tokens, dropout, loss and training.
 
@@ -121,9 +126,74 @@ class CTran(LabelAttentionClassifier):
     network_: CTranNetwork
 
     def __init__(
-        self, size: int = 128, *, layers: int = 3, most_known: float = 0.75, **others: Any
+        self,
+        size: int = 128,
+        *,
+        layers: int = 3,
+        most_known: float = 0.75,
+        heads: int = 4,
+        n_tokens: int = 4,
+        hidden: Sequence[int] = (512, 512),
+        encoder_dropout: float = 0.5,
+        norm: str | None = "batch",
+        encoder: Any = None,
+        dropout: float = 0.2,
+        loss: str | Callable[..., Any] = "bce",
+        loss_params: Mapping[str, Any] | None = None,
+        lr: float = 2e-4,
+        epochs: int | str = 100,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(size, layers=layers, **others)
+        super().__init__(
+            size,
+            layers=layers,
+            heads=heads,
+            n_tokens=n_tokens,
+            hidden=hidden,
+            encoder_dropout=encoder_dropout,
+            norm=norm,
+            encoder=encoder,
+            dropout=dropout,
+            loss=loss,
+            loss_params=loss_params,
+            lr=lr,
+            epochs=epochs,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.most_known = most_known
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:

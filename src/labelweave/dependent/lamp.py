@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import torch
@@ -138,7 +139,10 @@ class LaMP(LabelAttentionClassifier):
         labels and asked for the others, so that ``predict_proba(X, known=...)`` can be told
         some. 0 is the paper's training, after which known labels are refused, as they are
         with ``graph="none"``.
-    **others
+    heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params, lr,
+    epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
+    patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
+    threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.label_attention.LabelAttentionClassifier`:
         size, heads, tokens, dropout, loss and training.
 
@@ -197,9 +201,69 @@ class LaMP(LabelAttentionClassifier):
         feature_layers: int = 0,
         intermediate_weight: float = 0.2,
         known_rows: float = 0.5,
-        **others: Any,
+        heads: int = 4,
+        n_tokens: int = 4,
+        hidden: Sequence[int] = (512, 512),
+        encoder_dropout: float = 0.5,
+        norm: str | None = "batch",
+        encoder: Any = None,
+        dropout: float = 0.2,
+        loss: str | Callable[..., Any] = "bce",
+        loss_params: Mapping[str, Any] | None = None,
+        lr: float = 2e-4,
+        epochs: int | str = 100,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(size, layers=layers, **others)
+        super().__init__(
+            size,
+            layers=layers,
+            heads=heads,
+            n_tokens=n_tokens,
+            hidden=hidden,
+            encoder_dropout=encoder_dropout,
+            norm=norm,
+            encoder=encoder,
+            dropout=dropout,
+            loss=loss,
+            loss_params=loss_params,
+            lr=lr,
+            epochs=epochs,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.graph = graph
         self.feature_layers = feature_layers
         self.intermediate_weight = intermediate_weight

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -40,7 +41,9 @@ class Perceptron(NeuralClassifier):
     lr : float, default=5e-4
     weight_decay : float, default=0.1
     epochs : int or "auto", default=200
-    **training
+    batch_size, min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale,
+    device, precision, checkpoint, checkpoint_every, callbacks, verbose, threshold,
+    validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
     """
 
@@ -75,9 +78,46 @@ class Perceptron(NeuralClassifier):
         lr: float = 5e-4,
         weight_decay: float = 0.1,
         epochs: int | str = 200,
-        **training: Any,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(lr=lr, weight_decay=weight_decay, epochs=epochs, **training)
+        super().__init__(
+            lr=lr,
+            weight_decay=weight_decay,
+            epochs=epochs,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.hidden = hidden
         self.dropout = dropout
         self.input_dropout = input_dropout
@@ -114,7 +154,9 @@ class MLP(Perceptron):
         function of (logits, targets) in which NaN targets take no part.
     loss_params : dict, optional
         Parameters of the loss, such as ``{"gamma_neg": 2}``.
-    **options
+    dropout, input_dropout, activation, norm, encoder, lr, weight_decay, epochs, batch_size,
+    min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device, precision,
+    checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction, random_state
         The other parameters of :class:`Perceptron` and of
         :class:`labelweave.nn.estimator.NeuralClassifier`.
 
@@ -141,9 +183,60 @@ class MLP(Perceptron):
         *,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
-        **options: Any,
+        dropout: float = 0.5,
+        input_dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str | None = "batch",
+        encoder: Any = None,
+        lr: float = 5e-4,
+        weight_decay: float = 0.1,
+        epochs: int | str = 200,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(hidden, **options)
+        super().__init__(
+            hidden,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            activation=activation,
+            norm=norm,
+            encoder=encoder,
+            lr=lr,
+            weight_decay=weight_decay,
+            epochs=epochs,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.loss = loss
         self.loss_params = loss_params
 

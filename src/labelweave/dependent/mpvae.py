@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -218,7 +219,8 @@ class MPVAE(NeuralClassifier):
     min_steps : int, default=30
     weight_decay : float, default=1e-5
     epochs : int, default=200
-    **training
+    lr, schedule, schedule_params, clip_norm, monitor, patience, scale, device, precision,
+    checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Attributes
@@ -299,14 +301,44 @@ class MPVAE(NeuralClassifier):
         min_steps: int = 30,
         weight_decay: float = 1e-5,
         epochs: int = 200,
-        **training: Any,
+        lr: float = 1e-3,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
             min_steps=min_steps,
             weight_decay=weight_decay,
             epochs=epochs,
-            **training,
+            lr=lr,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
         )
         self.latent_size = latent_size
         self.encoder = encoder

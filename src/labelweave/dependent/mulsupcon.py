@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
@@ -105,7 +105,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     min_steps : int, default=30
         Steps that count as an epoch of the second stage at the least: where one pass over the
         rows takes fewer, the rates would fall before anything is learnt.
-    **training
+    schedule_params, clip_norm, scale, device, precision, checkpoint, checkpoint_every,
+    callbacks, verbose, threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Notes
@@ -208,7 +209,18 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         schedule: str = "plateau",
         monitor: str = "map",
         patience: int | None = 20,
-        **training: Any,
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             epochs=epochs,
@@ -219,7 +231,18 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             schedule=schedule,
             monitor=monitor,
             patience=patience,
-            **training,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
         )
         self.hidden = hidden
         self.dropout = dropout

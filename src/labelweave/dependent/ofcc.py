@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -218,7 +219,9 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
     dropout : float, default=0.5
     norm : {"batch", "layer"} or None, default="batch"
     min_steps : int, default=30
-    **training
+    epochs, batch_size, lr, weight_decay, schedule, schedule_params, clip_norm, monitor,
+    patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
+    threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Notes
@@ -283,9 +286,48 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
         dropout: float = 0.5,
         norm: str | None = "batch",
         min_steps: int = 30,
-        **training: Any,
+        epochs: int | str = 100,
+        batch_size: int = 64,
+        lr: float = 1e-3,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(min_steps=min_steps, **training)
+        super().__init__(
+            min_steps=min_steps,
+            epochs=epochs,
+            batch_size=batch_size,
+            lr=lr,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.hidden_size = hidden_size
         self.loss = loss
         self.max_steps = max_steps

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -134,7 +135,9 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
         unexplained, the labels themselves, or nothing, so that labels are independent.
     lr : float, default=5e-4
     epochs : int, default=200
-    **training
+    batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor, patience,
+    scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose, threshold,
+    validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Attributes
@@ -202,9 +205,47 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
         structure: str | None = "errors",
         lr: float = 5e-4,
         epochs: int = 200,
-        **training: Any,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(lr=lr, epochs=epochs, **training)
+        super().__init__(
+            lr=lr,
+            epochs=epochs,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.hidden_size = hidden_size
         self.encoder = encoder
         self.dropout = dropout

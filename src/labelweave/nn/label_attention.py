@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,7 +58,9 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
     loss_params : dict, optional
         Parameters of the loss.
     lr : float, default=2e-4
-    **training
+    epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
+    patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
+    threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
     """
 
@@ -101,9 +104,48 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
         lr: float = 2e-4,
-        **training: Any,
+        epochs: int | str = 100,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        scale: str = "auto",
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(lr=lr, **training)
+        super().__init__(
+            lr=lr,
+            epochs=epochs,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            scale=scale,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.size = size
         self.layers = layers
         self.heads = heads

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,7 +82,9 @@ class AttentionXML(NeuralClassifier):
     epochs : int, default=30
     scale : {"none"}, default="none"
         Words are not scaled.
-    **training
+    batch_size, min_steps, lr, weight_decay, schedule, schedule_params, clip_norm, monitor,
+    patience, device, precision, checkpoint, checkpoint_every, callbacks, verbose, threshold,
+    validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Notes
@@ -140,9 +143,47 @@ class AttentionXML(NeuralClassifier):
         ema_decay: float = 0.99,
         epochs: int = 30,
         scale: str = "none",
-        **training: Any,
+        batch_size: int = 64,
+        min_steps: int | str = 1,
+        lr: float = 1e-3,
+        weight_decay: float = 1e-4,
+        schedule: str = "constant",
+        schedule_params: Mapping[str, Any] | None = None,
+        clip_norm: float | None = None,
+        monitor: str = "val_loss",
+        patience: int | None = 10,
+        device: str = "cpu",
+        precision: str = "32-true",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] | None = None,
+        verbose: int = 0,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(epochs=epochs, scale=scale, **training)
+        super().__init__(
+            epochs=epochs,
+            scale=scale,
+            batch_size=batch_size,
+            min_steps=min_steps,
+            lr=lr,
+            weight_decay=weight_decay,
+            schedule=schedule,
+            schedule_params=schedule_params,
+            clip_norm=clip_norm,
+            monitor=monitor,
+            patience=patience,
+            device=device,
+            precision=precision,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+            verbose=verbose,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.embedding = embedding
         self.hidden = hidden
         self.head = head
