@@ -1,18 +1,17 @@
 """Precision of the audit: how many of the entries at the top of its list were hidden positives?
 
-Half of the positives of a data set are hidden by chance. A base method scores all rows out of
+Half of the positives of a data set are hidden at random. A base method scores all rows out of
 fold, once. From the **same scores and the same labels** two lists of unannotated entries are made:
-that of `labelweave.audit`, which looks at the features as well, and cleanlab's. Of cleanlab every
-ranking of single entries that it offers is computed (`get_label_quality_scores_per_class`, three
-methods, with and without its adjustment of probabilities), and the best one **by the hidden
-truth** is the peer: it gets the benefit of the doubt. n is a quarter of the number of hidden
-positives.
+that of `labelweave.audit`, which also uses the features, and cleanlab's. All of cleanlab's
+rankings of single entries are computed (`get_label_quality_scores_per_class`, three methods, with
+and without its adjustment of probabilities), and the best one **by the hidden truth** is compared.
+n is a quarter of the number of hidden positives.
 
     precision = hidden positives among the first n unannotated entries / n
 
 Settings of the ranking were chosen on a third of the rows (`--part choice`); figures are of the
-other two thirds (`--part report`, the default), with other seeds. `--views` leaves out what the
-audit makes of the features, or a part of it. Run it with, say,
+other two thirds (`--part report`, the default), with other seeds. `--estimates` leaves out
+the estimates from the features, or one of them. Example:
 
     LABELWEAVE_DATA=... python benchmarks/audit_precision.py --datasets bibtex --seeds 3
 """
@@ -28,9 +27,9 @@ import numpy as np
 from cleanlab.multilabel_classification.rank import get_label_quality_scores_per_class
 
 import labelweave as lw
-from labelweave.auditing import ranking
-from labelweave.auditing.ranking import rank_entries
-from labelweave.auditing.views import numeric_rows, views_of_rows
+from labelweave.auditing import entry_ranking
+from labelweave.auditing.entry_ranking import rank_entries
+from labelweave.auditing.feature_estimates import feature_estimates, numeric_features
 from labelweave.data.scenarios import hide_positives
 from labelweave.model_selection import cross_val_predict_proba
 from labelweave.unannotated import as_observed
@@ -43,20 +42,20 @@ CLEANLAB = (
     ("normalized_margin", True),
     ("confidence_weighted_entropy", False),
 )
-VIEWS = {"both": slice(2), "regression": slice(1), "votes": slice(1, 2), "none": slice(0)}
+ESTIMATES = {"both": slice(2), "regression": slice(1), "votes": slice(1, 2), "none": slice(0)}
 
 
 def rows_of(data: lw.Dataset, part: str, most_rows: int) -> lw.Dataset:
-    """The rows of a part; always the same ones."""
+    """Return the rows of a part, always the same ones."""
     order = np.random.default_rng(7).permutation(len(data))
     third = len(data) // 3
     chosen = order[:third] if part == "choice" else order[third:]
     return data[np.sort(chosen[:most_rows])]
 
 
-def precision(quality: np.ndarray, hidden: np.ndarray, is_open: np.ndarray, n: int) -> float:
-    """Share of hidden positives among the n open entries of least quality."""
-    places = np.flatnonzero(is_open.ravel())
+def precision(quality: np.ndarray, hidden: np.ndarray, unannotated: np.ndarray, n: int) -> float:
+    """Share of hidden positives among the n unannotated entries of lowest quality."""
+    places = np.flatnonzero(unannotated.ravel())
     first = places[np.argsort(quality.ravel()[places], kind="stable")[:n]]
     return float(hidden.ravel()[first].mean())
 
@@ -73,7 +72,7 @@ def cell(name: str, method: str, seed: int, options: argparse.Namespace) -> dict
     ranked = rank_entries(
         as_observed(scenario.Y, "zeros"),
         scores,
-        X=numeric_rows(data),
+        X=numeric_features(data),
         n_wanted=n,
         random_state=seed,
     )
@@ -102,7 +101,7 @@ def cell(name: str, method: str, seed: int, options: argparse.Namespace) -> dict
         "peer": peers[best],
         "best": best,
         "peers": peers,
-        "share": ranked.share,
+        "share": ranked.annotated_share,
         "seconds": (base_seconds, seconds),
     }
 
@@ -117,29 +116,31 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--part", choices=["choice", "report"], default="report")
     parser.add_argument("--most-rows", type=int, default=10**9)
-    parser.add_argument("--views", choices=list(VIEWS), default="both")
+    parser.add_argument("--estimates", choices=list(ESTIMATES), default="both")
     options = parser.parse_args()
-    kept = VIEWS[options.views]
-    ranking.views_of_rows = lambda *rows, **how: views_of_rows(*rows, **how)[kept]
+    kept = ESTIMATES[options.estimates]
+    entry_ranking.feature_estimates = lambda *args, **kwargs: feature_estimates(*args, **kwargs)[
+        kept
+    ]
     first = 100 if options.part == "choice" else 0
     for name in options.datasets:
-        found = [cell(name, options.method, first + seed, options) for seed in range(options.seeds)]
-        ours = np.array([one["ours"] for one in found])
-        peer = np.array([one["peer"] for one in found])
+        cells = [cell(name, options.method, first + seed, options) for seed in range(options.seeds)]
+        ours = np.array([one["ours"] for one in cells])
+        peer = np.array([one["peer"] for one in cells])
         ratio = ours / peer
         print(
-            f"{name}, {options.method}, {options.seeds} seeds, n = {found[0]['n']:,}: "
+            f"{name}, {options.method}, {options.seeds} seeds, n = {cells[0]['n']:,}: "
             f"audit {ours.mean():.4f} +- {ours.std():.4f}, "
             f"cleanlab {peer.mean():.4f} +- {peer.std():.4f}, "
             f"ratio {ratio.mean():.3f} ({ratio.min():.3f} to {ratio.max():.3f})"
         )
-        for kind in found[0]["peers"]:
-            values = [one["peers"][kind] for one in found]
+        for kind in cells[0]["peers"]:
+            values = [one["peers"][kind] for one in cells]
             print(f"    cleanlab {kind}: {np.mean(values):.4f}")
-        base, own = np.mean([one["seconds"] for one in found], axis=0)
-        share = np.mean([one["share"] for one in found])
+        base, own = np.mean([one["seconds"] for one in cells], axis=0)
+        share = np.mean([one["share"] for one in cells])
         print(
-            f"    half is annotated, estimated {share:.3f}; CPU seconds: base {base:.1f}, "
+            f"    half are annotated, estimated {share:.3f}; CPU seconds: base {base:.1f}, "
             f"ranking {own:.1f}",
             flush=True,
         )

@@ -18,44 +18,44 @@ NASTY = '</script><img src=x onerror=alert(1)> & "so", \ud800'
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return lw.audit(make_hidden()[0], top=50, folds=3)
 
 
-def test_the_list_is_ranked_and_complete(found):
-    scores = [finding.score for finding in found.findings]
+def test_the_list_is_ranked_and_complete(result):
+    scores = [finding.score for finding in result.findings]
     assert scores == sorted(scores, reverse=True)
-    chances = [finding.annotated for finding in found.findings]
-    assert chances == sorted(chances, reverse=True)
-    assert len(set(chances)) > len(chances) // 2  # the order shows where scores reach 1
-    assert [finding.rank for finding in found.findings] == list(range(1, 51))
+    probabilities = [finding.annotated for finding in result.findings]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert len(set(probabilities)) > len(probabilities) // 2  # the order shows where scores reach 1
+    assert [finding.rank for finding in result.findings] == list(range(1, 51))
     data, hidden = make_hidden()
     names = list(data.label_names)
     truth = hidden.hidden.toarray()
-    hits = [truth[f.row, names.index(f.label)] for f in found.findings]
+    hits = [truth[f.row, names.index(f.label)] for f in result.findings]
     assert np.mean(hits) > 0.6
-    assert all(f.label not in f.known for f in found.findings)
-    assert [list(f.known) for f in found.findings] == [
-        data.Y[[f.row]].to_lists()[0] for f in found.findings
+    assert all(f.label not in f.known_labels for f in result.findings)
+    assert [list(f.known_labels) for f in result.findings] == [
+        data.Y[[f.row]].to_lists()[0] for f in result.findings
     ]
 
 
-def test_verdicts_are_learnt_from_and_not_asked_again(found):
+def test_the_audit_learns_from_verdicts_and_does_not_ask_again(result):
     data, _ = make_hidden()
     said = [
         Verdict(f.row, "", f.label, v)
-        for f, v in zip(found.findings[:3], ("yes", "no", "unsure"), strict=True)
+        for f, v in zip(result.findings[:3], ("yes", "no", "unsure"), strict=True)
     ]
     again = lw.audit(data, top=500, folds=3, corrections=Verdicts(said))
     listed = {(f.row, f.label) for f in again.findings}
     assert not listed & {(one.row, one.label) for one in said}
     first = said[0]
-    assert all(first.label in f.known for f in again.findings if f.row == first.row)
+    assert all(first.label in f.known_labels for f in again.findings if f.row == first.row)
 
 
-def test_a_review_does_not_pass_for_annotation_by_chance():
-    """The first entries of the list are nearly all positive: counted as annotated like the others,
-    they would say that hardly anything is missing."""
+def test_a_review_is_not_taken_for_random_annotation():
+    """The first entries of the list are nearly all positive: counted like random annotations, they
+    would suggest that hardly any positive is missing."""
     data, hidden = make_hidden(2000, share=0.5)
     names, truth = list(data.label_names), hidden.hidden.toarray()
     first = lw.audit(data, top=600, folds=3)
@@ -94,13 +94,13 @@ def test_positives_that_look_wrong():
     assert len(spotted) >= 4  # of the five, among 40 of some 850
 
 
-def test_a_method_for_partial_labels_is_told_the_rule():
+def test_a_method_for_partial_labels():
     data, _ = make_hidden(80)
     base = lw.make("mlp", epochs=2, patience=None)
     assert len(lw.audit(data, method=lw.make("an", base=base), top=7, folds=2)) == 7
 
 
-def test_scores_of_ones_own(tmp_path):
+def test_your_own_scores(tmp_path):
     data, _ = make_hidden()
     scores = np.random.default_rng(0).random(data.Y.shape)
     np.savez(tmp_path / "s.npz", scores=scores)
@@ -133,18 +133,18 @@ def test_no_positive_is_refused():
         lw.audit(data)
 
 
-def test_files_hold_what_was_found(tmp_path, found):
-    found.write(tmp_path / "a.csv", tmp_path / "a.jsonl")
+def test_files_hold_the_findings(tmp_path, result):
+    result.write(tmp_path / "a.csv", tmp_path / "a.jsonl")
     with (tmp_path / "a.csv").open(newline="") as lines:
         table = list(csv.DictReader(lines))
     objects = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert len(table) == len(objects) == 50
-    assert table[7]["label"] == objects[7]["label"] == found[7].label
-    assert int(table[7]["row"]) == objects[7]["row"] == found[7].row
-    assert objects[7]["known_labels"] == list(found[7].known)
+    assert table[7]["label"] == objects[7]["label"] == result[7].label
+    assert int(table[7]["row"]) == objects[7]["row"] == result[7].row
+    assert objects[7]["known_labels"] == list(result[7].known_labels)
     assert table[7]["verdict"] == ""
-    with pytest.raises(InputError, match=r"must be \.csv, \.jsonl, \.html"):
-        found.write(tmp_path / "a.txt")
+    with pytest.raises(InputError, match=r"must end in \.csv, \.jsonl, \.html"):
+        result.write(tmp_path / "a.txt")
 
 
 def test_nothing_in_the_data_becomes_markup(tmp_path):

@@ -1,22 +1,27 @@
-"""The audit: which labels did the annotators miss?"""
+"""The audit: which labels did the annotators miss, or set by mistake?
+
+:func:`audit` scores every entry of the label matrix with models that did not see its row, ranks
+the entries, and returns the list that a person should review.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import Any
 
-if TYPE_CHECKING:
-    from labelweave.auditing.findings import Audit
+from labelweave.auditing.findings import Audit
+from labelweave.data import Dataset
+from labelweave.exceptions import InputError
 
-__all__ = ["SUSPECTS", "audit"]
+__all__ = ["audit"]
 
-DEFAULT_METHOD = "br"
-SUSPECTS = ("missing", "wrong")
+_SUSPECTS = ("missing", "wrong")
 
 
 def audit(
     data: Any,
     *,
-    method: Any = DEFAULT_METHOD,
+    method: Any = "br",
     scores: Any = None,
     corrections: Any = None,
     suspects: str = "missing",
@@ -27,36 +32,38 @@ def audit(
     verbose: int = 0,
     name: str | None = None,
 ) -> Audit:
-    """The unannotated entries that are most likely missing positives, best first.
+    """List the unannotated entries that are most likely missing positives, the likeliest first.
 
     Parameters
     ----------
     data : Dataset, path or name of a data set
     method : str or estimator, default="br"
-        What scores the rows, out of fold: an id of the library or an estimator. Texts get TF-IDF
-        weights first.
+        The method that scores the rows out of fold: an id of the library or an estimator. With an
+        id, texts become TF-IDF weights first.
     scores : ndarray of shape (n_rows, n_labels) or path, optional
-        Out-of-fold probabilities of your own, in place of `method`.
+        Your own out-of-fold probabilities, used in place of `method`.
     corrections : path or Verdicts, optional
-        Verdicts on an earlier list: they are learnt from, and their entries are not listed again.
+        Verdicts of an earlier review. The audit learns from them and does not list their entries
+        again.
     suspects : {"missing", "wrong"}, default="missing"
-        "wrong" lists annotated positives that look wrong instead.
+        "wrong" lists annotated positives that look wrong.
     unannotated : {"auto", "zeros", "unknown"}, default="auto"
         Which entries nobody annotated; see :mod:`labelweave.unannotated`.
     top : int, default=1000
-        Length of the list.
+        The number of entries to list.
     folds : int, default=5
+        The number of folds of the out-of-fold scores.
     random_state : int or None, default=0
         Seed of the folds, the method and the ranking.
     verbose : int, default=0
-        1 draws a progress bar.
+        1 shows a progress bar.
     name : str, optional
-        How the list calls what the scores come from.
+        The name of the method in the list. Default: the id or class of the method.
 
     Returns
     -------
     Audit
-        The list; ``audit.write("review.html")`` makes the page to review it on.
+        The list; ``audit.write("review.html")`` writes the page for reviewing it.
 
     Examples
     --------
@@ -64,23 +71,75 @@ def audit(
     >>> import labelweave as lw
     >>> X = np.random.default_rng(0).random((200, 2)).round(3)
     >>> Y = (X > 0.5).astype(int)
-    >>> Y[13] = 0  # both are missing
-    >>> found = lw.audit(lw.Dataset(X, Y, name="toy"), top=3)
-    >>> {finding.row for finding in found.findings[:2]}
+    >>> Y[13] = 0  # both labels are missing
+    >>> result = lw.audit(lw.Dataset(X, Y, name="toy"), top=3)
+    >>> {finding.row for finding in result.findings[:2]}
     {13}
     """
-    from labelweave.auditing.running import run
+    from labelweave.auditing.entry_ranking import choose_entries, rank_entries
+    from labelweave.auditing.feature_estimates import numeric_features
+    from labelweave.auditing.findings import describe_findings
+    from labelweave.auditing.out_of_fold import check_scores, out_of_fold_scores, read_scores
+    from labelweave.auditing.prepared_labels import prepare_labels
+    from labelweave.unannotated import UNANNOTATED
 
-    return run(
-        data,
-        method=method,
-        scores=scores,
-        corrections=corrections,
-        suspects=suspects,
-        unannotated=unannotated,
-        top=top,
-        folds=folds,
+    if suspects not in _SUSPECTS:
+        raise InputError(f"suspects must be one of {', '.join(_SUSPECTS)}, not {suspects!r}")
+    if unannotated not in UNANNOTATED:
+        raise InputError(
+            f"unannotated must be one of {', '.join(UNANNOTATED)}, not {unannotated!r}"
+        )
+    if top < 1:
+        raise InputError(f"top must be at least 1, not {top}")
+    prepared = prepare_labels(_load(data), corrections, unannotated)
+    if scores is None:
+        model, method_name = _make_model(method, prepared.data, random_state)
+        scores = out_of_fold_scores(
+            model, prepared, n_folds=folds, random_state=random_state, verbose=verbose
+        )
+    else:
+        method_name = "your own scores"
+        scores = read_scores(scores) if isinstance(scores, str | PathLike) else scores
+    candidates = rank_entries(
+        prepared.observed,
+        check_scores(scores, prepared.observed),
+        X=numeric_features(prepared.data),
+        reviewed=prepared.newly_decided,
+        n_wanted=top,
         random_state=random_state,
-        verbose=verbose,
-        name=name,
     )
+    chosen = choose_entries(candidates, prepared.observed, suspects, prepared.reviewed, top)
+    return Audit(
+        describe_findings(prepared.data, chosen),
+        prepared.data.name,
+        name or method_name,
+        suspects,
+        int((prepared.observed.to_numpy() == 0).sum()),
+        candidates.annotated_share,
+    )
+
+
+def _load(data: Any) -> Dataset:
+    if isinstance(data, str | PathLike):
+        from labelweave.data.catalog import load_dataset
+
+        data = load_dataset(data)
+    if not isinstance(data, Dataset):
+        raise InputError("data must be a Dataset, or the name or path of one")
+    if data.Y.n_labels == 0 or len(data) == 0:
+        raise InputError(f"{data.name} has no labels to audit")
+    return data
+
+
+def _make_model(method: Any, data: Dataset, random_state: Any) -> tuple[Any, str]:
+    """Return an unfitted estimator for these rows, and its name."""
+    if not isinstance(method, str):
+        return method, type(method).__name__
+    from labelweave.methods import make
+
+    model = make(method, random_state=random_state)
+    if data.is_text:
+        from labelweave.text import TextClassifier
+
+        model = TextClassifier(model, random_state=random_state)
+    return model, method

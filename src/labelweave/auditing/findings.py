@@ -1,19 +1,39 @@
-"""The list of an audit: entries to review, best first, with what a reviewer needs to see."""
+"""The result of an audit: the list of entries to review, and its files."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from labelweave.data import Dataset
+from labelweave.exceptions import InputError
+from labelweave.files import atomic_write_text
 
-__all__ = ["Audit", "Finding", "describe_row"]
+if TYPE_CHECKING:
+    from labelweave.auditing.entry_ranking import ChosenEntries
+
+__all__ = [
+    "COLUMNS",
+    "Audit",
+    "Finding",
+    "check_target",
+    "describe_findings",
+    "describe_row",
+    "to_csv",
+    "to_jsonl",
+]
+
+COLUMNS = ("rank", "score", "annotated", "label", "row", "id", "text", "known_labels", "verdict")
+"""The columns of the CSV file."""
 
 _MOST_CHARACTERS = 2000
 _MOST_WORDS = 40
@@ -29,18 +49,18 @@ class Finding:
         1 is the likeliest.
     score : float
         Estimated probability that the annotation is wrong: that the label is missing or, in an
-        audit of positives, that it does not belong there. At most 1, which several may reach.
+        audit of positives, that the row does not have it. Several entries may reach 1.
     annotated : float
-        The chance of finding a positive annotated in such a place, which the order goes by: a
-        missing label is the likelier the higher it is, a wrong one the lower.
+        Estimated probability that such an entry is annotated as positive. The list is ordered by
+        it: missing labels from the highest down, wrong ones from the lowest up.
     label : str
     row : int
-        Place of the row in the data, the first is 0.
+        Position of the row in the data, starting at 0.
     id : str
-        Name of the row, empty where the data have none.
+        Name of the row, empty if the data have no names.
     text : str
-        The row's text; for rows of numbers the features that are there, where they have names.
-    known : tuple of str
+        The text of the row, or for sparse rows the names of their largest features.
+    known_labels : tuple of str
         The labels that the row is known to have.
     """
 
@@ -51,10 +71,10 @@ class Finding:
     row: int
     id: str
     text: str
-    known: tuple[str, ...]
+    known_labels: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As values for JSON."""
+        """Return the values for JSON."""
         return {
             "rank": self.rank,
             "score": round(self.score, 6),
@@ -63,25 +83,25 @@ class Finding:
             "row": self.row,
             "id": self.id,
             "text": self.text,
-            "known_labels": list(self.known),
+            "known_labels": list(self.known_labels),
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What :func:`labelweave.audit` found.
+    """The result of :func:`labelweave.audit`.
 
     Attributes
     ----------
     findings : sequence of Finding
-        The list, best first.
+        The list, the likeliest first.
     data : str
         Name of the data set.
     method : str
-        What the scores come from.
+        Name of the method that computed the scores.
     suspects : {"missing", "wrong"}
     n_unannotated : int
-        Entries that nobody annotated.
+        The number of unannotated entries.
     annotated_share : float
         Estimated share of the positives that are annotated.
     """
@@ -96,27 +116,95 @@ class Audit:
     def __len__(self) -> int:
         return len(self.findings)
 
-    def __getitem__(self, place: int) -> Finding:
-        return self.findings[place]
+    def __getitem__(self, position: int) -> Finding:
+        return self.findings[position]
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one line a finding."""
+        """Return a pandas DataFrame with one row per finding."""
         import pandas as pd
 
         return pd.DataFrame([finding.to_dict() for finding in self.findings])
 
     def write(self, *paths: str | PathLike[str]) -> list[Path]:
         """Write the list to files: .csv, .jsonl, or .html for the page to review it on."""
-        from labelweave.auditing.writing import write
-
-        return [write(self, path) for path in paths]
+        targets = [check_target(path) for path in paths]
+        for target in targets:
+            text = _WRITERS[target.suffix.lower()](self)
+            # Data may hold halves of surrogate pairs, which cannot be encoded.
+            atomic_write_text(target, text.encode("utf-8", "replace").decode("utf-8"))
+        return targets
 
     def __repr__(self) -> str:
         return f"<Audit of {self.data} by {self.method}: {len(self)} entries to review>"
 
 
+def to_csv(audit: Audit) -> str:
+    """Return one line per entry; the last column is empty, for the verdicts of a reviewer."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for finding in audit.findings:
+        values = finding.to_dict() | {
+            "known_labels": "; ".join(finding.known_labels),
+            "verdict": "",
+        }
+        writer.writerow([values[name] for name in COLUMNS])
+    return text.getvalue()
+
+
+def to_jsonl(audit: Audit) -> str:
+    """Return one JSON object per line."""
+    lines = (
+        json.dumps(finding.to_dict() | {"verdict": None}, ensure_ascii=False)
+        for finding in audit.findings
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _to_html(audit: Audit) -> str:
+    from labelweave.auditing.review_page import to_html
+
+    return to_html(audit)
+
+
+_WRITERS = {".csv": to_csv, ".jsonl": to_jsonl, ".html": _to_html}
+
+
+def check_target(path: str | PathLike[str]) -> Path:
+    """Return the file to write, or raise before any time is spent."""
+    target = Path(path)
+    if target.suffix.lower() not in _WRITERS:
+        raise InputError(f"{path}: the file must end in {', '.join(_WRITERS)}")
+    if target.is_dir():
+        raise InputError(f"{path} is a folder: name a file to write the audit to")
+    return target
+
+
+def describe_findings(data: Dataset, chosen: ChosenEntries) -> list[Finding]:
+    """Return the chosen entries with what a reviewer needs to see of their rows."""
+    shown, position = np.unique(chosen.rows, return_inverse=True)
+    known_labels = data.Y[shown].to_lists()
+    texts = [describe_row(data, row) for row in shown.tolist()]
+    ids = [""] * len(shown)
+    if data.row_ids is not None:
+        ids = [str(data.row_ids[row]) for row in shown.tolist()]
+    return [
+        Finding(
+            rank=k + 1,
+            score=float(chosen.score[k]),
+            annotated=float(chosen.annotated[k]),
+            label=data.label_names[chosen.columns[k]],
+            row=int(chosen.rows[k]),
+            id=ids[i],
+            text=texts[i],
+            known_labels=tuple(known_labels[i]),
+        )
+        for k, i in enumerate(position.tolist())
+    ]
+
+
 def describe_row(data: Dataset, row: int) -> str:
-    """What a reviewer can read of a row: its text, or names of the features that it has.
+    """Return what a reviewer can read of a row: its text, or the names of its largest features.
 
     >>> describe_row(Dataset(["the sea"], [["sea"]]), 0)
     'the sea'
@@ -126,6 +214,6 @@ def describe_row(data: Dataset, row: int) -> str:
         return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} ..."
     if data.feature_names is None or not sp.issparse(data.X):
         return ""
-    line = data.X[[row]].tocoo()
-    order = np.argsort(-np.abs(line.data), kind="stable")[:_MOST_WORDS]
-    return ", ".join(str(data.feature_names[j]) for j in line.col[order])
+    features = data.X[[row]].tocoo()
+    order = np.argsort(-np.abs(features.data), kind="stable")[:_MOST_WORDS]
+    return ", ".join(str(data.feature_names[j]) for j in features.col[order])

@@ -103,10 +103,10 @@ def command(
     from labelweave.assembly.parameters import parse_settings
     from labelweave.assembly.protocol import Source
     from labelweave.assembly.recipe import Recipe
-    from labelweave.auditing.writing import checked_target
+    from labelweave.auditing.findings import check_target
     from labelweave.cli.blanks import about_blanks
 
-    targets = [checked_target(path) for path in files or _default_files(data)]
+    targets = [check_target(path) for path in files or _default_files(data)]
     recipe = Recipe.checked(
         method, {"threshold": 0.5, **parse_settings(settings)}, seed=seed, verbose=False
     )
@@ -133,7 +133,7 @@ def command(
     )
     columns = ("", "score", "annotated", "label", "row", "known labels")
     rows = [
-        (f.rank, f.score, f.annotated, f.label, f.id or f.row, "; ".join(f.known))
+        (f.rank, f.score, f.annotated, f.label, f.id or f.row, "; ".join(f.known_labels))
         for f in found.findings[:show]
     ]
     output.table(columns, rows)

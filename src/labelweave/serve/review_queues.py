@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from labelweave.auditing.writing import COLUMNS
+from labelweave.auditing.findings import COLUMNS
 from labelweave.data.corrections import VERDICTS
 from labelweave.exceptions import DataFileError, InputError
 

@@ -1,5 +1,5 @@
 "use strict";
-// The data are text: everything below puts them in by textContent, never as markup.
+// The data are inserted as textContent, never as markup.
 const audit = JSON.parse(document.getElementById("audit-data").textContent);
 const PAGE = 50;
 const VERDICTS = { yes: "\u2713 yes", no: "\u2717 no", unsure: "? unsure" };
@@ -19,7 +19,7 @@ function load() {
   try {
     verdicts = JSON.parse(localStorage.getItem(STORE) || "{}");
   } catch (error) {
-    notKept();
+    warnNotStored();
   }
 }
 
@@ -27,13 +27,13 @@ function save() {
   try {
     localStorage.setItem(STORE, JSON.stringify(verdicts));
   } catch (error) {
-    notKept();
+    warnNotStored();
   }
 }
 
-function notKept() {
+function warnNotStored() {
   byId("storage").hidden = false;
-  byId("storage").textContent = "This browser does not keep verdicts: export them before you close the page.";
+  byId("storage").textContent = "This browser does not store verdicts: export them before you close the page.";
 }
 
 function make(tag, text, className) {
@@ -53,7 +53,7 @@ function card(entry, place) {
     make("span", `${entry.rank}.`, "soft"),
     make("strong", entry.label),
     make("span", `score ${entry.score.toFixed(3)}`, "soft"),
-    make("span", `entries like it are annotated: ${(100 * entry.annotated).toFixed(2)} %`, "soft"),
+    make("span", `share of such entries annotated as positive: ${(100 * entry.annotated).toFixed(2)} %`, "soft"),
     make("span", name, "soft"),
   );
   const marks = make("span", undefined, "marks");
@@ -81,7 +81,7 @@ function draw(scroll) {
   const first = page * PAGE;
   const cards = shown.slice(first, first + PAGE).map((entry, i) => card(entry, first + i));
   if (cards.length) cards[current - first].classList.add("current");
-  byId("entries").replaceChildren(...(cards.length ? cards : [make("li", "No entry fits these filters.")]));
+  byId("entries").replaceChildren(...(cards.length ? cards : [make("li", "No entry matches these filters.")]));
   byId("where").textContent = shown.length
     ? `${first + 1} to ${Math.min(first + PAGE, shown.length)} of ${shown.length.toLocaleString("en")}`
     : "";
@@ -151,13 +151,13 @@ function option(select, value, text) {
 function fillFilters() {
   const counts = new Map();
   entries.forEach((entry) => {
-    const found = counts.get(entry.label) || { first: entry.number, n: 0 };
-    found.n += 1;
-    counts.set(entry.label, found);
+    const count = counts.get(entry.label) || { first: entry.number, n: 0 };
+    count.n += 1;
+    counts.set(entry.label, count);
   });
   option(byId("by-label"), "", `all (${counts.size})`);
-  [...counts].sort((a, b) => a[0].localeCompare(b[0])).forEach(([label, found]) => {
-    option(byId("by-label"), String(found.first), `${label} (${found.n})`);
+  [...counts].sort((a, b) => a[0].localeCompare(b[0])).forEach(([label, count]) => {
+    option(byId("by-label"), String(count.first), `${label} (${count.n})`);
   });
   option(byId("by-verdict"), "", "all");
   option(byId("by-verdict"), "open", "not reviewed");

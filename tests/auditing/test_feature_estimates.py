@@ -1,4 +1,4 @@
-"""What the audit makes of features: against plain loops, and blind to the entry itself."""
+"""Estimates from the features: against loops, and independent of the entry itself."""
 
 import math
 
@@ -8,8 +8,13 @@ import scipy.sparse as sp
 from audit_data import make_hidden
 
 import labelweave as lw
-from labelweave.auditing import views
-from labelweave.auditing.views import neighbour_votes, numeric_rows, reduced_rows, views_of_rows
+from labelweave.auditing import feature_estimates as module
+from labelweave.auditing.feature_estimates import (
+    feature_estimates,
+    neighbour_votes,
+    numeric_features,
+    reduced_rows,
+)
 from labelweave.shallow.label_regression import regression_on_rows
 
 
@@ -19,19 +24,19 @@ def unit_rows(n, d, seed=0):
 
 
 def test_votes_against_a_loop(monkeypatch):
-    monkeypatch.setattr(views, "_NEIGHBOURS", 5)
+    monkeypatch.setattr(module, "_NEIGHBOURS", 5)
     rows = unit_rows(40, 4)
     positive = np.random.default_rng(1).random((40, 3)) < 0.4
-    found = neighbour_votes(rows, positive)
+    result = neighbour_votes(rows, positive)
     for i in range(40):
         others = sorted((j for j in range(40) if j != i), key=lambda j: -float(rows[i] @ rows[j]))
         weights = [max(float(rows[i] @ rows[j]), 0.0) ** 4 for j in others[:5]]
         votes = [w * positive[j] for w, j in zip(weights, others[:5], strict=True)]
-        np.testing.assert_allclose(found[i], sum(votes) / (sum(weights) + 1e-3), atol=1e-5)
+        np.testing.assert_allclose(result[i], sum(votes) / (sum(weights) + 1e-3), atol=1e-5)
 
 
-def test_of_very_many_rows_some_vote_but_never_for_themselves(monkeypatch):
-    monkeypatch.setattr(views, "_MOST_VOTERS", 10)
+def test_only_some_of_very_many_rows_vote_and_never_for_themselves(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_VOTERS", 10)
     rows = unit_rows(30, 4)
     own = np.eye(30, dtype=bool)  # column j: the weight of row j
     weights = neighbour_votes(rows, own)
@@ -47,7 +52,7 @@ def test_a_single_row_has_no_neighbours():
 def test_regression_on_rows_is_a_ridge_without_the_label_itself():
     rng = np.random.default_rng(0)
     positive, rows, fold = rng.random((60, 4)) < 0.4, unit_rows(60, 7), np.arange(60) % 2
-    found = regression_on_rows(positive, rows, fold)
+    result = regression_on_rows(positive, rows, fold)
     side = rows - rows.mean(axis=0)
     for number in (0, 1):
         rest = fold != number
@@ -58,15 +63,15 @@ def test_regression_on_rows_is_a_ridge_without_the_label_itself():
             w = np.linalg.solve(
                 Z[rest].T @ Z[rest] + penalty, Z[rest].T @ (positive[rest, j] - mean[j])
             )
-            np.testing.assert_allclose(found[~rest, j], Z[~rest] @ w + mean[j], atol=1e-5)
+            np.testing.assert_allclose(result[~rest, j], Z[~rest] @ w + mean[j], atol=1e-5)
 
 
 def test_dense_columns_count_alike_whatever_their_unit():
     X = np.random.default_rng(0).normal(size=(20, 3))
-    found = reduced_rows(X * [1.0, 1000.0, 0.001] + [0.0, 7.0, 0.0])
+    result = reduced_rows(X * [1.0, 1000.0, 0.001] + [0.0, 7.0, 0.0])
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     expected = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
 
 
 def words(n=25, p=400, used=30, seed=0):
@@ -83,9 +88,9 @@ def test_reduced_words_keep_their_cosines():
     idf = [math.log((1 + n) / (1 + np.count_nonzero(column))) + 1 for column in counts.T]
     weighted = counts * idf
     weighted /= np.linalg.norm(weighted, axis=1, keepdims=True)
-    found = reduced_rows(sp.csr_array(counts))
-    assert found.shape[1] <= 300
-    np.testing.assert_allclose(found @ found.T, weighted @ weighted.T, atol=1e-4)
+    result = reduced_rows(sp.csr_array(counts))
+    assert result.shape[1] <= 300
+    np.testing.assert_allclose(result @ result.T, weighted @ weighted.T, atol=1e-4)
 
 
 def test_sparse_stays_sparse(monkeypatch):
@@ -101,7 +106,7 @@ def test_sparse_stays_sparse(monkeypatch):
 
 
 def test_of_very_many_columns_the_most_frequent_are_kept(monkeypatch):
-    monkeypatch.setattr(views, "_MOST_COLUMNS", 8)
+    monkeypatch.setattr(module, "_MOST_COLUMNS", 8)
     counts = words(used=12)
     best = np.sort(np.argsort(-(counts > 0).sum(axis=0), kind="stable")[:8])
     np.testing.assert_allclose(
@@ -116,26 +121,28 @@ def test_rows_without_any_feature_get_no_votes():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-def test_no_view_knows_the_annotation_of_the_entry(make):
+def test_no_estimate_uses_the_annotation_of_the_entry(make):
     data, _ = make_hidden(200)
     X, fold = make(np.abs(data.X)), np.arange(200) % 5
     positive = data.Y.to_numpy() == 1
     for entry in ((0, 0), (17, 3), (199, 5)):
         flipped = positive.copy()
         flipped[entry] ^= True
-        pairs = zip(views_of_rows(X, positive, fold), views_of_rows(X, flipped, fold), strict=True)
+        pairs = zip(
+            feature_estimates(X, positive, fold), feature_estimates(X, flipped, fold), strict=True
+        )
         for one, other in pairs:
             assert one.shape == positive.shape
             np.testing.assert_allclose(one[entry], other[entry], rtol=1e-6)
-            assert not np.array_equal(one, other)  # it does tell of other entries
+            assert not np.array_equal(one, other)  # other entries do depend on it
 
 
-def test_features_that_are_no_numbers_are_left_out():
+def test_features_without_numbers_are_ignored():
     Y = np.eye(3)
-    assert numeric_rows(lw.Dataset(np.array([[1.0], [np.nan], [2.0]]), Y)) is None
-    assert numeric_rows(lw.Dataset(np.zeros((3, 2, 2, 3)), Y)) is None
-    assert sp.issparse(numeric_rows(lw.Dataset(sp.csr_array(np.eye(3)), Y)))
-    texts = numeric_rows(lw.Dataset(["the sea", "a sun", "the sun"], Y))
+    assert numeric_features(lw.Dataset(np.array([[1.0], [np.nan], [2.0]]), Y)) is None
+    assert numeric_features(lw.Dataset(np.zeros((3, 2, 2, 3)), Y)) is None
+    assert sp.issparse(numeric_features(lw.Dataset(sp.csr_array(np.eye(3)), Y)))
+    texts = numeric_features(lw.Dataset(["the sea", "a sun", "the sun"], Y))
     assert sp.issparse(texts)
     assert texts.shape[0] == 3
 

@@ -1,8 +1,8 @@
-"""What the features of the rows say beside the scores: a regression and votes of near rows.
+"""Two estimates of each entry from the features: a regression and the votes of near rows.
 
-Scores come from one method. Two others that see the same features, and err elsewhere, tell which of
-its high scores to believe. Both work on the rows in some hundred dimensions, where the cost does
-not depend on how many features there are.
+The scores of an audit come from one method. Two other methods that see the same features, and make
+other errors, show which of its high scores to believe. Both work on rows reduced to a few hundred
+dimensions, so that their cost does not depend on the number of features.
 """
 
 from __future__ import annotations
@@ -17,23 +17,26 @@ from labelweave.exceptions import InputError
 from labelweave.shallow.label_regression import regression_on_rows
 from labelweave.shallow.neighbors import NeighborSearch
 
-__all__ = ["neighbour_votes", "numeric_rows", "reduced_rows", "views_of_rows"]
+__all__ = ["feature_estimates", "neighbour_votes", "numeric_features", "reduced_rows"]
 
 _MOST_DIMENSIONS = 300
-_MOST_COLUMNS = 20_000  # of a sparse matrix: the directions found in them are dense
+_MOST_COLUMNS = 20_000  # of a sparse matrix: its singular vectors are dense
 _NEIGHBOURS = 100
-_MOST_VOTERS = 30_000  # rows to search among: the search takes their number times that of rows
-_CLOSENESS = 4  # a vote weighs the cosine to this power
+_MOST_VOTERS = 30_000  # the cost of the search grows with this number times that of the rows
+_VOTE_EXPONENT = 4  # a vote has the weight cosine**4
 
 
-def numeric_rows(data: Dataset) -> Any:
-    """Features as a matrix, TF-IDF weights of texts; None where there are no finite numbers."""
+def numeric_features(data: Dataset) -> Any:
+    """Return the features as a matrix (TF-IDF weights for texts), or None if they have no numbers.
+
+    Images, and features with other types or missing values, have none.
+    """
     if data.is_text:
         from labelweave.text import TfidfEmbedder
 
         try:
             return TfidfEmbedder().fit_transform(data.X)
-        except InputError:  # no word in any of them
+        except InputError:  # no text contains a word
             return None
     if data.is_image:
         return None
@@ -44,10 +47,10 @@ def numeric_rows(data: Dataset) -> Any:
     return X
 
 
-def views_of_rows(
+def feature_estimates(
     X: Any, positive: np.ndarray, fold: np.ndarray, *, seed: int = 0
 ) -> list[np.ndarray]:
-    """Two more opinions on each entry; neither knows the entry's own annotation.
+    """Compute two estimates of each entry, neither of which uses the entry's own annotation.
 
     Parameters
     ----------
@@ -55,9 +58,9 @@ def views_of_rows(
     positive : boolean ndarray of shape (n_rows, n_labels)
         The annotated positives.
     fold : int ndarray of shape (n_rows,)
-        The regression of a fold is fitted on the others.
+        The regression for a fold is fitted on the other folds.
     seed : int, default=0
-        Of the reduction to few dimensions, and of the rows that vote where there are very many.
+        Of the reduction of the dimensions, and of the choice of voters among very many rows.
 
     Returns
     -------
@@ -69,10 +72,10 @@ def views_of_rows(
 
 
 def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
-    """Rows of length one in at most 300 dimensions that keep most of their inner products.
+    """Return rows of length one in at most 300 dimensions that keep most of their inner products.
 
-    Columns of a sparse matrix are weighted by how few rows have them, as words are, and of very
-    many the most frequent are kept; those of a dense one are brought to mean 0 and deviation 1.
+    The columns of a sparse matrix get inverse document frequencies as weights, and only the most
+    frequent of very many columns are kept. Those of a dense matrix are standardized.
 
     Examples
     --------
@@ -84,11 +87,11 @@ def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
     if sp.issparse(X):
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        words = sp.csr_matrix(X, dtype=np.float32)
-        if words.shape[1] > _MOST_COLUMNS:
-            used = np.bincount(words.indices, minlength=words.shape[1])
-            words = words[:, np.sort(np.argsort(-used, kind="stable")[:_MOST_COLUMNS])]
-        rows = TfidfTransformer(norm="l2").fit_transform(words)
+        counts = sp.csr_matrix(X, dtype=np.float32)
+        if counts.shape[1] > _MOST_COLUMNS:
+            frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+            counts = counts[:, np.sort(np.argsort(-frequency, kind="stable")[:_MOST_COLUMNS])]
+        rows = TfidfTransformer(norm="l2").fit_transform(counts)
     else:
         values = np.asarray(X, dtype=np.float64)
         deviation = values.std(axis=0)
@@ -96,7 +99,7 @@ def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
     if rows.shape[1] > _MOST_DIMENSIONS:
         from sklearn.decomposition import TruncatedSVD
 
-        with np.errstate(invalid="ignore"):  # its share of no variance, where all is zero
+        with np.errstate(invalid="ignore"):  # its share of variance is 0 / 0 if all rows are zero
             rows = TruncatedSVD(_MOST_DIMENSIONS, random_state=seed).fit_transform(rows)
     elif sp.issparse(rows):
         rows = rows.toarray()
@@ -104,15 +107,15 @@ def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
 
 
 def neighbour_votes(rows: np.ndarray, positive: np.ndarray, *, seed: int = 0) -> np.ndarray:
-    """Share of the 100 nearest other rows that have each label, near ones weighing more.
+    """Compute the weighted share of the 100 nearest other rows that have each label.
 
     Parameters
     ----------
     rows : float32 ndarray of shape (n_rows, n_dimensions)
-        Of length one: near in distance is near in angle.
+        Rows of length one, so that the nearest rows are those of the highest cosine.
     positive : boolean ndarray of shape (n_rows, n_labels)
     seed : int, default=0
-        Of more than 30,000 rows so many are drawn, and the nearest are looked for among these.
+        If there are more than 30,000 rows, 30,000 of them are drawn as possible neighbours.
 
     Returns
     -------
@@ -122,13 +125,13 @@ def neighbour_votes(rows: np.ndarray, positive: np.ndarray, *, seed: int = 0) ->
     voters = np.arange(n)
     if n > _MOST_VOTERS:
         voters = np.sort(np.random.default_rng(seed).choice(n, _MOST_VOTERS, replace=False))
-    k = min(_NEIGHBOURS + 1, len(voters))  # one more: a row finds itself, and has no vote
+    k = min(_NEIGHBOURS + 1, len(voters))  # one more, since a row finds itself and does not vote
     near = voters[NeighborSearch(rows[voters]).of(rows, k)]
     cosines = np.empty(near.shape, dtype=np.float32)
-    # A block of rows at a time: the neighbours of all at once would be 100 copies of the data.
-    for block in np.array_split(np.arange(n), -(-n // 500)):
-        cosines[block] = np.einsum("id,ikd->ik", rows[block], rows[near[block]])
-    weights = np.maximum(cosines, 0) ** _CLOSENESS
+    # In chunks of rows: the neighbours of all rows at once would be 100 copies of the data.
+    for chunk in np.array_split(np.arange(n), -(-n // 500)):
+        cosines[chunk] = np.einsum("id,ikd->ik", rows[chunk], rows[near[chunk]])
+    weights = np.maximum(cosines, 0) ** _VOTE_EXPONENT
     weights[near == np.arange(n)[:, None]] = 0
     weights /= weights.sum(axis=1, keepdims=True) + 1e-3
     votes = sp.csr_array((weights.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))

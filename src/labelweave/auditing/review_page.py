@@ -1,4 +1,4 @@
-"""The page on which a reviewer goes through the list: one file, no network."""
+"""The page for reviewing the list of an audit: one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from labelweave.plotting import printable
 from labelweave.reporting.html import Markup, element, html_page, resource
 from labelweave.reporting.report_content import timestamp
 
-__all__ = ["to_page"]
+__all__ = ["to_html"]
 
-_HERE = "labelweave.auditing"
-_QUESTIONS = {
+_PACKAGE = "labelweave.auditing"
+_TITLES = {
     "missing": "Labels that may be missing",
     "wrong": "Labels that may be wrong",
 }
@@ -22,21 +22,20 @@ _KEYS = (
     ("y", "yes, the row has the label"),
     ("n", "no, it does not"),
     ("u", "unsure"),
-    ("x", "take the verdict back"),
+    ("x", "clear the verdict"),
     ("j or \u2193", "next"),
     ("k or \u2191", "previous"),
     ("/", "search"),
 )
 
 
-def to_page(audit: Audit) -> str:
-    """The whole page; the entries are data in it, and become text only in the browser."""
-    title = f"{_QUESTIONS[audit.suspects]}: {audit.data}"
-    stored = _as_script_data(audit)
+def to_html(audit: Audit) -> str:
+    """Return the page. It holds the entries as data, which become text only in the browser."""
+    title = f"{_TITLES[audit.suspects]}: {audit.data}"
     return html_page(
         title,
-        f"{resource('style.css')}\n{resource('page.css', _HERE)}",
-        resource("page.js", _HERE),
+        f"{resource('style.css')}\n{resource('review_page.css', _PACKAGE)}",
+        resource("review_page.js", _PACKAGE),
         element("a", "Skip to the entries", href="#entries", class_="skip"),
         element(
             "header",
@@ -46,25 +45,25 @@ def to_page(audit: Audit) -> str:
         _controls(),
         element("main", element("ol", id="entries", class_="entries"), _pager(), id="list"),
         element("noscript", element("p", "This page needs JavaScript.", class_="note")),
-        element("script", stored, type="application/json", id="audit-data"),
+        element("script", _script_data(audit), type="application/json", id="audit-data"),
         element("footer", f"Made by labelweave {__version__}, {timestamp()}."),
     )
 
 
 def _subtitle(audit: Audit) -> str:
     return (
-        f"{len(audit):,} entries, the likeliest first, by {audit.method}. Verdicts stay in this "
-        "browser until you export them."
+        f"{len(audit):,} entries, the likeliest first, ranked with {audit.method}. Verdicts are "
+        "stored in this browser; export them to use them."
     )
 
 
-def _as_script_data(audit: Audit) -> Markup:
-    """Entries as JSON that cannot end the element that holds it."""
-    rows = [finding.to_dict() for finding in audit.findings]
-    about = {"data": printable(audit.data), "suspects": audit.suspects, "entries": rows}
-    text = json.dumps(about, ensure_ascii=True, separators=(",", ":"))
+def _script_data(audit: Audit) -> Markup:
+    """Return the entries as JSON that cannot close the element that holds it."""
+    entries = [finding.to_dict() for finding in audit.findings]
+    content = {"data": printable(audit.data), "suspects": audit.suspects, "entries": entries}
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     key = hashlib.sha256(text.encode()).hexdigest()[:16]
-    text = json.dumps(about | {"key": key}, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(content | {"key": key}, ensure_ascii=True, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)

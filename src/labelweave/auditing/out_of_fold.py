@@ -1,0 +1,110 @@
+"""Out-of-fold scores for the audit: computed by a method, or supplied by the user."""
+
+from __future__ import annotations
+
+import zipfile
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from labelweave.auditing.prepared_labels import PreparedLabels
+from labelweave.exceptions import DataFileError, InputError
+from labelweave.labels import LabelMatrix
+from labelweave.unannotated import assume_negative
+
+__all__ = ["check_scores", "out_of_fold_scores", "read_scores"]
+
+
+def out_of_fold_scores(
+    model: Any,
+    prepared: PreparedLabels,
+    *,
+    n_folds: int = 5,
+    random_state: Any = 0,
+    verbose: int = 0,
+) -> np.ndarray:
+    """Compute the probability of every entry with models that did not see its row.
+
+    Parameters
+    ----------
+    model : estimator
+        Cloned for each fold. A method for partial labels (one with a parameter `unannotated`) is
+        told which entries are unannotated; for all others they are negatives.
+    prepared : PreparedLabels
+    n_folds : int, default=5
+    random_state : None, int, RandomState or Generator
+    verbose : int, default=0
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_labels)
+    """
+    from labelweave.model_selection import MultiLabelKFold, cross_val_predict_proba
+
+    data, observed, rule = prepared.data, prepared.observed, prepared.rule
+    if not 2 <= n_folds <= len(data):
+        raise InputError(f"folds must be from 2 to the {len(data)} rows, not {n_folds}")
+    negatives_assumed = assume_negative(observed)
+    labels = negatives_assumed
+    names = [name for name in model.get_params() if name.split("__")[-1] == "unannotated"]
+    if names:
+        model = clone(model).set_params(**dict.fromkeys(names, rule))
+        if rule == "unknown":
+            labels = _with_unknown(observed)
+    folds = MultiLabelKFold(n_folds, random_state=random_state)
+    splits = list(folds.split(data.X, negatives_assumed, data.groups))
+    return cross_val_predict_proba(
+        model, data.X, labels, cv=splits, groups=data.groups, verbose=verbose
+    )
+
+
+def _with_unknown(observed: LabelMatrix) -> LabelMatrix:
+    """Return labels in which unannotated entries are NaN and known negatives 0."""
+    codes = observed.to_numpy()
+    values = np.where(codes == 0, np.nan, np.where(codes == -1, 0.0, codes)).astype(np.float32)
+    return LabelMatrix(values, observed.names, observed.descriptions)
+
+
+def read_scores(path: str | PathLike[str]) -> np.ndarray:
+    """Read scores from an .npy file, or the array `scores` (or the only array) of an .npz file."""
+    try:
+        stored = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise DataFileError("there is no such file", path=path) from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+        raise DataFileError("this is not an .npz or .npy file of numbers", path=path) from None
+    if isinstance(stored, np.ndarray):
+        return stored
+    names = list(stored.files)
+    name = "scores" if "scores" in names else names[0] if len(names) == 1 else None
+    if name is None:
+        raise DataFileError(
+            f"no array is called scores; the arrays are {', '.join(names) or 'none'}", path=path
+        )
+    try:
+        return stored[name]
+    except (ValueError, OSError, zipfile.BadZipFile):
+        raise DataFileError(f"the array {name} cannot be read", path=path) from None
+
+
+def check_scores(scores: Any, observed: LabelMatrix) -> np.ndarray:
+    """Return the scores as a float array, or raise if they are not one probability per entry."""
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("scores must be an array of numbers with one row per sample") from None
+    if values.shape != observed.shape:
+        raise InputError(
+            f"scores have shape {values.shape}, but the labels have {observed.shape}: one "
+            "probability per row and label is needed, in their order"
+        )
+    wrong = ~((values >= 0) & (values <= 1))
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        raise InputError(
+            f"scores hold {values[row, column]:g} at row {row}, label {observed.names[column]!r}: "
+            "they must be probabilities from 0 to 1"
+        )
+    return values

@@ -1,0 +1,83 @@
+"""The labels of an audit: which entries are unannotated, and what earlier reviews decided."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelweave.data import Dataset
+from labelweave.data.corrections import Verdicts, apply_corrections, read_verdicts
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.unannotated import as_observed, unannotated_rule
+
+__all__ = ["PreparedLabels", "prepare_labels"]
+
+
+class PreparedLabels(NamedTuple):
+    """The data with all verdicts applied.
+
+    Attributes
+    ----------
+    data : Dataset
+    observed : LabelMatrix
+        The labels coded by :func:`labelweave.unannotated.as_observed`. A verdict "no" is a known
+        negative under either rule.
+    rule : {"zeros", "unknown"}
+        Which entries are unannotated.
+    reviewed : int ndarray
+        Flat positions of the entries that have a verdict, also "unsure".
+    newly_decided : boolean ndarray of shape (n_rows, n_labels) or None
+        The entries that were unannotated until a verdict decided them; None without verdicts.
+    """
+
+    data: Dataset
+    observed: LabelMatrix
+    rule: str
+    reviewed: np.ndarray
+    newly_decided: np.ndarray | None
+
+
+def prepare_labels(data: Dataset, corrections: Any, unannotated: str) -> PreparedLabels:
+    """Apply the verdicts of earlier reviews and code the labels.
+
+    Parameters
+    ----------
+    data : Dataset
+    corrections : path, Verdicts or None
+    unannotated : {"auto", "zeros", "unknown"}
+        "auto" is decided by the labels before the verdicts, since a verdict "no" makes a zero.
+    """
+    rule = unannotated_rule(data.Y, unannotated)
+    before = as_observed(data.Y, rule)
+    if corrections is None:
+        prepared = PreparedLabels(data, before, rule, np.empty(0, dtype=np.int64), None)
+    else:
+        verdicts = corrections if isinstance(corrections, Verdicts) else read_verdicts(corrections)
+        prepared = _apply_verdicts(data, before, rule, verdicts)
+    if not (prepared.observed.to_numpy() == 1).any():
+        raise InputError(
+            f"{data.name} has no annotated positive to learn from: are positives written as 1?"
+        )
+    return prepared
+
+
+def _apply_verdicts(
+    data: Dataset, before: LabelMatrix, rule: str, verdicts: Verdicts
+) -> PreparedLabels:
+    corrected = apply_corrections(data, verdicts)
+    observed = as_observed(corrected.Y, rule)
+    rows, columns, verdict = verdicts.entries(data)
+    no = verdict == "no"
+    codes = observed.to_numpy().copy()
+    codes[rows[no], columns[no]] = -1.0
+    decided = np.zeros(before.shape, dtype=bool)
+    decided[rows, columns] = verdict != "unsure"
+    return PreparedLabels(
+        corrected,
+        LabelMatrix(codes, observed.names, observed.descriptions),
+        rule,
+        rows * data.Y.n_labels + columns,
+        decided & (before.to_numpy() == 0),
+    )
