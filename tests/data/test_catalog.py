@@ -1,4 +1,4 @@
-"""The catalog: its entries, where it looks, what it says when something is missing."""
+"""The catalog: its entries, the order of the locations, errors for missing files."""
 
 import lzma
 import re
@@ -36,7 +36,7 @@ TEST = ARFF + "7,8,0,1\n"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_entry_is_whole(name):
+def test_an_entry_is_complete(name):
     entry = get_entry(name)
     assert entry.kind in {"features", "text", "images"}
     assert (entry.features is None) == (entry.kind == "text")
@@ -106,7 +106,7 @@ def write(folder: Path, train: str = TRAIN, test: str = TEST) -> Path:
     return folder
 
 
-def test_parts_are_joined_train_first(tiny, tmp_path):
+def test_parts_are_concatenated_train_first(tiny, tmp_path):
     write(tmp_path / "data" / "tiny")
     data = load_dataset("tiny")
     assert data.name == "tiny"
@@ -124,7 +124,7 @@ def test_the_data_folder_comes_before_the_cache(tiny, tmp_path):
     assert load_dataset("tiny").X[0].tolist() == [9, 9]
 
 
-def test_a_set_that_is_nowhere_says_what_to_do(tiny, tmp_path):
+def test_the_error_for_a_missing_set_says_what_to_do(tiny, tmp_path):
     with pytest.raises(DatasetUnavailableError) as caught:
         load_dataset("tiny")
     assert str(caught.value) == (
@@ -156,14 +156,16 @@ def test_a_missing_file_is_named(tiny, tmp_path):
         ({"parts": {"train": 2, "test": 2}}, r"'train': 3.*instead of .*'train': 2"),
     ],
 )
-def test_other_counts_than_the_catalog_has_are_refused(tiny, tmp_path, monkeypatch, facts, message):
+def test_counts_that_differ_from_the_catalog_are_refused(
+    tiny, tmp_path, monkeypatch, facts, message
+):
     write(tmp_path / "data" / "tiny")
     use(monkeypatch, replace(tiny, **facts))
     with pytest.raises(DataFileError, match=message):
         load_dataset("tiny")
 
 
-def test_a_cut_off_file_is_told_by_its_counts(tiny, tmp_path, monkeypatch):
+def test_a_truncated_file_is_noticed_by_its_counts(tiny, tmp_path, monkeypatch):
     use(monkeypatch, replace(tiny, files={"all": "tiny-train.arff"}))
     write(tmp_path / "data" / "tiny")
     with pytest.raises(DataFileError, match="has 3 rows instead of 4"):
@@ -184,7 +186,7 @@ def test_parts_with_other_labels_are_refused(tiny, tmp_path):
         load_dataset("tiny")
 
 
-def test_labels_of_no_row_stay_unless_dropped(tiny, tmp_path, monkeypatch):
+def test_labels_without_positives_are_kept_unless_dropped(tiny, tmp_path, monkeypatch):
     use(monkeypatch, replace(tiny, cardinality=0.5))
     write(tmp_path / "data" / "tiny", train=TRAIN.replace(",1,1", ",1,0"), test=ARFF + "7,8,0,0\n")
     assert load_dataset("tiny").label_names == ("sea", "sun")
@@ -215,7 +217,7 @@ def test_a_downloaded_set_is_kept_in_the_cache(tiny, tmp_path, monkeypatch):
     assert load_dataset("tiny", download=False).facts["loaded_from"] == "cache"
 
 
-def test_a_failed_download_says_what_else_to_do(tiny, tmp_path, monkeypatch):
+def test_the_error_of_a_download_says_what_else_to_do(tiny, tmp_path, monkeypatch):
     use(monkeypatch, downloadable(tiny, tmp_path / "origin"))
     (tmp_path / "origin" / "tiny-test.arff.xz").unlink()
     with pytest.raises(DatasetUnavailableError) as caught:
@@ -248,7 +250,7 @@ def test_a_path_is_read(tmp_path):
         load_dataset(str(tmp_path / "none.arff"))
 
 
-def test_an_option_that_the_set_has_not_is_refused():
+def test_an_unknown_option_is_refused():
     with pytest.raises(InputError, match=r"scene has no option 'major' \(its options are: none\)"):
         load_dataset("scene", major=True)
     with pytest.raises(InputError, match=r"its options are: major"):
@@ -349,7 +351,7 @@ def test_a_variant_has_the_counts_of_the_catalog(name, choices, data_home):
 
 
 @pytest.mark.data
-def test_the_traps_are_handled(data_home):
+def test_known_problems_are_handled(data_home):
     genbase = loaded("genbase")
     assert "protein" not in genbase.feature_names
     assert len(set(genbase.row_ids)) == 661  # one protein is in both official parts
@@ -362,7 +364,7 @@ def test_the_traps_are_handled(data_home):
 
 
 @pytest.mark.data
-def test_descriptions_come_along(data_home):
+def test_descriptions_are_loaded(data_home):
     aapd = loaded("aapd-test")
     assert aapd.Y.descriptions["cs.CV"] == "Computer Vision and Pattern Recognition"
     reuters = loaded("reuters21578")
@@ -378,7 +380,7 @@ def test_sider_has_the_same_labels_in_both_forms(data_home):
 
 
 @pytest.mark.data
-def test_a_field_that_reuters_has_not_is_refused(data_home):
+def test_an_unknown_field_of_reuters_is_refused(data_home):
     with pytest.raises(InputError, match="field must be one of topics, places"):
         load_dataset("reuters21578", field="authors")
 

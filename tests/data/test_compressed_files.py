@@ -24,7 +24,7 @@ TEXT = b"".join(b"line %d of some text\n" % i for i in range(5000))
 
 
 @pytest.mark.parametrize("ending", PACK)
-def test_unpacks_whatever_the_name(tmp_path, ending):
+def test_the_content_decides_the_compression(tmp_path, ending):
     for name in (f"a.txt{ending}", "a.txt"):
         path = tmp_path / name
         path.write_bytes(PACK[ending](TEXT))

@@ -1,4 +1,4 @@
-"""Verdicts: read, matched with the data, applied."""
+"""Verdicts: reading them, matching them with the data, applying them."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_yes_no_unsure(tmp_path, data):
     assert read_verdicts(path).counts() == {"yes": 1, "no": 2, "unsure": 1}
 
 
-def test_json_lines_say_the_same(tmp_path, data):
+def test_verdicts_in_json_lines(tmp_path, data):
     lines = [
         {"row": 0, "label": "sun", "verdict": "yes"},
         {"row": 1, "label": "sun", "verdict": None},
@@ -52,7 +52,7 @@ def test_sparse_labels_stay_sparse(absent):
     np.testing.assert_array_equal(corrected.to_numpy(), [[1, 1], [blank, 0]])
 
 
-def test_ids_find_rows_that_moved():
+def test_rows_are_found_by_their_ids():
     data = lw.Dataset(np.eye(2), [["a"], ["b"]], row_ids=["x", "y"])
     verdicts = Verdicts([Verdict(0, "y", "a", "yes")])
     assert apply_corrections(data, verdicts).Y.to_lists() == [["a"], ["a", "b"]]
@@ -71,13 +71,13 @@ def test_ids_find_rows_that_moved():
         ("0,,sun,", "the file holds no verdict"),
     ],
 )
-def test_one_sentence_for_what_does_not_match(tmp_path, data, line, message):
+def test_verdicts_that_do_not_match_the_data(tmp_path, data, line, message):
     path = write(tmp_path / "v.csv", f"row,id,label,verdict\n{line}\n")
     with pytest.raises(DataFileError, match=message):
         apply_corrections(data, path)
 
 
-def test_files_that_hold_no_verdicts(tmp_path, data):
+def test_files_without_verdicts(tmp_path, data):
     with pytest.raises(DataFileError, match="no such file"):
         read_verdicts(tmp_path / "none.csv")
     with pytest.raises(DataFileError, match=r"a \.csv or a \.jsonl file"):

@@ -17,7 +17,7 @@ from labelweave.exceptions import InputError
     ],
     ids=["dense", "sparse", "frame", "texts"],
 )
-def test_rows_are_taken_together(X):
+def test_rows_are_selected_in_all_attributes(X):
     data = Dataset(X, np.eye(4), row_ids=list("abcd"), part=["train", "train", "test", "test"])
     part = data[[3, 1]]
     assert len(part) == 2
@@ -27,7 +27,7 @@ def test_rows_are_taken_together(X):
     assert part.is_text == isinstance(X, list)
 
 
-def test_summary_counts_what_people_ask_for():
+def test_summary():
     data = Dataset(np.eye(3), np.array([[1, 1, 0], [0, 0, 0], [1, np.nan, 0]]), name="toy")
     facts = data.summary()
     assert facts["cardinality"] == pytest.approx(1.0)

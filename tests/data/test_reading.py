@@ -17,7 +17,7 @@ CONTENT = {
 
 
 @pytest.mark.parametrize("format", CONTENT)
-def test_content_tells_the_format(tmp_path, format):
+def test_the_format_is_recognised_by_the_content(tmp_path, format):
     path = tmp_path / "data"
     path.write_text(CONTENT[format])
     options = {"labels": 1} if format == "arff" else {}
@@ -27,7 +27,7 @@ def test_content_tells_the_format(tmp_path, format):
     assert by_content.label_names == by_name.label_names
 
 
-def test_no_format_fits(tmp_path):
+def test_a_file_of_no_known_format(tmp_path):
     path = tmp_path / "data.bin"
     path.write_bytes(bytes(range(256)))
     with pytest.raises(DataFileError, match="no known format") as caught:

@@ -1,4 +1,4 @@
-"""Splits: sizes, groups, unknowns, seeds, official parts, and what is refused."""
+"""Splits: sizes, groups, unknown labels, seeds, official parts, errors."""
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def test_rows_without_labels_are_spread_evenly():
     assert counts.max() - counts.min() <= 1
 
 
-def test_more_folds_than_positives_puts_each_in_a_fold_of_its_own():
+def test_fewer_positives_than_folds_are_in_different_folds():
     Y = np.zeros((40, 2))
     Y[[3, 7, 20], 0] = 1
     fold = stratified_folds(Y, 10, random_state=0)
@@ -138,7 +138,7 @@ def test_the_only_positive_of_a_label_is_not_held_out():
         assert 17 not in stratified_holdout(Y, 0.2, random_state=seed)[1]
 
 
-def test_unknown_entries_ask_for_nothing():
+def test_unknown_entries_are_ignored():
     Y = make_labels(300, 6, unknown=0.3)
     expected = stratified_folds(np.nan_to_num(Y), 5, random_state=0)
     np.testing.assert_array_equal(stratified_folds(Y, 5, random_state=0), expected)
@@ -177,7 +177,7 @@ def test_groups_keep_sizes_and_labels_near_their_shares():
     assert np.abs(counts - Y.sum(axis=0) / 5).max() < 6
 
 
-def test_unequal_groups_come_as_near_as_they_can():
+def test_unequal_groups_are_balanced_as_well_as_possible():
     Y = np.ones((100, 1))
     groups = np.repeat([0, 1, 2, 3, 4], [50, 20, 10, 10, 10])
     fold = stratified_folds(Y, 2, groups=groups, random_state=0)
@@ -207,7 +207,7 @@ def _refuse_wide(method):
 # -- randomness ------------------------------------------------------------------------
 
 
-def test_the_seed_decides_and_the_global_generator_is_left_alone():
+def test_the_seed_decides_and_the_global_generator_is_not_used():
     Y = make_labels(100)
     np.random.seed(5)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
@@ -310,7 +310,7 @@ def test_asking_for_a_test_size_makes_a_new_split():
         assert (len(train), len(test)) == (90, 10)
 
 
-def test_a_part_can_be_split_again_without_meeting_the_official_parts():
+def test_a_part_that_is_split_again_ignores_the_official_parts():
     part = np.array(["train"] * 60 + ["test"] * 40)
     for how in ({}, {"test_size": 0.4}):
         train, test = split_dataset(make_data(part), **how)
@@ -344,7 +344,7 @@ def test_impossible_data_set_splits_are_refused_clearly(part, how, message):
         split_dataset(make_data(part), **how)
 
 
-def test_dataset_split_method_leads_here():
+def test_the_split_method_of_a_data_set():
     train, test = make_data().split(test_size=0.2)
     assert (len(train), len(test)) == (80, 20)
 

@@ -1,4 +1,4 @@
-"""The batched iterative stratification against the algorithm that goes row by row."""
+"""Iterative stratification in batches against the algorithm that assigns row by row."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from labelweave.data.stratification import _quotas, assign_parts
 
 
 def row_by_row(Y, sizes, rng):
-    """Sechidis et al. 2011, Algorithm 1, as it is written: the slow reference."""
+    """Sechidis et al. 2011, Algorithm 1, as it is written: the reference implementation."""
     n_parts = len(sizes)
     asked = np.asarray(sizes, dtype=float)
     asked_label = np.outer(asked / asked.sum(), Y.sum(axis=0))
@@ -47,7 +47,7 @@ def pair_imbalance(Y, part, n_parts):
 
 
 def correlated_labels(n_rows, n_labels, seed):
-    """Labels with a long tail that go together."""
+    """Correlated labels with a long tail."""
     rng = np.random.default_rng(seed)
     latent = rng.normal(size=(n_rows, 3)) @ rng.normal(size=(3, n_labels))
     latent += rng.normal(size=latent.shape)
@@ -90,7 +90,7 @@ def test_every_label_is_within_one_of_its_share():
     demand=st.lists(st.integers(-30, 60), min_size=2, max_size=6),
     data=st.data(),
 )
-def test_quotas_are_those_of_giving_item_by_item(demand, data):
+def test_quotas_equal_those_of_assigning_item_by_item(demand, data):
     # Fifths, so that sums are not whole; different last digits, so that there are no ties.
     asked = np.array(demand) / 5 + np.arange(len(demand)) * 1e-3
     room = np.array(
@@ -121,7 +121,7 @@ def test_counts_of_groups_are_not_disturbed_by_sorting():
     assert np.abs(np.bincount(part, weights=sizes) - part_sizes).max() <= 1
 
 
-def test_input_is_left_alone():
+def test_the_input_is_not_changed():
     counts = sp.csr_array(np.array([[2.0, 1.0], [1.0, 0.0], [0.0, 3.0], [1.0, 1.0]]))
     before = counts.toarray()
     assign_parts(counts, np.array([4, 4]), np.random.default_rng(0), np.array([3, 1, 3, 1]))

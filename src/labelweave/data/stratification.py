@@ -239,8 +239,8 @@ class _Improver:
         members = sp.csr_array(
             (np.ones(len(part)), (part, np.arange(len(part)))), shape=(len(share), len(part))
         )
-        held = (members @ counts).toarray()
-        self.deviation = held - share[:, None] * held.sum(axis=0)
+        part_counts = (members @ counts).toarray()
+        self.deviation = part_counts - share[:, None] * part_counts.sum(axis=0)
         squares = counts.copy()
         squares.data **= 2
         self.norm = np.asarray(squares.sum(axis=1)).ravel()

@@ -1,4 +1,4 @@
-"""Digit scenes: what they show is what their labels say, and test scenes share no handwriting."""
+"""Digit scenes: labels match the digits, and train and test scenes share no handwriting."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_a_digit_is_in_train_or_in_test(monkeypatch):
 
 
 @pytest.mark.parametrize("images", [False, True])
-def test_they_are_in_the_catalog(images):
+def test_digit_scenes_in_the_catalog(images):
     data = lw.load_dataset("digit-scenes", images=images)
     assert data.X.shape == ((3000, 32, 32) if images else (3000, 1024))
     assert data.is_image == images

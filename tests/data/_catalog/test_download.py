@@ -1,4 +1,4 @@
-"""Downloads against a server on the loopback: what is kept, what is refused, what is said."""
+"""Downloads from a server on the loopback: what is kept, what is refused, the messages."""
 
 import errno
 import hashlib
@@ -134,7 +134,7 @@ def test_a_bad_answer_keeps_the_old_file(server, tmp_path, path, pattern):
 
 
 @pytest.mark.parametrize("path", ["/silent", "/stalls"])
-def test_a_server_that_hangs_is_given_up(server, tmp_path, path):
+def test_a_silent_server_is_an_error(server, tmp_path, path):
     with refused_leaving_the_old_file(tmp_path, "no answer within 0.2 seconds") as target:
         download(f"{server}{path}", target, sha256=CHECKSUM, timeout=0.2)
 
@@ -144,7 +144,7 @@ def test_more_bytes_than_the_file_has_are_not_read_to_the_end(server, tmp_path):
         download(f"{server}/endless", target, sha256=CHECKSUM, size=1000)
 
 
-def test_nobody_listens(tmp_path):
+def test_a_refused_connection(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""OpenML through scikit-learn, with answers of our own instead of the network."""
+"""OpenML through scikit-learn, with prepared answers in place of the network."""
 
 import gzip
 import hashlib
@@ -127,14 +127,14 @@ def test_the_catalog_falls_back_on_openml(openml, tiny_entry, tmp_path, monkeypa
     assert (tmp_path / "openml").is_dir()
 
 
-def test_the_second_time_nothing_is_asked(openml, tmp_path):
+def test_the_second_load_uses_the_cache(openml, tmp_path):
     fetch_dataset(7, "tiny", cache=tmp_path, id_column="id")
     before = openml.n_requests
     fetch_dataset(7, "tiny", cache=tmp_path, id_column="id")
     assert openml.n_requests == before
 
 
-def test_a_column_of_names_is_no_feature(openml, tmp_path):
+def test_a_column_of_names_is_not_a_feature(openml, tmp_path):
     with pytest.raises(DatasetUnavailableError, match=r"column 'id' .*neither numeric nor yes/no"):
         fetch_dataset(7, "tiny", cache=tmp_path)
 
@@ -159,7 +159,7 @@ def test_a_wrong_checksum_is_refused(openml, tmp_path):
         ConnectionResetError(104, "Connection reset by peer"),
     ],
 )
-def test_a_broken_network_is_one_line(openml, tmp_path, monkeypatch, recwarn, failure):
+def test_a_network_error_is_one_line(openml, tmp_path, monkeypatch, recwarn, failure):
     openml.failure = failure
     monkeypatch.delenv("LABELWEAVE_DATA", raising=False)
     monkeypatch.setenv("LABELWEAVE_CACHE", str(tmp_path))

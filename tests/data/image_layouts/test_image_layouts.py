@@ -1,4 +1,4 @@
-"""Layouts of image data sets, each read from a small tree that the test writes itself."""
+"""Layouts of image data sets, each read from a small folder that the test writes."""
 
 import json
 
@@ -275,10 +275,10 @@ def test_images_without_a_table(tmp_path):
     data = read_dataset(tmp_path, require_labels=False)
     assert len(data) == 5
     assert data.Y.n_labels == 0
-    found = list(iter_batches(tmp_path, batch_rows=2, size=8))
-    assert [len(batch) for batch in found] == [2, 2, 1]
-    assert found[0].row_ids == ["deep/0.jpg", "deep/1.jpg"]
-    assert found[2].X.pixels().shape == (1, 8, 8, 3)
+    batches = list(iter_batches(tmp_path, batch_rows=2, size=8))
+    assert [len(batch) for batch in batches] == [2, 2, 1]
+    assert batches[0].row_ids == ["deep/0.jpg", "deep/1.jpg"]
+    assert batches[2].X.pixels().shape == (1, 8, 8, 3)
 
 
 def test_a_broken_image_is_refused_or_left_out(tmp_path):
@@ -303,7 +303,7 @@ def test_a_broken_image_is_refused_or_left_out(tmp_path):
         read_dataset(root, on_error="skip")
 
 
-def test_what_has_no_layout_is_refused(tmp_path):
+def test_a_folder_without_a_layout_is_refused(tmp_path):
     with pytest.raises(DataFileError, match="no known layout"):
         read_dataset(tmp_path)
     put_folder(tmp_path)
@@ -316,6 +316,6 @@ def test_what_has_no_layout_is_refused(tmp_path):
         read_dataset(tmp_path)
 
 
-def test_other_tables_and_json_are_read_as_before(tmp_path):
+def test_a_table_without_images_is_read_as_a_table(tmp_path):
     (tmp_path / "days.csv").write_text("degrees,sunny\n21.5,1\n14,0\n")
     assert read_dataset(tmp_path / "days.csv", labels=1).X.shape == (2, 1)

@@ -1,4 +1,4 @@
-"""A collection of images: like a matrix, decoded once and ahead of its use, honest of errors."""
+"""A collection of images: as a matrix, decoded once and in advance, with clear errors."""
 
 import pickle
 
@@ -24,7 +24,7 @@ def files(tmp_path):
     return paths
 
 
-def test_it_looks_like_a_matrix(files):
+def test_it_behaves_like_a_matrix(files):
     images = Images(files, size=6)
     assert images.shape == (20, 108)
     assert images.ndim == 2
@@ -120,7 +120,7 @@ def test_arrays_are_images_too():
         (5, "list of paths"),
     ],
 )
-def test_what_holds_no_images_is_refused(wrong, words):
+def test_input_without_images_is_refused(wrong, words):
     with pytest.raises(InputError, match=words):
         Images(wrong)
 
@@ -143,7 +143,7 @@ def test_a_data_set_of_images(files):
     assert np.array_equal(test.X.pixels(), whole[np.array(test.row_ids)])
 
 
-def test_hashes_follow_the_content(files, tmp_path):
+def test_hashes_depend_on_the_content(files, tmp_path):
     copy = tmp_path / "copy.png"
     copy.write_bytes(files[0].read_bytes())
     first, second, third = Images([files[0], copy, files[1]], size=6).hashes()
@@ -153,7 +153,7 @@ def test_hashes_follow_the_content(files, tmp_path):
     assert images.fingerprint() != images[1:].fingerprint()
 
 
-def test_collections_are_joined(files):
+def test_collections_are_concatenated(files):
     from labelweave.data.splits import concatenate_parts
 
     data = Dataset(Images(files, size=6), np.eye(20)[:, :3])

@@ -1,4 +1,4 @@
-"""One image, whatever its file holds: every mode, damaged files, and files that would not fit."""
+"""Decoding one image: every mode, damaged files, and files that are too large."""
 
 import resource
 import struct
@@ -36,14 +36,14 @@ def saved(folder, mode, colour, name="image.png", side=6, **options):
     ],
 )
 def test_every_mode_becomes_rgb(tmp_path, mode, colour, name, expected):
-    found = decode(saved(tmp_path, mode, colour, name), 4)
-    assert found.shape == (4, 4, 3)
-    assert found.dtype == np.uint8
-    assert np.abs(found.astype(int) - expected).max() <= 2
+    pixels_read = decode(saved(tmp_path, mode, colour, name), 4)
+    assert pixels_read.shape == (4, 4, 3)
+    assert pixels_read.dtype == np.uint8
+    assert np.abs(pixels_read.astype(int) - expected).max() <= 2
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "CMYK", "I;16", "P"])
-def test_a_large_image_is_changed_in_strips_and_is_the_same(monkeypatch, mode):
+def test_converting_a_large_image_in_strips_changes_nothing(monkeypatch, mode):
     pixels = np.random.default_rng(0).integers(0, 256, (40, 24, 4), dtype=np.uint8)
     if mode == "I;16":
         values = pixels[:, :, 0].astype(np.uint16) * 9
@@ -60,29 +60,29 @@ def test_a_large_image_is_changed_in_strips_and_is_the_same(monkeypatch, mode):
 
 
 def test_one_pixel_fills_the_square(tmp_path):
-    found = decode(saved(tmp_path, "RGB", (1, 2, 3), side=1), 8)
-    assert (found == (1, 2, 3)).all()
+    pixels_read = decode(saved(tmp_path, "RGB", (1, 2, 3), side=1), 8)
+    assert (pixels_read == (1, 2, 3)).all()
 
 
-def test_an_animation_gives_its_first_picture(tmp_path):
+def test_the_first_picture_of_an_animation_is_taken(tmp_path):
     first, second = Image.new("L", (4, 4), 0), Image.new("L", (4, 4), 255)
     first.save(tmp_path / "a.gif", save_all=True, append_images=[second])
     assert decode(tmp_path / "a.gif", 4).max() == 0
 
 
-def test_a_photograph_is_turned_as_its_camera_says(tmp_path):
+def test_a_photograph_is_turned_upright(tmp_path):
     pixels = np.zeros((8, 8), dtype=np.uint8)
     pixels[:4] = 255  # light above
     image = Image.fromarray(pixels)
     exif = image.getexif()
     exif[0x0112] = 3  # held upside down
     image.save(tmp_path / "a.png", exif=exif)
-    found = decode(tmp_path / "a.png", 8)[:, :, 0]
-    assert found[:4].max() == 0
-    assert found[4:].min() == 255
+    pixels_read = decode(tmp_path / "a.png", 8)[:, :, 0]
+    assert pixels_read[:4].max() == 0
+    assert pixels_read[4:].min() == 255
 
 
-def test_how_a_rectangle_becomes_a_square():
+def test_rectangular_images_are_made_square():
     wide = np.zeros((4, 12), dtype=np.uint8)
     wide[:, 4:8] = 200
     crop, squash, pad = (decode(wide, 4, how)[:, :, 0] for how in ("crop", "squash", "pad"))
@@ -174,12 +174,12 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((4, 4, 2), np.uint8), np.zeros((4, 4)), np.zeros(4)])
-def test_an_array_that_is_no_image_is_refused(wrong):
+def test_an_array_that_is_not_an_image_is_refused(wrong):
     with pytest.raises(InputError, match="an image must be"):
         decode(wrong, 4)
 
 
-def test_workers_give_errors_back_as_words(tmp_path):
+def test_workers_return_errors_as_messages(tmp_path):
     good, bad = decode_many([np.zeros((2, 2), np.uint8), tmp_path / "none.png"], 4, "squash")
     assert good.shape == (4, 4, 3)
     assert bad[1] == str(tmp_path / "none.png")

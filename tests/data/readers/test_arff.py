@@ -79,7 +79,7 @@ def test_labels_option(write, labels, names):
     assert read_arff(write(text), labels=labels).label_names == names
 
 
-def test_mulan_xml_beside_in_its_own_order(write):
+def test_mulan_xml_in_the_same_folder_decides_the_order(write):
     xml = '<?xml version="1.0"?><labels xmlns="http://mulan.sourceforge.net/labels">{}</labels>'
     write(xml.format('<label name="windy"><label name="sunny"/></label>'), "small.xml")
     for name in ("small.arff", "small-train.arff", "small_test.arff"):
@@ -114,7 +114,7 @@ def test_meka_header(write):
     assert list(first.part) == ["train", "test"]
 
 
-def test_labels_are_required_unless_told(write):
+def test_labels_are_required_by_default(write):
     with pytest.raises(DataFileError, match="labels= "):
         read_arff(write(DENSE))
     data = read_arff(write(DENSE), require_labels=False)
@@ -154,7 +154,7 @@ def test_many_sparse_labels_stay_sparse(write):
     assert data.Y.values.nnz == 2
 
 
-def test_first_nominal_value_is_what_sparse_rows_leave_out(write):
+def test_sparse_rows_leave_out_the_first_nominal_value(write):
     text = (
         "@relation s\n@attribute c {red,green,blue}\n@attribute d {yes,no}\n"
         "@attribute y {1,0}\n@data\n{0 blue}\n{1 no,2 0}\n{0 ?}\n"
@@ -259,7 +259,7 @@ def test_wrong_numeric_label(write):
         read_arff(write(text), labels=1)
 
 
-def test_runaway_nominal_attributes_are_refused(write, monkeypatch):
+def test_nominal_attributes_with_too_many_values_are_refused(write, monkeypatch):
     monkeypatch.setattr(column_encoder, "MAX_ADDED_ENTRIES", 100)
     values = ",".join(f"v{j}" for j in range(40))
     dense = rows(f"@attribute c {{{values}}}", *["v1,1"] * 5)

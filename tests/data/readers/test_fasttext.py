@@ -32,7 +32,7 @@ def test_fasttext_mistakes(write):
         read_fasttext(write("__label__a x\n"), labels=3)
 
 
-def test_fasttext_batches_take_plain_texts(write):
+def test_fasttext_batches_of_plain_texts(write):
     lines = "".join(f"text {i}\n" for i in range(2500))
     batches = list(iter_batches(write(lines), batch_rows=1000))
     assert [len(batch) for batch in batches] == [1000, 1000, 500]

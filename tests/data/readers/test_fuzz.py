@@ -61,7 +61,7 @@ quiet = settings(
 
 
 def read_all_ways(path, format):
-    """Raises whatever a reader raises that is no error of labelweave's own."""
+    """Raises any error that is not one of labelweave."""
     for options in ({}, {"require_labels": False}):
         with suppress(LabelweaveError):
             data = read_dataset(path, format=format, **options)
@@ -83,7 +83,7 @@ def test_random_bytes(tmp_path, format, content):
 
 @st.composite
 def mutated(draw, valid):
-    """A valid file with a few bytes cut out, put in or doubled."""
+    """A valid file with a few bytes removed, inserted or repeated."""
     content = valid
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(content)))

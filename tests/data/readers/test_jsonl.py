@@ -48,17 +48,8 @@ def test_jsonl_vocabulary(write):
         read_jsonl(write(RECORDS), labels=["sea"])
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("labels.json", '{"sea": "Salt water", "moon": "At night"}'),
-        ("labels.json", '{"topics": {"sea": "Salt water"}, "places": {"sea": "wrong"}}'),
-        ("labels.jsonl", '{"label": "sea", "description": "Salt water"}\n'),
-        ("labels.json", '[{"id": "sea", "name": "Salt water"}, "sun"]'),
-    ],
-)
-def test_descriptions_beside(write, name, content):
-    write(content, name)
+def test_descriptions_from_a_file_in_the_same_folder(write):
+    write('{"topics": {"sea": "Salt water", "moon": "At night"}}', "labels.json")
     assert read_jsonl(write(RECORDS)).Y.descriptions == {"sea": "Salt water"}
 
 

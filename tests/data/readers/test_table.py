@@ -63,7 +63,7 @@ def test_texts(write):
     assert list(data.part) == ["train", "test"]
 
 
-def test_texts_with_label_numbers_and_their_names_beside(write):
+def test_texts_with_label_numbers_and_a_file_of_names(write):
     write("joy\nfear\nlove\n", "labels.txt")
     text = 'I like "it\t0,2\tx1\nBoo hoo\t1\tx2\nSo so\t2\tx3\n'
     data = read_dataset(write(text, "train.tsv"))
@@ -110,7 +110,7 @@ def test_text_in_a_later_row_of_a_number_column(write):
         read_table(write(text), labels=1)
 
 
-def test_labels_are_required_unless_told(write):
+def test_labels_are_required_by_default(write):
     with pytest.raises(DataFileError, match="labels= "):
         read_table(write("a,b\n1,2\n"))
     assert read_table(write("a,b\n1,2\n"), require_labels=False).Y.shape == (1, 0)

@@ -142,10 +142,10 @@ class RowParser:
         if not ((columns >= 0) & (columns < self.n_attributes)).all():
             return None
         if columns.dtype != np.int32:
-            whole = columns.astype(np.int32)
-            if (whole != columns).any():
+            indices = columns.astype(np.int32)
+            if (indices != columns).any():
                 return None
-            columns = whole
+            columns = indices
         falls = np.flatnonzero(columns[1:] <= columns[:-1]) + 1
         if not (ends[np.searchsorted(ends, falls)] == falls).all():
             return None  # not increasing within a row: unsorted, or a repeated index

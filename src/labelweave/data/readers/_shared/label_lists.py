@@ -26,15 +26,10 @@ def vocabulary(labels: Any, rows: Sequence[Sequence[str] | None]) -> list[str]:
     return sorted({name for row in rows if row is not None for name in row})
 
 
-def names_of_ids(
-    rows: Iterable[Sequence[str] | None], names: Sequence[str]
-) -> list[list[str] | None] | None:
+def names_of_ids(rows: Iterable[Sequence[str]], names: Sequence[str]) -> list[list[str]] | None:
     """Replace label ids ("0", "27") by their names; None if some label is not an id."""
-    named: list[list[str] | None] = []
+    named: list[list[str]] = []
     for row in rows:
-        if row is None:
-            named.append(None)
-            continue
         if not all(label.isdecimal() and len(label) < 10 for label in row):
             return None
         ids = [int(label) for label in row]
