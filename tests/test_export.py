@@ -1,4 +1,4 @@
-"""Exported graphs give the probabilities of the model, without this library."""
+"""Exported graphs compute the probabilities of the model, without this library."""
 
 import json
 
@@ -91,7 +91,7 @@ def test_equal_probabilities_for_any_number_of_rows(data, tmp_path, id, changes,
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_one_class_a_row_and_sparse_training(data, tmp_path, form):
+def test_a_single_label_and_sparse_training(data, tmp_path, form):
     export, load, name = FORMS[form]
     if form == "onnx":
         pytest.importorskip("onnxscript")
@@ -103,7 +103,7 @@ def test_one_class_a_row_and_sparse_training(data, tmp_path, form):
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-5)
 
 
-def test_the_model_itself_stays_as_it_is(data):
+def test_the_model_is_not_changed(data):
     model = fitted("mlp", data)
     module = serving_module(model)
     before = model.predict_proba(data[0])

@@ -16,7 +16,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_folders_are_made_and_permissions_are_the_usual_ones(tmp_path):
+def test_folders_are_created_and_permissions_are_the_usual_ones(tmp_path):
     target = tmp_path / "a" / "b.txt"
     atomic_write_text(target, "x")
     plain = tmp_path / "plain"
@@ -25,7 +25,7 @@ def test_folders_are_made_and_permissions_are_the_usual_ones(tmp_path):
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, code):
+def test_the_error_of_a_full_disk_names_the_target(tmp_path, code):
     target = tmp_path / "notes.txt"
     with pytest.raises(OSError, match=os.strerror(code)) as caught, atomic_path(target):
         raise OSError(code, os.strerror(code))  # a write names no file
@@ -33,7 +33,7 @@ def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, code):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_without_permission_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatch):
+def test_the_error_of_a_missing_permission_names_the_target(tmp_path, monkeypatch):
     def refuse(**_):
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / ".notes.tmp"))
 
@@ -43,7 +43,7 @@ def test_a_folder_without_permission_is_said_of_the_file_that_was_asked_for(tmp_
     assert caught.value.filename == str(tmp_path / "notes.txt")
 
 
-def test_errors_about_other_files_are_left_as_they_are(tmp_path):
+def test_errors_about_other_files_are_not_changed(tmp_path):
     with pytest.raises(FileNotFoundError) as caught, atomic_path(tmp_path / "notes.txt"):
         (tmp_path / "elsewhere").read_text()
     assert caught.value.filename == str(tmp_path / "elsewhere")

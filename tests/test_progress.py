@@ -1,4 +1,4 @@
-"""The progress bar: drawn on a terminal, by rich; a line now and then where there is none."""
+"""A bar on a terminal, a line every few seconds elsewhere, nothing if not verbose."""
 
 import io
 import subprocess
@@ -41,7 +41,7 @@ def test_sizes_in_bytes_and_an_unknown_total(monkeypatch):
     assert "2.0" in terminal.getvalue()
 
 
-def test_silence_when_asked(monkeypatch):
+def test_nothing_is_shown_if_not_verbose(monkeypatch):
     terminal = terminal_of(monkeypatch)
     with ProgressBar("training", total=2, verbose=0) as bar:
         bar.advance(2)
@@ -49,28 +49,28 @@ def test_silence_when_asked(monkeypatch):
     assert bar.done == 2
 
 
-def test_what_is_quick_writes_no_line_without_a_terminal(capsys):
+def test_quick_work_writes_no_line_without_a_terminal(capsys):
     assert list(track([1, 2, 3], "counting")) == [1, 2, 3]
     assert capsys.readouterr().err == ""
 
 
-def test_what_takes_long_writes_a_line_now_and_then_without_a_terminal(capsys, monkeypatch):
+def test_long_work_writes_a_line_every_few_seconds_without_a_terminal(capsys, monkeypatch):
     now = 0.0
     monkeypatch.setattr("labelweave.progress.time.monotonic", lambda: now)
     with ProgressBar("training", total=40) as bar:
         for now in range(1, 13):
             bar.advance(note=f"epoch {now}/40")
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err == "training: 12%, epoch 5/40\ntraining: 25%, epoch 10/40\n"
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err == "training: 12%, epoch 5/40\ntraining: 25%, epoch 10/40\n"
 
 
-@pytest.mark.parametrize(("unit", "told"), [("", "rows: 2,000,000"), ("bytes", "rows: 2.0 MB")])
-def test_a_line_of_an_unknown_total(unit, told, capsys, monkeypatch):
-    monkeypatch.setattr("labelweave.progress._LINE_EVERY", 0.0)
+@pytest.mark.parametrize(("unit", "line"), [("", "rows: 2,000,000"), ("bytes", "rows: 2.0 MB")])
+def test_a_line_of_an_unknown_total(unit, line, capsys, monkeypatch):
+    monkeypatch.setattr("labelweave.progress._LINE_SECONDS", 0.0)
     with ProgressBar("rows", unit=unit) as bar:
         bar.advance(2_000_000)
-    assert capsys.readouterr().err == f"{told}\n"
+    assert capsys.readouterr().err == f"{line}\n"
 
 
 def test_the_bar_is_closed_after_an_error(monkeypatch):
@@ -81,7 +81,7 @@ def test_the_bar_is_closed_after_an_error(monkeypatch):
     assert bar._bar is None
 
 
-def test_rich_is_not_imported_for_silence():
+def test_rich_is_not_imported_without_a_terminal():
     code = (
         "import sys; from labelweave.progress import track; list(track('ab', 'x'));"
         "print('rich' in sys.modules)"

@@ -1,9 +1,9 @@
-"""Writing a fitted network to a file that serves without this library.
+"""Exporting a fitted network to a file that can be used without this library.
 
-The file holds one graph: scaling of the features, the network, and the probabilities, as
-`predict_proba` gives them. Its input is ``features``, a float32 matrix with any number of rows,
-its output ``probabilities``. What it does not hold is the threshold; the names of the labels
-are in the file's metadata.
+The file contains one graph: the scaling of the features, the network and the sigmoid, so that
+its output equals `predict_proba`. The input ``features`` is a float32 matrix with any number of
+rows, the output is ``probabilities``. The label names are in the metadata of the file; the
+threshold is not part of it.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ __all__ = ["ServingModule", "export_onnx", "export_torch", "serving_module"]
 
 
 class ServingModule(nn.Module):
-    """Raw features to probabilities: scaling, network, sigmoid."""
+    """A network with the scaling before it and the sigmoid after it."""
 
     shift: Tensor
     factor: Tensor
 
-    def __init__(self, network: nn.Module, scaling: Any, *, one_class_a_row: bool) -> None:
+    def __init__(self, network: nn.Module, scaling: Any, *, single_label: bool) -> None:
         super().__init__()
         self.network = network
         self.is_scaled = scaling is not None
         if scaling is not None:
             self.register_buffer("shift", scaling.shift.cpu().clone())
             self.register_buffer("factor", scaling.factor.cpu().clone())
-        self.one_class_a_row = one_class_a_row
+        self.single_label = single_label
 
     def forward(self, features: Tensor) -> Tensor:
-        """Probabilities of unscaled features."""
+        """Return the probabilities for unscaled features."""
         if self.is_scaled:
             features = (features - self.shift) * self.factor
         probabilities = torch.sigmoid(self.network(features))
-        if self.one_class_a_row:
+        if self.single_label:
             probabilities = probabilities / probabilities.sum(dim=1, keepdim=True)
         return probabilities
 
 
 def serving_module(model: Any) -> ServingModule:
-    """The module that both forms of export write, on the CPU and ready to predict.
+    """Return the module that both export formats write, on the CPU and in evaluation mode.
 
     Parameters
     ----------
@@ -58,22 +58,22 @@ def serving_module(model: Any) -> ServingModule:
 
     if not isinstance(model, NeuralClassifier):
         raise InputError(
-            f"{type(model).__name__} has no network to export: only neural methods can be exported"
+            f"{type(model).__name__} has no network: only neural methods can be exported"
         )
     check_is_fitted(model)
     network = copy.deepcopy(model.network_).cpu()
     if (frozen := getattr(network, "frozen", None)) is not None:
-        network = frozen()  # a plainer network with the same answers
-    return ServingModule(network, model.scaling_, one_class_a_row=model._single_label).eval()
+        network = frozen()  # a simpler network with the same outputs
+    return ServingModule(network, model.scaling_, single_label=model._single_label).eval()
 
 
 def export_onnx(model: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted neural estimator as an ONNX file.
+    """Export a fitted neural estimator to an ONNX file.
 
     Parameters
     ----------
     model : a fitted neural estimator
-    path : where to write; weights of more than 2 GB go to a second file beside it
+    path : path of the file; weights of more than 2 GB go to a second file beside it
 
     Notes
     -----
@@ -100,10 +100,9 @@ def export_onnx(model: Any, path: str | PathLike[str]) -> None:
 
 
 def export_torch(model: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted neural estimator as a program of `torch.export` (a ``.pt2`` file).
+    """Export a fitted neural estimator to a program of `torch.export` (a ``.pt2`` file).
 
-    It takes the place of TorchScript, which torch has deprecated. To serve it, torch alone is
-    needed::
+    The format replaces TorchScript, which torch has deprecated. Using the file needs only torch::
 
         files = {"labels": ""}
         predict = torch.export.load("model.pt2", extra_files=files).module()
@@ -113,7 +112,7 @@ def export_torch(model: Any, path: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : a fitted neural estimator
-    path : where to write, ending in ``.pt2``
+    path : path of the file, ending in ``.pt2``
     """
     program = torch.export.export(
         serving_module(model), (_example(model),), dynamic_shapes={"features": {0: _rows()}}
@@ -123,9 +122,9 @@ def export_torch(model: Any, path: str | PathLike[str]) -> None:
 
 def _example(model: Any) -> Tensor:
     encoder = model._image_encoder()
-    if encoder is not None:  # pixels from 0 to 255
+    if encoder is not None:  # images with pixels from 0 to 255
         return torch.zeros(2, 3, encoder.size, encoder.size)
-    return torch.zeros(2, model.n_features_in_)  # one row would be taken for a constant
+    return torch.zeros(2, model.n_features_in_)  # torch.export takes a size of 1 for a constant
 
 
 def _rows() -> Any:

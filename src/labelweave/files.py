@@ -1,4 +1,4 @@
-"""The cache folder, and atomic writing: a reader sees the old file or the new one, never a part."""
+"""The cache folder, and replacing files in one step: readers see the old content or the new."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 __all__ = ["atomic_path", "atomic_write_text", "cache_folder"]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def cache_folder() -> Path:
@@ -36,14 +36,16 @@ def cache_folder() -> Path:
 
 @contextmanager
 def atomic_path(target: str | PathLike[str]) -> Iterator[Path]:
-    """A temporary sibling of `target` to write to, renamed to it if the block succeeds.
+    """Provide a temporary file beside `target`, which replaces it if the block succeeds.
+
+    If the block fails, `target` is unchanged and the temporary file is deleted.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with atomic_path(Path(folder) / "a.txt") as path:
-    ...         _ = path.write_text("whole")
+    ...         _ = path.write_text("complete")
     ...     (Path(folder) / "a.txt").read_text()
-    'whole'
+    'complete'
     """
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -52,29 +54,29 @@ def atomic_path(target: str | PathLike[str]) -> Iterator[Path]:
             prefix=f".{target.name}.", suffix=f".tmp{target.suffix}", dir=target.parent
         )
     except OSError as error:
-        raise _about(target, error) from error
+        raise _error_about(target, error) from error
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
-        # mkstemp makes the file private; a finished file has the usual permissions.
+        # mkstemp creates private files: set the usual permissions.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
     except OSError as error:
-        if error.errno in _FULL or error.filename == name:
-            raise _about(target, error) from error
+        if error.errno in _DISK_FULL or error.filename == name:
+            raise _error_about(target, error) from error
         raise
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
 
 
-def _about(target: Path, error: OSError) -> OSError:
-    """The same error, about the file that was asked for and not its temporary sibling."""
+def _error_about(target: Path, error: OSError) -> OSError:
+    """Return the same error for the target file, in place of the temporary one."""
     return OSError(error.errno, error.strerror, str(target))
 
 

@@ -1,8 +1,7 @@
-"""A progress bar for anything that takes longer than a moment.
+"""Progress of long computations, on the error stream.
 
-On a terminal it is drawn on the error stream by rich, which is imported only then. Where that
-stream is a file or a pipe, what takes long writes a line to it now and then. Nothing is written
-when the caller asked for silence.
+On a terminal this is a bar drawn by rich, which is imported only then. If the error stream is a
+file or a pipe, a line is written every few seconds. With ``verbose=0`` nothing is written.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from typing import Any, Self, TypeVar
 __all__ = ["ProgressBar", "track"]
 
 T = TypeVar("T")
-_REFRESH = 0.1  # seconds between two drawings on a terminal
-_LINE_EVERY = 5.0  # seconds before the first line in a file, and between two
+_REFRESH_SECONDS = 0.1  # between two updates of a bar
+_LINE_SECONDS = 5.0  # before the first line in a file, and between two lines
 
 
 class ProgressBar:
-    """A bar with a description, a note (a loss, say) and the time left; use it in a `with`.
+    """A context manager that shows a description, the progress, a note and the time left.
 
     Parameters
     ----------
     description : str
     total : float, optional
-        How much there is to do; None if nobody knows.
+        The amount of work; None if it is not known.
     verbose : int or bool, default=1
-        0 draws nothing.
+        0 shows nothing.
     unit : {"", "bytes"}, default=""
-        Whether to show amounts as file sizes.
+        "bytes" shows amounts as file sizes.
 
     Examples
     --------
@@ -54,38 +53,38 @@ class ProgressBar:
         self.done = 0.0
         self.note = ""
         self._is_terminal = self.is_shown and sys.stderr.isatty()
-        self._wait = _REFRESH if self._is_terminal else _LINE_EVERY
-        self._drawn_at = -_REFRESH
+        self._interval = _REFRESH_SECONDS if self._is_terminal else _LINE_SECONDS
+        self._shown_at = -_REFRESH_SECONDS
         self._bar: Any = None
 
     def __enter__(self) -> Self:
         if self._is_terminal:
             self._bar = _make_bar(self.unit)
             self._bar.start()
-            self._line = self._bar.add_task(self.description, total=self.total, note="")
+            self._task = self._bar.add_task(self.description, total=self.total, note="")
         else:
-            self._drawn_at = time.monotonic()  # the first line only if it takes long
+            self._shown_at = time.monotonic()  # no line at all if it finishes quickly
         return self
 
     def advance(self, amount: float = 1, note: str | None = None) -> None:
-        """Say that `amount` more is done."""
+        """Add `amount` to the progress."""
         self.move_to(self.done + amount, note)
 
     def move_to(self, done: float, note: str | None = None) -> None:
-        """Say how much is done in all; it is not shown each time."""
+        """Set the progress; it is shown only if some time has passed since the last update."""
         self.done = done
         self.note = self.note if note is None else note
-        if self.is_shown and time.monotonic() - self._drawn_at >= self._wait:
-            self._draw()
+        if self.is_shown and time.monotonic() - self._shown_at >= self._interval:
+            self._show()
 
-    def _draw(self) -> None:
-        self._drawn_at = time.monotonic()
+    def _show(self) -> None:
+        self._shown_at = time.monotonic()
         if self._bar is not None:
-            self._bar.update(self._line, completed=self.done, note=self.note)
+            self._bar.update(self._task, completed=self.done, note=self.note)
         else:
-            print(self._in_words(), file=sys.stderr, flush=True)
+            print(self._line(), file=sys.stderr, flush=True)
 
-    def _in_words(self) -> str:
+    def _line(self) -> str:
         if self.total:
             amount = f"{self.done / self.total:.0%}"
         else:
@@ -94,13 +93,13 @@ class ProgressBar:
 
     def __exit__(self, *error: object) -> None:
         if self._bar is not None:
-            self._draw()
+            self._show()
             self._bar.stop()
             self._bar = None
 
 
 def track(items: Iterable[T], description: str, *, verbose: int = 1) -> Iterator[T]:
-    """The items one by one, with a bar that moves as they are taken.
+    """Yield items, and show the progress.
 
     >>> list(track("ab", "letters", verbose=0))
     ['a', 'b']

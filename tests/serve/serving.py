@@ -13,7 +13,9 @@ import httpx
 import numpy as np
 import uvicorn
 from PIL import Image
+from sklearn.base import BaseEstimator
 
+from labelweave.capabilities import Capabilities, with_capabilities
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo
 from labelweave.serve import models as serve_models
@@ -49,7 +51,7 @@ class FakeTable:
         )
 
 
-class FakeZeroShot:
+class FakeZeroShot(BaseEstimator):
     """The probability of a label is 0.9 if the text contains its name, else 0.1.
 
     A test that clears `may_predict` holds predictions back until it sets the event.
@@ -63,6 +65,11 @@ class FakeZeroShot:
         self.batches = []
         self.may_predict = threading.Event()
         self.may_predict.set()
+
+    def __sklearn_tags__(self):
+        tags = with_capabilities(super().__sklearn_tags__())
+        tags.capabilities = Capabilities(texts=True, new_labels=True)
+        return tags
 
     def predict_proba(self, X):
         self.batches.append(len(X))
@@ -101,7 +108,9 @@ class PredictsBrightness(FakeZeroShot):
         return np.column_stack([1 - bright, bright])
 
     def __sklearn_tags__(self):
-        return SimpleNamespace(input_tags=SimpleNamespace(string=False, three_d_array=True))
+        tags = super().__sklearn_tags__()
+        tags.capabilities = Capabilities(images=True)
+        return tags
 
 
 def encode_image(array, kind="PNG"):

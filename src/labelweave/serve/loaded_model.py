@@ -41,17 +41,6 @@ class PreparedRequest(NamedTuple):
 
 
 @runtime_checkable
-class ChangeableLabels(Protocol):
-    """A model whose labels can change after training, as those of zero-shot methods can."""
-
-    def add_labels(self, names: Any, descriptions: Any = None) -> Any: ...
-
-    def remove_labels(self, names: Any) -> Any: ...
-
-    def rename_label(self, old: Any, new: Any, description: Any = None) -> Any: ...
-
-
-@runtime_checkable
 class Explaining(Protocol):
     """A model that can explain which labels it predicts."""
 
@@ -81,12 +70,13 @@ class LoadedModel:
         metrics: ServiceMetrics,
     ) -> None:
         self.model = model
-        self.input = _input_kind(model)
+        can = capabilities(model)
+        self.input = "texts" if can.texts else "images" if can.images else "vectors"
         self.n_features: int | None = getattr(model, "n_features_in_", None)
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
         self.feature_positions = {n: j for j, n in enumerate(self.feature_names or ())}
-        self.accepts_known = capabilities(model).known_labels
-        self.can_change_labels = isinstance(model, ChangeableLabels)
+        self.accepts_known = can.known_labels
+        self.can_change_labels = can.new_labels
         self.can_explain = isinstance(model, Explaining)
         self.version = 0  # the number of label changes that have been applied
         self.batcher = Batcher(
@@ -185,17 +175,6 @@ def _concatenate(parts: list[Any]) -> Any:
     if isinstance(parts[0], list):
         return [item for part in parts for item in part]
     return np.concatenate(parts)
-
-
-def _input_kind(model: Any) -> str:
-    """Return what a model predicts from: "texts", "images" or "vectors"."""
-    tags = getattr(model, "__sklearn_tags__", None)
-    input_tags = None if tags is None else tags().input_tags
-    if getattr(input_tags, "string", False):
-        return "texts"
-    if getattr(input_tags, "three_d_array", False):
-        return "images"
-    return "vectors" if hasattr(model, "n_features_in_") else "texts"
 
 
 def read_model(folder: Path, threads: int) -> tuple[Any, Sequence[str] | None]:

@@ -30,8 +30,8 @@ LIST = (
 )
 
 
-class Severe(FakeZeroShot):
-    """Gives a label to nothing."""
+class PredictsNothing(FakeZeroShot):
+    """Predicts no labels."""
 
     def __init__(self):
         super().__init__(("sun", "deep sea"))
@@ -53,7 +53,7 @@ def browser():
 def served(monkeypatch, sqlite, tmp_path):
     """Two zero-shot models that differ, one of images, and a list to review."""
     use_fakes(monkeypatch)
-    made = {"tags": FakeZeroShot, "other": Severe, "bright": PredictsBrightness}
+    made = {"tags": FakeZeroShot, "other": PredictsNothing, "bright": PredictsBrightness}
     monkeypatch.setattr(serve_models, "read_model", lambda folder, _: (made[folder.name](), None))
     path = tmp_path / "news-audit.csv"
     path.write_text(LIST)
@@ -116,12 +116,12 @@ def test_try_a_text_and_move_the_threshold(page):
     page.get_by_role("button", name="Label it").click()
     page.wait_for_selector("#try-bars li")
     assert page.locator("#try-bars li.in").all_inner_texts()[0].startswith("✓ sea")
-    assert "1 of 2 labels" in page.locator("#try-said").inner_text()
-    assert page.locator("#try-own").inner_text() == "By its own rule the model gives: sea"
+    assert "1 of 2 labels" in page.locator("#try-summary").inner_text()
+    assert page.locator("#try-default").inner_text() == "With its own threshold the model predicts: sea"
     slider = page.locator("#try-threshold")
     slider.focus()
     page.keyboard.press("Home")
-    assert "2 of 2 labels" in page.locator("#try-said").inner_text()
+    assert "2 of 2 labels" in page.locator("#try-summary").inner_text()
     shot(page, "try")
     page.get_by_role("button", name="Why the new labels?").click()
     page.wait_for_selector("#try-why li")
@@ -172,9 +172,9 @@ def test_add_a_label_and_see_it_scored(page, served):
     page.wait_for_selector("#map svg")
     page.get_by_label("Name").fill("rain")
     page.get_by_label("Description").fill("water from above")
-    page.get_by_label("A text to score it on").fill("rain all day")
+    page.get_by_label("A text to test it on").fill("rain all day")
     page.get_by_role("button", name="Add it").click()
-    page.locator("#new-said", has_text="0.900").wait_for()
+    page.locator("#new-status", has_text="0.900").wait_for()
     assert "water from above" in page.locator("#label-list").inner_text()
     assert "rain" in page.locator("#map").inner_text()
     assert "0.6667" in page.locator("#pairs").inner_text()
@@ -199,11 +199,11 @@ def test_compare_two_models(page):
     page.locator("#compare-input").fill("sun over the deep sea")
     page.get_by_role("button", name="Compare").click()
     page.wait_for_selector("#compare-table td")
-    assert "disagree on 1 of 1" in page.locator("#compare-said").inner_text()
+    assert "disagree on 1 of 1" in page.locator("#compare-summary").inner_text()
     first = page.locator("#compare-table tbody tr").first
     assert first.get_attribute("class") == "apart"
     assert "sun" in first.inner_text()
-    assert "not a label of it" in page.locator("#compare-table").inner_text()
+    assert "no such label" in page.locator("#compare-table").inner_text()
     shot(page, "compare")
 
 
@@ -214,11 +214,11 @@ def test_review_with_the_keyboard_and_go_on_after_a_reload(page, served, tmp_pat
     page.wait_for_selector("#review-entry h2")
     entry = page.locator("#review-entry")
     assert "<b>deep</b>" in entry.inner_text()  # text, not markup
-    assert "score 0.900, entries like it are annotated: 50.00 %" in entry.inner_text()
+    assert "score 0.900, annotated share of similar entries: 50.00 %" in entry.inner_text()
     page.keyboard.press("y")
     page.locator("#review-progress", has_text="1 yes").wait_for()
     entry.get_by_text("Entry 2 of 3").wait_for()
-    assert "annotated" not in entry.inner_text()  # the list does not tell
+    assert "annotated" not in entry.inner_text()  # the list has no share for it
     page.keyboard.press("u")
     page.locator("#review-progress", has_text="2 of 3").wait_for()
     shot(page, "review")

@@ -1,7 +1,7 @@
-// Calls of the API. Everything that comes back is put into the page as text, never as markup.
+// Requests to the API. Responses are added to the page as text, never as markup.
 export const byId = (id) => document.getElementById(id);
 
-// The key comes after # of the address, which browsers do not send; it is kept for this tab only.
+// The key follows the # of the address, which browsers do not send; it is stored for this tab only.
 const given = new URLSearchParams(location.hash.slice(1)).get("key");
 if (given) {
   sessionStorage.setItem("labelweave-key", given);
@@ -40,7 +40,7 @@ export function notice(text) {
   byId("notice").textContent = text || "";
 }
 
-// Runs an action of a button; what goes wrong is said at the top of the page.
+// Wraps an event handler: its errors are shown at the top of the page.
 export function guarded(action) {
   return async (event) => {
     notice("");
@@ -59,7 +59,7 @@ export function make(tag, text, className) {
   return node;
 }
 
-// Numbers of a text, or the text itself, as the model takes.
+// The input for a model: the text itself, or the numbers in it.
 export function asInput(about, text) {
   if (about.input === "texts") {
     if (!text.trim()) throw new Error("Type a text first.");
@@ -68,9 +68,9 @@ export function asInput(about, text) {
   const parts = text.split(/[\s,;]+/).filter(Boolean);
   const numbers = parts.map(Number);
   const wrong = numbers.findIndex((value) => !Number.isFinite(value));
-  if (wrong >= 0) throw new Error(`"${parts[wrong]}" is no number.`);
+  if (wrong >= 0) throw new Error(`"${parts[wrong]}" is not a number.`);
   if (numbers.length !== about.features) {
-    throw new Error(`The model takes ${about.features} numbers, but there are ${numbers.length}.`);
+    throw new Error(`The model expects ${about.features} numbers, but there are ${numbers.length}.`);
   }
   return numbers;
 }

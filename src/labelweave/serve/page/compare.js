@@ -1,13 +1,13 @@
-// Two models on one input, and where they disagree.
+// The predictions of two models for one input, disagreements first.
 import { asInput, byId, call, get, guarded, model } from "./client.js";
 import { table } from "./table.js";
 
 async function scoresOf(name, text) {
   const about = await get(model(name));
   const body = { inputs: [asInput(about, text)], scores: true };
-  const found = (await call(`${model(name)}/predict`, body)).predictions[0];
-  const chosen = new Set(found.labels.map(({ label }) => label));
-  return new Map(found.scores.map(({ label, score }) => [label, { score, chosen: chosen.has(label) }]));
+  const prediction = (await call(`${model(name)}/predict`, body)).predictions[0];
+  const chosen = new Set(prediction.labels.map(({ label }) => label));
+  return new Map(prediction.scores.map(({ label, score }) => [label, { score, chosen: chosen.has(label) }]));
 }
 
 async function go() {
@@ -22,7 +22,7 @@ async function go() {
     return { label, a, b, apart, gap };
   });
   rows.sort((x, y) => Number(y.apart) - Number(x.apart) || y.gap - x.gap);
-  const shown = (one) => (one ? `${one.chosen ? "\u2713 " : ""}${one.score.toFixed(3)}` : "not a label of it");
+  const shown = (one) => (one ? `${one.chosen ? "\u2713 " : ""}${one.score.toFixed(3)}` : "no such label");
   const word = ({ a, b, apart }) => (apart ? "disagree" : a && b ? "agree" : "");
   byId("compare-table").replaceChildren(
     table(["label", ...names, ""], rows.slice(0, 500).map((row) => ({
@@ -32,7 +32,7 @@ async function go() {
   );
   const both = rows.filter(({ a, b }) => a && b).length;
   const differ = rows.filter(({ apart }) => apart).length;
-  byId("compare-said").textContent = `They disagree on ${differ} of ${both} labels that both know.`;
+  byId("compare-summary").textContent = `The models disagree on ${differ} of ${both} shared labels.`;
 }
 
 export function start() {

@@ -1,4 +1,4 @@
-// Labels: add one, see the map and what goes together.
+// Labels: adding one, the map, and pairs that occur together.
 import { byId, call, get, guarded, make, model } from "./client.js";
 import { drawMap } from "./bars.js";
 import { table } from "./table.js";
@@ -10,8 +10,8 @@ export async function open() {
   about = await get(model(name));
   byId("add-label").hidden = !about.can_change_labels;
   byId("labels-about").textContent = about.can_change_labels
-    ? `${about.labels} labels; new ones need a name only.`
-    : `${about.labels} labels. They are fixed: this method needs examples of each.`;
+    ? `${about.labels} labels; a new one needs only a name.`
+    : `${about.labels} labels. They are fixed: this method needs examples of each label.`;
   const list = await get(`${model(name)}/labels`);
   const rows = list.labels.map((label) => ({ cells: [label.name, label.description || ""] }));
   byId("label-list").replaceChildren(table(["label", "description"], rows));
@@ -21,11 +21,11 @@ export async function open() {
 async function showMap(name) {
   byId("map").replaceChildren();
   if (!about.has_label_map) {
-    byId("map-said").textContent = "This method keeps no vectors of its labels.";
+    byId("map-status").textContent = "This method has no label vectors.";
     return;
   }
   const { points } = await get(`${model(name)}/map`);
-  byId("map-said").textContent = `${points.length} labels, near where their meanings are.`;
+  byId("map-status").textContent = `${points.length} labels; similar labels are close to each other.`;
   drawMap(byId("map"), points);
   const details = make("details");
   details.append(make("summary", "Nearest labels as a table"));
@@ -38,11 +38,11 @@ async function showPairs(name) {
   byId("pairs").replaceChildren();
   try {
     const { pairs } = await get(`${model(name)}/cooccurrence?limit=50`);
-    byId("pairs-said").textContent = pairs.length ? "Share: of the rows that have one of the two, those that have both." : "No two labels share a row.";
+    byId("pairs-status").textContent = pairs.length ? "Share: rows with both labels, divided by rows with either." : "No two labels occur in the same row.";
     const rows = pairs.map((pair) => ({ cells: [pair.first, pair.second, pair.rows, pair.share] }));
     if (rows.length) byId("pairs").append(table(["label", "label", "rows", "share"], rows));
   } catch (error) {
-    byId("pairs-said").textContent = error.message;
+    byId("pairs-status").textContent = error.message;
   }
 }
 
@@ -51,15 +51,15 @@ async function add(event) {
   const name = byId("labels-model").value;
   const label = { name: byId("new-name").value.trim(), description: byId("new-description").value.trim() || null };
   await call(`${model(name)}/labels`, { labels: [label] });
-  let said = `"${label.name}" is a label now.`;
+  let status = `The label "${label.name}" was added.`;
   const text = byId("new-text").value;
   if (text.trim()) {
     const answer = await call(`${model(name)}/predict`, { inputs: [text], labels: [label.name], scores: true });
-    said += ` The text scores ${answer.predictions[0].scores[0].score.toFixed(3)}.`;
+    status += ` Score of the text: ${answer.predictions[0].scores[0].score.toFixed(3)}.`;
   }
   byId("new-name").value = byId("new-description").value = "";
   await open();
-  byId("new-said").textContent = said;
+  byId("new-status").textContent = status;
   byId("new-name").focus();
 }
 

@@ -1,4 +1,4 @@
-// Likely missing labels, one by one; verdicts are kept by the service.
+// Likely missing labels, one at a time; the service stores the verdicts.
 import { byId, call, get, getBlob, guarded, make } from "./client.js";
 
 const PAGE = 50;
@@ -27,7 +27,7 @@ async function show(number) {
   }
   const known = entry.known_labels.length ? `Known labels: ${entry.known_labels.join(", ")}` : "No known label";
   const facts = [`Entry ${place + 1} of ${total}`, `row ${entry.id || entry.row}`, `score ${entry.score.toFixed(3)}`];
-  if (entry.annotated !== null) facts.push(`entries like it are annotated: ${(100 * entry.annotated).toFixed(2)} %`);
+  if (entry.annotated !== null) facts.push(`annotated share of similar entries: ${(100 * entry.annotated).toFixed(2)} %`);
   card.replaceChildren(
     make("p", facts.join(", "), "soft"),
     make("h2", `Does it have the label "${entry.label}"?`),
@@ -46,13 +46,13 @@ function showProgress(progress) {
     `${progress.reviewed} of ${progress.entries} reviewed: ${progress.yes} yes, ${progress.no} no, ${progress.unsure} unsure`;
 }
 
-async function say(verdict) {
+async function setVerdict(verdict) {
   const entry = entries.get(place);
   if (!entry) return;
-  const said = entry.verdict === verdict ? null : verdict; // the same once more takes it back
-  showProgress(await call(`${path()}/verdicts`, { entry: entry.number, verdict: said }, "PUT"));
-  entry.verdict = said;
-  await show(said === null ? place : place + 1);
+  const chosen = entry.verdict === verdict ? null : verdict; // the same verdict again withdraws it
+  showProgress(await call(`${path()}/verdicts`, { entry: entry.number, verdict: chosen }, "PUT"));
+  entry.verdict = chosen;
+  await show(chosen === null ? place : place + 1);
 }
 
 async function choose() {
@@ -70,7 +70,7 @@ export async function open() {
   byId("review-queue").replaceChildren(...queues.map(({ name }) => new Option(name, name)));
   for (const id of ["review-actions", "review-export", "review-bar"]) byId(id).hidden = !queues.length;
   if (queues.length) return choose();
-  byId("review-entry").replaceChildren(make("p", "There is no list to review: start the service with --review FILE, a list of labelweave audit."));
+  byId("review-entry").replaceChildren(make("p", "There is no list to review: start the service with --review FILE, where FILE is a list from labelweave audit."));
 }
 
 async function save(format) {
@@ -81,13 +81,13 @@ async function save(format) {
   URL.revokeObjectURL(link.href);
 }
 
-const KEYS = { y: () => say("yes"), n: () => say("no"), u: () => say("unsure"), j: () => show(place + 1), k: () => show(place - 1) };
+const KEYS = { y: () => setVerdict("yes"), n: () => setVerdict("no"), u: () => setVerdict("unsure"), j: () => show(place + 1), k: () => show(place - 1) };
 
 export function start() {
   byId("review-queue").addEventListener("change", guarded(choose));
   byId("review-actions").addEventListener("click", guarded((event) => {
     const button = event.target.closest("button");
-    if (button?.dataset.verdict) return say(button.dataset.verdict);
+    if (button?.dataset.verdict) return setVerdict(button.dataset.verdict);
     if (button?.id === "review-next") return show(place + 1);
     if (button?.id === "review-back") return show(place - 1);
   }));

@@ -1,8 +1,8 @@
-// Tables, and files of comma-separated values.
+// Tables, and reading CSV files.
 import { make } from "./client.js";
 
 export function table(columns, rows) {
-  const whole = make("table");
+  const element = make("table");
   const head = make("tr");
   for (const name of columns) {
     const numbers = rows.length && typeof rows[0].cells[head.children.length] === "number";
@@ -22,15 +22,15 @@ export function table(columns, rows) {
   }
   const top = make("thead");
   top.append(head);
-  whole.append(top, body);
-  return whole;
+  element.append(top, body);
+  return element;
 }
 
-// Rows of a CSV file, quoted fields included; at most `most` of them.
-export function readCsv(text, most) {
+// Rows of a CSV file, quoted fields included; at most `limit` of them.
+export function readCsv(text, limit) {
   const rows = [];
   let row = [], field = "", quoted = false;
-  for (let i = 0; i < text.length && rows.length < most; i++) {
+  for (let i = 0; i < text.length && rows.length < limit; i++) {
     const c = text[i];
     if (quoted) {
       if (c === '"' && text[i + 1] === '"') { field += '"'; i++; }
@@ -45,6 +45,6 @@ export function readCsv(text, most) {
       row = []; field = "";
     } else field += c;
   }
-  if ((field || row.length) && rows.length < most) rows.push([...row, field]);
+  if ((field || row.length) && rows.length < limit) rows.push([...row, field]);
   return rows;
 }

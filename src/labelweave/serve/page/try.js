@@ -1,15 +1,15 @@
-// Try a model: a text, numbers, a row of a CSV file or an image.
+// Predictions for a text, numbers, a row of a CSV file or an image.
 import { asInput, byId, call, get, guarded, make, model, sendFile } from "./client.js";
 import { drawBars } from "./bars.js";
 import { readCsv, table } from "./table.js";
 
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 const FIRST_BARS = 20;
-const MOST_BARS = 1000;
+const MAX_BARS = 1000;
 let about = null;
 let scores = [];
 let image = null;
-let all = false; // bars, or the first only
+let showAll = false; // or only the first bars
 
 async function choose() {
   const name = byId("try-model").value;
@@ -21,8 +21,8 @@ async function choose() {
   byId("try-result").hidden = true;
   byId("try-explain").hidden = !about.can_explain;
   byId("try-why").replaceChildren();
-  const takes = about.input === "vectors" ? `${about.features} numbers` : about.input;
-  byId("try-about").textContent = `${about.method}, ${about.labels} labels, takes ${takes}`;
+  const input = about.input === "vectors" ? `${about.features} numbers` : about.input;
+  byId("try-about").textContent = `${about.method}, ${about.labels} labels, input: ${input}`;
 }
 
 const inputNow = () => asInput(about, byId(about.input === "texts" ? "try-text" : "try-vector").value);
@@ -36,35 +36,35 @@ async function go() {
   } else {
     answer = await call(`${model(name)}/predict`, { inputs: [inputNow()], scores: true });
   }
-  const found = answer.predictions[0];
-  scores = found.scores.slice(0, MOST_BARS);
-  all = false;
-  const own = found.labels.slice(0, FIRST_BARS).map(({ label }) => label).join(", ");
-  byId("try-own").textContent = own ? `By its own rule the model gives: ${own}` : "By its own rule the model gives no label.";
-  // The cut that gives what the model itself chose, where one does.
-  const least = Math.min(1, ...found.labels.map(({ score }) => score));
-  byId("try-threshold").value = found.labels.length ? Math.floor(100 * least) / 100 : 0.5;
+  const prediction = answer.predictions[0];
+  scores = prediction.scores.slice(0, MAX_BARS);
+  showAll = false;
+  const labels = prediction.labels.slice(0, FIRST_BARS).map(({ label }) => label).join(", ");
+  byId("try-default").textContent = `With its own threshold the model predicts: ${labels || "no label"}`;
+  // The threshold that selects the labels of the model, if there is one.
+  const least = Math.min(1, ...prediction.labels.map(({ score }) => score));
+  byId("try-threshold").value = prediction.labels.length ? Math.floor(100 * least) / 100 : 0.5;
   byId("try-result").hidden = false;
   byId("try-why").replaceChildren();
   draw();
 }
 
 function draw() {
-  const cut = Number(byId("try-threshold").value);
-  byId("try-cut").textContent = cut.toFixed(2);
-  const chosen = drawBars(byId("try-bars"), scores, cut, all ? MOST_BARS : FIRST_BARS);
+  const threshold = Number(byId("try-threshold").value);
+  byId("try-threshold-value").textContent = threshold.toFixed(2);
+  const chosen = drawBars(byId("try-bars"), scores, threshold, showAll ? MAX_BARS : FIRST_BARS);
   byId("try-more").hidden = scores.length <= FIRST_BARS;
-  byId("try-more").textContent = all ? `Show the ${FIRST_BARS} best only` : `Show all ${scores.length}`;
-  byId("try-more").setAttribute("aria-expanded", String(all));
-  byId("try-said").textContent = `${chosen} of ${scores.length} labels reach the threshold.`;
+  byId("try-more").textContent = showAll ? `Show the ${FIRST_BARS} best only` : `Show all ${scores.length}`;
+  byId("try-more").setAttribute("aria-expanded", String(showAll));
+  byId("try-summary").textContent = `${chosen} of ${scores.length} labels reach the threshold.`;
 }
 
 async function explain() {
   const answer = await call(`${model(byId("try-model").value)}/explain`, { inputs: [inputNow()], top_k: 5 });
   const lines = answer.explanations[0].map((one) => {
     const from = one.because_of.map(({ label, score }) => `${label} (${score.toFixed(2)})`).join(", ");
-    const near = one.similarity === null ? "" : `; likeness to the text ${one.similarity.toFixed(2)}`;
-    return make("li", `${one.label}: ${from ? `because of ${from}` : "by its own text"}${near}`);
+    const near = one.similarity === null ? "" : `; similarity to the text ${one.similarity.toFixed(2)}`;
+    return make("li", `${one.label}: ${from ? `because of ${from}` : "from its name and description"}${near}`);
   });
   byId("try-why").replaceChildren(...(lines.length ? lines : [make("li", "There is no unseen label to explain.")]));
 }
@@ -72,7 +72,7 @@ async function explain() {
 async function showCsv() {
   const file = byId("try-csv").files[0];
   if (!file) return;
-  const [header, ...rows] = readCsv(await file.text(), MOST_ROWS + 1);
+  const [header, ...rows] = readCsv(await file.text(), MAX_ROWS + 1);
   if (!header) throw new Error("The file is empty.");
   const lines = rows.map((row, i) => {
     const pick = make("button", `Row ${i + 1}`);
@@ -91,8 +91,8 @@ function fill(header, row) {
     return;
   }
   const names = about.feature_names;
-  const places = names && names.map((name) => header.indexOf(name));
-  const values = places && places.every((j) => j >= 0) ? places.map((j) => row[j]) : row.slice(0, about.features);
+  const positions = names && names.map((name) => header.indexOf(name));
+  const values = positions && positions.every((j) => j >= 0) ? positions.map((j) => row[j]) : row.slice(0, about.features);
   byId("try-vector").value = values.join(", ");
 }
 
@@ -109,7 +109,7 @@ export function start() {
   byId("try-model").addEventListener("change", guarded(choose));
   byId("try-go").addEventListener("click", guarded(go));
   byId("try-threshold").addEventListener("input", draw);
-  byId("try-more").addEventListener("click", () => { all = !all; draw(); });
+  byId("try-more").addEventListener("click", () => { showAll = !showAll; draw(); });
   byId("try-explain").addEventListener("click", guarded(explain));
   byId("try-csv").addEventListener("change", guarded(showCsv));
   byId("try-image").addEventListener("change", () => setImage(byId("try-image").files[0]));
