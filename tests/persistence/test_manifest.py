@@ -53,34 +53,25 @@ def test_a_folder_that_may_not_be_read_is_not_called_foreign(saved, monkeypatch)
     refusal(saved, "cannot be read: Permission denied")
 
 
-def test_every_changed_byte_is_noticed(saved):
+def damaged_versions(content):
+    """A file that is truncated, or in which one bit is changed; None: the file is missing."""
+    for position in (0, len(content) // 2, len(content) - 2):
+        yield content[:position]
+        changed = bytearray(content)
+        changed[position] ^= 1
+        yield bytes(changed)
+    yield None
+
+
+def test_a_damaged_or_missing_file_is_noticed(saved):
     for name in [*listed(saved), "config.json"]:
-        whole = (saved / name).read_bytes()
-        for position in (0, len(whole) // 2, len(whole) - 2):
-            damaged = bytearray(whole)
-            damaged[position] ^= 1
-            (saved / name).write_bytes(damaged)
+        original = (saved / name).read_bytes()
+        for content in damaged_versions(original):
+            (saved / name).unlink()
+            if content is not None:
+                (saved / name).write_bytes(content)
             refusal(saved, name)
-        (saved / name).write_bytes(whole)
-    load(saved)
-
-
-def test_a_truncated_file_is_noticed(saved):
-    for name in [*listed(saved), "config.json"]:
-        whole = (saved / name).read_bytes()
-        for length in (0, len(whole) // 2, len(whole) - 2):
-            (saved / name).write_bytes(whole[:length])
-            refusal(saved, name)
-        (saved / name).write_bytes(whole)
-    load(saved)
-
-
-def test_a_missing_file_is_noticed(saved):
-    for name in [*listed(saved), "config.json"]:
-        whole = (saved / name).read_bytes()
-        (saved / name).unlink()
-        refusal(saved, name)
-        (saved / name).write_bytes(whole)
+            (saved / name).write_bytes(original)
     load(saved)
 
 
@@ -262,11 +253,11 @@ def test_invalid_values(saved, value):
     name=st.sampled_from(["labels.json", "state.json", "thresholds.json"]),
 )
 def test_any_json_is_refused_or_read(saved, value, name):
-    whole = (saved / name).read_bytes()
+    original = (saved / name).read_bytes()
     edit_file(saved, name, json.dumps(value).encode())
     with suppress(ModelFolderError):  # any other error fails the test
         load(saved)
-    edit_file(saved, name, whole)
+    edit_file(saved, name, original)
     load(saved)
 
 

@@ -67,10 +67,9 @@ def real(sqlite, vectors_folder, texts_folder):
 
 
 def _postgres_programs():
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if found:
-        return found[-1].parent
-    return None if shutil.which("initdb") is None else Path(shutil.which("initdb")).parent
+    candidates = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")))
+    program = candidates[-1] if candidates else shutil.which("initdb")
+    return None if program is None else Path(program).parent
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature na
 TEXTS = ["sea and sun", "deep sea", "hot sun", "wet rain", "old blue sea", "sun and rain"] * 6
 NAMES = [["sea", "sun"], ["sea"], ["sun"], ["rain"], ["sea"], ["sun", "rain"]] * 6
 LABELS = "/v1/models/tagger/labels"
-ASKED = ["the old sea", "hot and wet", "sun"]
+TEST_TEXTS = ["the old sea", "hot and wet", "sun"]
 
 
 @pytest.fixture(scope="module", params=["xml0", "sbert", "tf-idf"])
@@ -29,21 +29,20 @@ def folder(request, tmp_path_factory):
     return path
 
 
-def scores_of(served, texts=ASKED):
+def scores_of(served, texts=TEST_TEXTS):
     answer = predict(served, "tagger", inputs=texts, scores=True)
     assert answer.status_code == 200, answer.text
     return [{o["label"]: o["score"] for o in row["scores"]} for row in answer.json()["predictions"]]
 
 
 def check_scores(served, model):
-    found = scores_of(served)
-    expected = model.predict_proba(ASKED)
-    for row, p in zip(found, expected, strict=True):
+    expected = model.predict_proba(TEST_TEXTS)
+    for row, p in zip(scores_of(served), expected, strict=True):
         wanted = dict(zip(model.label_names_.tolist(), p.tolist(), strict=True))
         assert row == pytest.approx(wanted, abs=2e-6)
 
 
-def test_labels_come_and_go_as_in_the_library(folder, sqlite):
+def test_label_changes_equal_those_of_the_library(folder, sqlite):
     model = lw.load(folder)
     with running({"tagger": folder}, database=sqlite) as served:
         about = served.open.get("/v1/models/tagger").json()
@@ -71,12 +70,12 @@ def test_explanations_are_those_of_the_library(folder, sqlite):
     with running({"tagger": folder}, database=sqlite) as served:
         address = "/v1/models/tagger/explain"
         if not hasattr(model, "explain"):
-            check_problem(served.open.post(address, json={"inputs": ASKED}), 409)
+            check_problem(served.open.post(address, json={"inputs": TEST_TEXTS}), 409)
             return
         served.client.post(LABELS, json={"labels": [{"name": "wet sun"}]})
-        expected = model.add_labels("wet sun").explain(ASKED, 1)
-        found = served.open.post(address, json={"inputs": ASKED, "top_k": 1}).json()
-        for row, (wanted,) in zip(found["explanations"], expected, strict=True):
+        expected = model.add_labels("wet sun").explain(TEST_TEXTS, 1)
+        response = served.open.post(address, json={"inputs": TEST_TEXTS, "top_k": 1}).json()
+        for row, (wanted,) in zip(response["explanations"], expected, strict=True):
             (one,) = row
             assert one["label"] == "wet sun"
             assert one["probability"] == pytest.approx(wanted.probability, abs=1e-6)
@@ -85,7 +84,7 @@ def test_explanations_are_those_of_the_library(folder, sqlite):
             assert [b["label"] for b in one["because_of"]] == [n for n, _ in wanted.because_of]
 
 
-def test_texts_of_requests_are_not_kept_on_the_disk(folder, sqlite):
+def test_texts_of_requests_are_not_stored_on_disk(folder, sqlite):
     cache = Path(os.environ["LABELWEAVE_CACHE"])
     before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
     with running({"tagger": folder}, database=sqlite) as served:
@@ -93,7 +92,7 @@ def test_texts_of_requests_are_not_kept_on_the_disk(folder, sqlite):
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
 
 
-def test_the_service_teaches(real, vectors_folder, texts_folder):
+def test_the_service_as_a_teacher(real, vectors_folder, texts_folder):
     from labelweave.scattered.teacher import Teacher
 
     X = np.random.default_rng(5).random((300, 3))
@@ -103,5 +102,6 @@ def test_the_service_teaches(real, vectors_folder, texts_folder):
         teacher.probabilities(X), lw.load(vectors_folder).predict_proba(X), atol=1e-12
     )
     texts = ["deep sea", "hot sun"]
-    found = Teacher(f"{real.url}/v2/models/news").probabilities(texts)
-    np.testing.assert_allclose(found, lw.load(texts_folder).predict_proba(texts), atol=1e-12)
+    probabilities = Teacher(f"{real.url}/v2/models/news").probabilities(texts)
+    expected = lw.load(texts_folder).predict_proba(texts)
+    np.testing.assert_allclose(probabilities, expected, atol=1e-12)

@@ -48,8 +48,8 @@ def test_no_request_is_an_internal_error(served, mode):
     names = iter(["shapes", "news", "tagger"] * 10_000)
     answers = []
 
-    for found in schema.get_all_operations():
-        operation = found.ok()
+    for result in schema.get_all_operations():
+        operation = result.ok()
         strategy = operation.as_strategy(generation_mode=schemathesis.GenerationMode[mode])
 
         @hypothesis.settings(

@@ -27,7 +27,7 @@ _log = logging.getLogger("labelweave.serve")
 
 
 class Service:
-    """Everything that one process of the service holds.
+    """The state that all routes of one process share.
 
     Parameters
     ----------

@@ -72,13 +72,13 @@ def page(browser, served):
     faults = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on("console", lambda m: faults.append(m.text) if "Content Security" in m.text else None)
-    asked = []
-    opened.on("request", lambda request: asked.append(request.url))
+    urls = []
+    opened.on("request", lambda request: urls.append(request.url))
     opened.goto(f"{served.url}/#key={KEY}")
     opened.wait_for_selector("body[data-ready]")
     yield opened
     assert faults == []
-    assert all(url.startswith((served.url, "blob:")) for url in asked)  # no network
+    assert all(url.startswith((served.url, "blob:")) for url in urls)  # no other server
     context.close()
 
 
@@ -117,7 +117,10 @@ def test_try_a_text_and_move_the_threshold(page):
     page.wait_for_selector("#try-bars li")
     assert page.locator("#try-bars li.in").all_inner_texts()[0].startswith("✓ sea")
     assert "1 of 2 labels" in page.locator("#try-summary").inner_text()
-    assert page.locator("#try-default").inner_text() == "With its own threshold the model predicts: sea"
+    assert (
+        page.locator("#try-default").inner_text()
+        == "With its own threshold the model predicts: sea"
+    )
     slider = page.locator("#try-threshold")
     slider.focus()
     page.keyboard.press("Home")
