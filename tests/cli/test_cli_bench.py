@@ -40,10 +40,10 @@ def run_own(run, csv_file, *more):
 def test_own_data_get_the_same_table(run, csv_file):
     output = run_own(run, csv_file, "--seeds", 2).output
     assert "example F1 (f1_example, higher is better)" in output
-    assert "4 cells run, 0 were there, 0 failed" in output
+    assert "4 cells run, 0 existed, 0 failed" in output
     assert "mlknn" in output
     again = run_own(run, csv_file, "--seeds", 3).output
-    assert "2 cells run, 4 were there" in again
+    assert "2 cells run, 4 existed" in again
     compared = json.loads(run("bench", "compare", "own-shapes", "--json", "-q").stdout)
     assert {row["method"] for row in compared["rows"]} == {"br", "mlknn"}
     assert all(len(row["values"]) == 3 for row in compared["rows"])
@@ -72,14 +72,14 @@ def test_results_are_exported_and_imported(run, csv_file, workdir):
     run_own(run, csv_file, "--seeds", 2)
     told = run("bench", "export", "cells.jsonl").output
     assert "4 cells of bench-results written to cells.jsonl, " in told
-    assert "bytes a cell" in told
+    assert "bytes per cell" in told
     assert run("bench", "export", "again.jsonl", "--suite", "own-shapes", "-q").output == ""
     assert (workdir / "again.jsonl").read_bytes() == (workdir / "cells.jsonl").read_bytes()
     exported = json.loads(run("bench", "export", "full.jsonl", "--full", "--json").stdout)
     assert (exported["cells"], exported["suites"], exported["older"]) == (4, ["own-shapes"], 0)
 
     told = run("bench", "import", "cells.jsonl", "again.jsonl", "--out", "back").output
-    assert told == "4 cells read, 4 written, 0 were there; results in back\n"
+    assert told == "4 cells read, 4 written, 0 existed; results in back\n"
     imported = json.loads(run("bench", "import", "cells.jsonl", "--out", "back", "--json").stdout)
     assert (imported["cells"], imported["written"], imported["out"]) == (4, 0, "back")
     tables = [
@@ -88,7 +88,7 @@ def test_results_are_exported_and_imported(run, csv_file, workdir):
     ]
     assert tables[0] == tables[1]
     assert (
-        "0 cells run, 4 were there" in run_own(run, csv_file, "--seeds", 2, "--out", "back").output
+        "0 cells run, 4 existed" in run_own(run, csv_file, "--seeds", 2, "--out", "back").output
     )
 
 
@@ -114,17 +114,17 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run"], "one of the two"),
-        (["run", "ant-2", "--data", "x.csv"], "one of the two"),
+        (["run"], "either a SUITE or --data"),
+        (["run", "ant-2", "--data", "x.csv"], "either a SUITE or --data"),
         (["run", "ant-22"], "did you mean 'ant-2'"),
         (["run", "ant-2", "--methods", "br"], "--methods goes with --data"),
         (["run", "ant-2", "--only", "nothing"], "called 'nothing'"),
         (["run", "ant-2", "--seeds", "a"], "--seeds is a number"),
         (["run", "ant-2", "--seeds", "0-20261117"], "asks for 20261118 seeds, more than 1000"),
         (["run", "ant-2", "--backend", "dask"], "go together"),
-        (["compare", "ant-2"], "is no folder of results"),
+        (["compare", "ant-2"], "is not a folder of results"),
         (["run", "missing.toml"], "no such file"),
-        (["export", "cells.jsonl"], "is no folder of results"),
+        (["export", "cells.jsonl"], "is not a folder of results"),
         (["export"], "Missing argument 'FILE'"),
         (["export", "cells.jsonl", "--suite", "ant-22"], "did you mean 'ant-2'"),
         (["import"], "Missing argument 'FILES...'"),

@@ -1,7 +1,7 @@
-"""A suite: what one published table, or a user's own data, asks to be run.
+"""A suite: the data sets, methods, metrics, seeds and protocols of one table.
 
-A suite is a short TOML file; those of the package lie in `suites/`, one a published table.
-See docs/bench.md for what a suite may say.
+A suite is a short TOML file. The package has one per published table, in `suites/`; docs/bench.md
+describes the keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SUITE_KEYS = {
     "extends": str,
     "stand_in": str,
 }
-_NEEDED = ("title", "kind", "data", "metrics", "seeds", "methods", "protocols")
+_REQUIRED = ("title", "kind", "data", "metrics", "seeds", "methods", "protocols")
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class DataEntry:
     """A data set of a suite.
 
     `source` is a name of the catalog, a file, or the name of data that the catalog does not
-    have; `external` then says what they are. `published` is what the paper calls them, None
-    where these are not the paper's rows and features. `options` tell the reader how to read.
+    have; `external` then describes them. `published` is the name in the published table, None
+    where these are not the paper's rows and features. `options` go to the reader.
     """
 
     name: str
@@ -64,11 +64,11 @@ class DataEntry:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method of a suite: its name in the table, its id in the table of methods and its settings.
+    """A method of a suite: its name in the table, its id and its settings.
 
-    `per_data` adds settings for single data sets, `options` speaks to the kind of training,
-    `published` is its name in the published table and `setting` the published setting it
-    belongs to, where the table's settings are ways to train.
+    `per_data` adds settings for single data sets, and `options` go to the kind of training.
+    `published` is the name in the published table, and `setting` the column of that table, where
+    its columns are kinds of training.
     """
 
     name: str
@@ -80,13 +80,13 @@ class MethodEntry:
     setting: str | None = None
 
     def settings_on(self, data: str) -> dict[str, Any]:
-        """The method's settings on a data set."""
+        """Return the method's settings on a data set."""
         return {**self.settings, **self.per_data.get(data, {})}
 
 
 @dataclass(frozen=True)
 class ScenarioEntry:
-    """A condition that the labels are brought into; `setting` is what the paper calls it."""
+    """What is done to the labels; `setting` is its name in the published table."""
 
     name: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class ScenarioEntry:
 
 @dataclass(frozen=True)
 class Suite:
-    """What to run and what to compare it with.
+    """The cells to run, and the published table to compare them with.
 
     Examples
     --------
@@ -121,12 +121,12 @@ class Suite:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The suite as values that JSON can hold; :meth:`from_dict` reads them back."""
+        """Return the suite as values for JSON; :meth:`from_dict` reads them back."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Suite:
-        """The suite that `to_dict` gave."""
+        """Build a suite from the values of :meth:`to_dict`."""
         parts = {
             "data": DataEntry,
             "methods": MethodEntry,
@@ -142,7 +142,7 @@ class Suite:
 
 
 def list_suites() -> list[Suite]:
-    """The suites of the package, by name.
+    """List the suites of the package, by name.
 
     >>> "mulsupcon-2" in [suite.name for suite in list_suites()]
     True
@@ -151,7 +151,7 @@ def list_suites() -> list[Suite]:
 
 
 def load_suite(name_or_path: str | PathLike[str]) -> Suite:
-    """A suite of the package by its name, or one's own from a TOML file.
+    """Load a suite of the package by its name, or your own from a TOML file.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def load_suite(name_or_path: str | PathLike[str]) -> Suite:
         try:
             return Suite.from_dict(json.loads(path.read_text("utf-8")))
         except (ValueError, KeyError, TypeError) as error:
-            raise DataFileError(f"this is no stored suite ({error})", path=path) from None
+            raise DataFileError(f"this is not a stored suite ({error})", path=path) from None
     if path.suffix == ".toml":
         if not path.is_file():
             raise DataFileError("there is no such file", path=path)
@@ -183,81 +183,83 @@ def load_suite(name_or_path: str | PathLike[str]) -> Suite:
 
 @cache
 def _shipped() -> dict[str, str]:
-    """Name to text of the suites of the package."""
+    """Map the names of the package's suites to their text."""
     folder = resources.files("labelweave.bench").joinpath("suites")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".toml")]
     texts = {entry.name.removesuffix(".toml"): entry.read_text("utf-8") for entry in files}
     return dict(sorted(texts.items()))
 
 
-def _parse(name: str, text: str, shown: str) -> Suite:
+def _parse(name: str, text: str, origin: str) -> Suite:
     try:
-        stated = tomllib.loads(text)
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataFileError(f"this is no TOML: {error}", path=shown) from None
-    return _build(name, _with_base(stated, shown), shown)
+        raise DataFileError(f"this is not TOML: {error}", path=origin) from None
+    return _build(name, _with_base(values, origin), origin)
 
 
-def _with_base(stated: dict[str, Any], shown: str) -> dict[str, Any]:
-    """What a suite says, on top of what the suite that it extends says."""
-    base = stated.pop("extends", None)
+def _with_base(values: dict[str, Any], origin: str) -> dict[str, Any]:
+    """Add the keys of the suite that this one extends."""
+    base = values.pop("extends", None)
     if base is None:
-        return stated
+        return values
     if base not in _shipped():
-        raise InputError(f"{shown} extends {base!r}, which is no suite of the package")
-    below = _with_base(tomllib.loads(_shipped()[base]), base)
-    if "data" in stated:
-        below.pop("external", None)
-    return below | stated
+        raise InputError(f"{origin} extends {base!r}, which is not a suite of the package")
+    inherited = _with_base(tomllib.loads(_shipped()[base]), base)
+    if "data" in values:
+        inherited.pop("external", None)
+    return inherited | values
 
 
-def _build(name: str, stated: dict[str, Any], shown: str) -> Suite:
-    for key, value in stated.items():
+def _build(name: str, values: dict[str, Any], origin: str) -> Suite:
+    for key, value in values.items():
         if key not in _SUITE_KEYS:
-            raise InputError(f"{shown} has no use for {key!r}: it may say {', '.join(_SUITE_KEYS)}")
+            raise InputError(
+                f"{origin} has the unknown key {key!r}; keys are {', '.join(_SUITE_KEYS)}"
+            )
         if not isinstance(value, _SUITE_KEYS[key]):
-            raise InputError(f"{shown}: {key} must be a {_SUITE_KEYS[key].__name__}")
-    for key in _NEEDED:
-        if not stated.get(key):
-            raise InputError(f"{shown} does not say its {key}")
-    if any(isinstance(seed, bool) or not isinstance(seed, int) for seed in stated["seeds"]):
-        raise InputError(f"{shown}: seeds must be whole numbers")
-    external = stated.get("external", {})
+            raise InputError(f"{origin}: {key} must be a {_SUITE_KEYS[key].__name__}")
+    for key in _REQUIRED:
+        if not values.get(key):
+            raise InputError(f"{origin} has no {key}")
+    if any(isinstance(seed, bool) or not isinstance(seed, int) for seed in values["seeds"]):
+        raise InputError(f"{origin}: seeds must be whole numbers")
+    external = values.get("external", {})
     return Suite(
         name=name,
-        title=stated["title"],
-        kind=stated["kind"],
-        data=tuple(_data_entry(entry, external, shown) for entry in stated["data"]),
+        title=values["title"],
+        kind=values["kind"],
+        data=tuple(_data_entry(entry, external, origin) for entry in values["data"]),
         methods=tuple(
-            _method_entry(method, entry, shown) for method, entry in stated["methods"].items()
+            _method_entry(method, entry, origin) for method, entry in values["methods"].items()
         ),
-        metrics=_checked_metrics(stated["metrics"]),
-        seeds=tuple(stated["seeds"]),
+        metrics=_checked_metrics(values["metrics"]),
+        seeds=tuple(values["seeds"]),
         protocols=tuple(
-            EvaluationProtocol.from_settings(protocol, settings, shown)
-            for protocol, settings in stated["protocols"].items()
+            EvaluationProtocol.from_settings(protocol, settings, origin)
+            for protocol, settings in values["protocols"].items()
         ),
         scenarios=tuple(
-            _scenario_entry(*item) for item in stated.get("scenarios", {"": {}}).items()
+            _scenario_entry(*item) for item in values.get("scenarios", {"": {}}).items()
         ),
-        paper=stated.get("paper"),
-        table=stated.get("table"),
-        setting=stated.get("setting"),
-        stand_in=stated.get("stand_in"),
-        keep=tuple(stated.get("keep", ())),
-        notes=tuple(stated.get("notes", ())),
+        paper=values.get("paper"),
+        table=values.get("table"),
+        setting=values.get("setting"),
+        stand_in=values.get("stand_in"),
+        keep=tuple(values.get("keep", ())),
+        notes=tuple(values.get("notes", ())),
     )
 
 
-def _data_entry(stated: Any, external: Mapping[str, str], shown: str) -> DataEntry:
-    if isinstance(stated, str):
-        stated = {"name": stated, "published": stated}
+def _data_entry(values: Any, external: Mapping[str, str], origin: str) -> DataEntry:
+    if isinstance(values, str):
+        values = {"name": values, "published": values}
     try:
-        entry = DataEntry(**{"external": external.get(stated["name"]), **stated})
+        entry = DataEntry(**{"external": external.get(values["name"]), **values})
     except (TypeError, KeyError):
         raise InputError(
-            f"{shown}: a data set is a name, or a table with name, source, published and options, "
-            f"not {stated!r}"
+            f"{origin}: a data set is a name, or a table with name, source, published and options, "
+            f"not {values!r}"
         ) from None
     if entry.external is None:
         from labelweave.data.catalog import get_entry
@@ -266,20 +268,20 @@ def _data_entry(stated: Any, external: Mapping[str, str], shown: str) -> DataEnt
     return entry
 
 
-def _method_entry(name: str, stated: Any, shown: str) -> MethodEntry:
-    if isinstance(stated, str):
-        stated = {"id": stated}
+def _method_entry(name: str, values: Any, origin: str) -> MethodEntry:
+    if isinstance(values, str):
+        values = {"id": values}
     try:
-        return MethodEntry(name, **{"published": name, **stated})
+        return MethodEntry(name, **{"published": name, **values})
     except TypeError:
         raise InputError(
-            f"{shown}: the method {name} has id, settings, per_data, options, published and "
-            f"setting, not {sorted(stated)}"
+            f"{origin}: the method {name} has id, settings, per_data, options, published and "
+            f"setting, not {sorted(values)}"
         ) from None
 
 
-def _scenario_entry(name: str, stated: dict[str, Any]) -> ScenarioEntry:
-    settings = dict(stated)
+def _scenario_entry(name: str, values: dict[str, Any]) -> ScenarioEntry:
+    settings = dict(values)
     return ScenarioEntry(name, setting=settings.pop("setting", name or None), settings=settings)
 
 

@@ -1,4 +1,4 @@
-"""Narrowing a suite down, and making one of a user's own data."""
+"""Select a part of a suite, or make a suite of your own data."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ __all__ = ["own_suite", "parse_seeds", "quick_suite", "select"]
 
 OWN_METRICS = ("f1_example", "f1_micro", "f1_macro", "map", "hamming_accuracy")
 _QUICK_DATA = 2
-_MOST_SEEDS = 1000  # more is a slip of the keyboard
+_MOST_SEEDS = 1000  # more is a typing error
 
 
 def select(suite: Suite, only: Iterable[str]) -> Suite:
-    """The part of a suite that these patterns name.
+    """Select the part of a suite that matches some patterns.
 
-    A pattern is a name, or one with wildcards, of a data set, a scenario, a method (its name
-    or id) or a protocol. Patterns of the same sort add up; different sorts narrow down. An id
-    means every method that has it, unless one of them is called so: "CLS" is that line alone,
-    and not its ablations.
+    A pattern is the name, with or without wildcards, of a data set, a scenario, a method (its
+    name or id) or a protocol. A suite keeps the data sets that match any pattern, and likewise
+    its scenarios, methods and protocols; what no pattern matches stays whole. An id selects every
+    method with that id, unless one of them has it as its name: "CLS" is that line alone, without
+    its ablations.
 
     >>> from labelweave.bench.suite import load_suite
     >>> part = select(load_suite("c-gmvae-1"), ["scene", "yeast", "c-gmvae", "honest"])
@@ -39,14 +40,14 @@ def select(suite: Suite, only: Iterable[str]) -> Suite:
     for sort in ("data", "scenarios", "methods", "protocols"):
         entries = getattr(suite, sort)
         names = {entry.name.lower() for entry in entries}
-        hits = {
-            place: found
+        matched = {
+            place: matching
             for place, entry in enumerate(entries)
-            if (found := [pattern for pattern in patterns if _matches(pattern, entry, names)])
+            if (matching := [pattern for pattern in patterns if _matches(pattern, entry, names)])
         }
-        if hits:
-            used.update(*hits.values())
-            changed[sort] = tuple(entries[place] for place in hits)
+        if matched:
+            used.update(*matched.values())
+            changed[sort] = tuple(entries[place] for place in matched)
     for pattern in patterns:
         if pattern not in used:
             raise InputError(
@@ -57,7 +58,7 @@ def select(suite: Suite, only: Iterable[str]) -> Suite:
 
 
 def _matches(pattern: str, entry: Any, names: set[str]) -> bool:
-    """Whether a pattern names an entry, where the entries of its sort have these names."""
+    """Return whether a pattern matches an entry; `names` are those of all entries of its sort."""
     pattern = pattern.lower()
     if pattern in names:
         return entry.name.lower() == pattern
@@ -65,33 +66,33 @@ def _matches(pattern: str, entry: Any, names: set[str]) -> bool:
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds from the command line: how many, a list, or a range.
+    """Parse the seeds of the command line: a number of seeds, a list, or a range.
 
     >>> parse_seeds("3"), parse_seeds("4,7"), parse_seeds("5-8")
     ((0, 1, 2), (4, 7), (5, 6, 7, 8))
     """
-    found: Sequence[int]
+    seeds: Sequence[int]
     try:
         if "," in text:
-            found = [int(part) for part in text.split(",") if part.strip()]
+            seeds = [int(part) for part in text.split(",") if part.strip()]
         elif "-" in text:
             first, last = (int(part) for part in text.split("-"))
-            found = range(first, last + 1)
+            seeds = range(first, last + 1)
         else:
-            found = range(int(text))
+            seeds = range(int(text))
     except ValueError:
-        found = ()
-    if len(found) > _MOST_SEEDS:
-        raise InputError(f"--seeds asks for {len(found)} seeds, more than {_MOST_SEEDS}")
-    if not found or min(found) < 0:
+        seeds = ()
+    if len(seeds) > _MOST_SEEDS:
+        raise InputError(f"--seeds asks for {len(seeds)} seeds, more than {_MOST_SEEDS}")
+    if not seeds or min(seeds) < 0:
         raise InputError(
             f"--seeds is a number of seeds (3), a list (4,7) or a range (5-8), not {text!r}"
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(seeds))
 
 
 def quick_suite(suite: Suite) -> Suite:
-    """One seed and the two smallest data sets that are here."""
+    """Reduce a suite to one seed and the two smallest data sets that are available."""
     missing = {gap.name for gap in find_gaps(suite) if gap.what == "data"}
     here = [entry for entry in suite.data if entry.name not in missing]
     smallest = sorted(here, key=_size)[:_QUICK_DATA]
@@ -116,7 +117,7 @@ def own_suite(
     split: str = "auto",
     test_size: float | None = None,
 ) -> Suite:
-    """A suite of one's own data: the honest protocol, and the default settings of the methods.
+    """Make a suite of your own data: the honest protocol, and methods with default settings.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def own_suite(
         title=f"{', '.join(names)}: methods with their default settings",
         kind="supervised",
         data=tuple(
-            DataEntry(name, source=_found(source), options=dict(reading or {}))
+            DataEntry(name, source=_full_path(source), options=dict(reading or {}))
             for name, source in zip(names, sources, strict=True)
         ),
         methods=tuple(MethodEntry(method, method) for method in wanted),
@@ -159,6 +160,6 @@ def _name_of(source: str) -> str:
     return Path(source).name.partition(".")[0] or "data"
 
 
-def _found(source: str) -> str:
-    """A file by its full path, which a worker elsewhere finds again; else the name."""
+def _full_path(source: str) -> str:
+    """Return the full path of a file, for workers in other folders; a name stays as it is."""
     return str(Path(source).resolve()) if Path(source).exists() else source

@@ -1,4 +1,4 @@
-"""`labelweave bench`: run published tables, or one's own data, and compare."""
+"""`labelweave bench`: run the tables of the papers, or your own data, and compare."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from labelweave.cli.options import (
 )
 from labelweave.cli.output import Output
 
-_QUICK_SECONDS = 40.0  # to begin cells in; those begun come to their end
-
-
+_QUICK_SECONDS = 40.0  # no cell is started later; those started are finished
 DEFAULT_OUT = "bench-results"
 
 results_option = click.option(
@@ -38,7 +36,7 @@ def command() -> None:
 @command.command("list")
 @output_options
 def list_command(as_json: bool, quiet: bool) -> None:
-    """List the suites: one a published table, stand-ins where its data cannot be had."""
+    """List the suites: one per published table, and stand-ins where data are not available."""
     from labelweave.bench.suite import list_suites
 
     output = Output(as_json, quiet)
@@ -82,9 +80,9 @@ def list_command(as_json: bool, quiet: bool) -> None:
     help="Only this data set, method, scenario or protocol; wildcards; may be repeated.",
 )
 @click.option("--quick", is_flag=True, help="A smoke run within a minute, into OUT/quick.")
-@click.option("-j", "--jobs", type=int, default=-1, help="Cells at a time. [default: one a core]")
+@click.option("-j", "--jobs", type=int, default=-1, help="Cells at a time. [default: one per core]")
 @click.option(
-    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of each cell."
+    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per cell."
 )
 @click.option(
     "--backend",
@@ -93,7 +91,7 @@ def list_command(as_json: bool, quiet: bool) -> None:
     show_default=True,
     help="Processes of this machine, or workers of a Dask cluster.",
 )
-@click.option("--address", help="Of a Dask scheduler, such as tcp://10.0.0.5:8786.")
+@click.option("--address", help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786.")
 @click.option("--retry-failed", is_flag=True, help="Run cells again that failed before.")
 @click.option(
     "--out",
@@ -121,8 +119,8 @@ def run_command(
 ) -> None:
     """Run SUITE (a name that `labelweave bench list` shows, or a .toml file).
 
-    Cells that are in the folder already are not run again: a run that was stopped goes on where
-    it was. With --data instead of SUITE the same table is made of your own data.
+    Cells that are in the folder already are not run again: a run that was stopped continues when
+    you repeat the command. With --data in place of SUITE you get the same table for your own data.
     """
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
@@ -150,9 +148,9 @@ def run_command(
     )
     comparison = compare(result.records, chosen)
     _show(comparison, output)
-    left = f", {result.n_left} left for want of time" if result.n_left else ""
+    left = f", {result.n_left} not started in time" if result.n_left else ""
     output.say(
-        f"\n{result.n_run} cells run, {len(result.records) - result.n_run} were there, "
+        f"\n{result.n_run} cells run, {len(result.records) - result.n_run} existed, "
         f"{len(result.failed)} failed{left}; results in {out}"
     )
     output.result({**comparison.to_dict(), "run": result.n_run, "left": result.n_left, "out": out})
@@ -176,7 +174,7 @@ def _suite_to_run(
     from labelweave.metrics import get_metric
 
     if (suite is None) == (not sources):
-        raise click.UsageError("name a SUITE, or give --data: one of the two.")
+        raise click.UsageError("give either a SUITE or --data.")
     numbers = None if seeds is None else parse_seeds(seeds)
     if suite is None:
         return own_suite(
@@ -194,9 +192,9 @@ def _suite_to_run(
         "--test-size": test_size,
     }.items():
         if value is not None:
-            raise click.UsageError(f"{name} goes with --data; a suite says so itself.")
-    found = load_suite(suite)
-    return found if numbers is None else replace(found, seeds=numbers)
+            raise click.UsageError(f"{name} goes with --data; a suite has its own.")
+    chosen = load_suite(suite)
+    return chosen if numbers is None else replace(chosen, seeds=numbers)
 
 
 @command.command("compare")
@@ -214,7 +212,7 @@ def _suite_to_run(
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Level of the tests.",
+    help="Significance level of the tests.",
 )
 @results_option
 @output_options
@@ -229,8 +227,8 @@ def compare_command(
 ) -> None:
     """Compare the results of SUITE with the published figures.
 
-    Mean, spread and bootstrap interval beside the published figure, each protocol in its own
-    column; average ranks with Friedman's and Nemenyi's tests and Wilcoxon-Holm.
+    Shows mean, deviation and bootstrap interval beside the published figure, each protocol in its
+    own column, and average ranks with the tests of Friedman, Nemenyi and Wilcoxon-Holm.
     """
     output = Output(as_json, quiet)
 
@@ -266,7 +264,7 @@ def _write(comparison: Any, path: str) -> None:
 
 
 def _show(comparison: Any, output: Output) -> None:
-    """Tables, ranks and gaps for people."""
+    """Print tables, ranks and gaps."""
     from labelweave.bench.comparing.comparison_tables import (
         figure_tables,
         gap_lines,
@@ -306,10 +304,10 @@ def _show(comparison: Any, output: Output) -> None:
 def export_command(
     file: str, suites: tuple[str, ...], full: bool, results: str, as_json: bool, quiet: bool
 ) -> None:
-    """Write finished cells to FILE (.jsonl), a line a cell, to be kept or handed on.
+    """Write finished cells to FILE (.jsonl), one line per cell.
 
-    The newest of each cell is written, without the names of machines. `labelweave bench import`
-    makes a folder of results of it again.
+    The newest record of each cell is written, without the names of machines. `labelweave bench
+    import` reads the file again.
     """
     output = Output(as_json, quiet)
 
@@ -320,7 +318,7 @@ def export_command(
     older = f"; {done.n_older:,} of older code or data left out" if done.n_older else ""
     output.say(
         f"{done.n_cells:,} cells of {results} written to {file}, "
-        f"{done.n_bytes / done.n_cells:,.0f} bytes a cell{older}"
+        f"{done.n_bytes / done.n_cells:,.0f} bytes per cell{older}"
     )
     output.result(
         {
@@ -340,14 +338,14 @@ def export_command(
     type=click.Path(file_okay=False),
     default=DEFAULT_OUT,
     show_default=True,
-    help="Folder of results; what it holds stays.",
+    help="Folder of results; its cells are kept.",
 )
 @output_options
 def import_command(files: tuple[str, ...], out: str, as_json: bool, quiet: bool) -> None:
     """Put the cells of FILES, which `labelweave bench export` wrote, into a folder of results.
 
-    `bench run` then goes on where they end, and `bench compare` and `report`
-    show them. Of a cell that is there already the newer one stays.
+    `bench run` then runs only what is missing, and `bench compare` and `report` show the cells. A
+    newer record of a cell replaces an older one.
     """
     output = Output(as_json, quiet)
 
@@ -356,7 +354,7 @@ def import_command(files: tuple[str, ...], out: str, as_json: bool, quiet: bool)
     done = import_cells(files, out)
     output.say(
         f"{done.n_read:,} cells read, {done.n_written:,} written, "
-        f"{done.n_read - done.n_written:,} were there; results in {out}"
+        f"{done.n_read - done.n_written:,} existed; results in {out}"
     )
     output.result(
         {"files": list(files), "cells": done.n_read, "written": done.n_written, "out": out}
@@ -364,7 +362,7 @@ def import_command(files: tuple[str, ...], out: str, as_json: bool, quiet: bool)
 
 
 def _suite_in(suite: str, results: str) -> Any:
-    """A suite of the package, a file, or one of the user's own that was run into this folder."""
+    """Load a suite of the package, of a file, or one that was run into this folder."""
     from labelweave.bench.suite import list_suites, load_suite
 
     stored = Path(results) / "suites" / f"{suite}.json"

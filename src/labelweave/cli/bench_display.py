@@ -1,4 +1,4 @@
-"""How a run shows itself: cells done, time left, and the table as it grows."""
+"""The progress of a run: finished cells, time left, and the table as it grows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE_EVERY = 1.0  # seconds between two lines where there is no terminal
 
 
 class Display(Listener):
-    """A listener that draws on a terminal, or writes a line now and then elsewhere.
+    """Shows a live table on a terminal, or prints a line now and then elsewhere.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ class Display(Listener):
             self._live = None
 
     def _line(self, record: Record) -> str:
-        """One finished cell."""
+        """Describe one finished cell."""
         if record["error"] is not None:
-            said = f"FAILED, {record['error']['type']}: {record['error']['message']}"
+            text = f"FAILED, {record['error']['type']}: {record['error']['message']}"
         else:
             metric = self.plan.suite.metrics[0]
             value = record["scores"].get(metric)
-            said = f"{metric} {value:.4f}" if value is not None else f"{metric} undefined"
-            said += f" in {duration(record['seconds']['wall'])}"
-        return f"{self._counts()} {self.places[record['cell']].describe()}: {said}"
+            text = f"{metric} {value:.4f}" if value is not None else f"{metric} undefined"
+            text += f" in {duration(record['seconds']['wall'])}"
+        return f"{self._counts()} {self.places[record['cell']].describe()}: {text}"
 
     def _counts(self) -> str:
         left = seconds_left(
@@ -88,7 +88,7 @@ class Display(Listener):
         return {record["cell"] for record in self.records}
 
     def _drawn(self) -> Any:
-        """The table so far, of the first metric, and the state of the run."""
+        """Draw the table of the first metric so far, and the state of the run."""
         from rich.box import SIMPLE_HEAD
         from rich.console import Group
         from rich.table import Table
@@ -110,7 +110,7 @@ class Display(Listener):
 def growing_table(
     plan: Plan, records: Sequence[Record], metric: str
 ) -> dict[tuple[str, str], dict[str, str]]:
-    """Mean and number of seeds so far, by data set with scenario, protocol and method."""
+    """Return mean and number of seeds so far, by data set with scenario, protocol and method."""
     places = {cell.name: cell for cell in plan.cells}
     values: dict[tuple[str, str], dict[str, list[float]]] = {}
     for record in records:
@@ -121,8 +121,8 @@ def growing_table(
         row.setdefault(cell.method_name, []).extend([] if value is None else [value])
     return {
         place: {
-            method: f"{statistics.fmean(found):.4f} ({len(found)})" if found else "failed"
-            for method, found in row.items()
+            method: f"{statistics.fmean(scores):.4f} ({len(scores)})" if scores else "failed"
+            for method, scores in row.items()
         }
         for place, row in values.items()
     }
@@ -131,7 +131,7 @@ def growing_table(
 def seconds_left(
     methods: Sequence[str], seconds: Sequence[tuple[str, float]], workers: int
 ) -> float | None:
-    """Time that the cells of these methods will take, judged by those done; None without any.
+    """Estimate the time of the cells that are left from the finished ones; None without any.
 
     >>> seconds_left(["br", "mlp"], [("br", 1.0), ("br", 3.0)], workers=2)
     2.0
@@ -147,7 +147,7 @@ def seconds_left(
 
 
 def duration(seconds: float) -> str:
-    """A time in words.
+    """Write a time in words.
 
     >>> duration(0.25), duration(75), duration(7300)
     ('0.2 s', '1 min 15 s', '2 h 1 min')

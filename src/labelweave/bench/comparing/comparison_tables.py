@@ -1,4 +1,9 @@
-"""Comparisons as tables: for the terminal, Markdown and CSV."""
+"""Tables of a comparison, for the terminal, Markdown and CSV.
+
+Many methods on many data sets, under one protocol and with nothing published, stand in grids with
+one row per method and one column per data set. All other figures are listed, one row per data set
+and method.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from labelweave.bench.comparing.method_ranks import Ranking, draw_diagram, fried
 
 __all__ = ["Table", "figure_tables", "gap_lines", "ranking_lines", "to_csv", "to_markdown"]
 
-FEWEST = 4  # methods, and data sets: fewer are as well read one below the other
+FEWEST = 4  # methods and data sets of a grid; fewer are listed
 MOST_COLUMNS = 5  # data sets side by side
 
 
@@ -34,10 +39,9 @@ def _escaped(cells: Iterable[str]) -> list[str]:
 
 
 def figure_tables(comparison: Comparison) -> list[Table]:
-    """The figures of each metric: measured under each protocol, and published.
+    """Make the tables of each metric: measured under each protocol, and published.
 
-    Data sets on which nothing was measured are left out; they are among the gaps. Many methods
-    on many data sets, with nothing published, stand in grids.
+    Data sets on which nothing was measured are left out; they are among the gaps.
     """
     from labelweave.metrics import get_metric
 
@@ -67,8 +71,8 @@ def figure_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
-def _grid_tables(found: Sequence[Grid], title: str, sign: int, n_seeds: int) -> list[Table]:
-    best = best_rows(list(found[0].rows.values()), sign)
+def _grid_tables(parts: Sequence[Grid], title: str, sign: int, n_seeds: int) -> list[Table]:
+    best = best_rows(list(parts[0].rows.values()), sign)
 
     def cell(grid: Grid, condition: str, method: str) -> str:
         row = grid.rows.get((condition, method))
@@ -84,12 +88,12 @@ def _grid_tables(found: Sequence[Grid], title: str, sign: int, n_seeds: int) -> 
             ["method", *grid.conditions],
             [[m, *(cell(grid, c, m) for c in grid.conditions)] for m in grid.methods],
         )
-        for number, grid in enumerate(found)
+        for number, grid in enumerate(parts)
     ]
 
 
 def measured(row: Row | None) -> str:
-    """Mean ± standard deviation [bootstrap interval] of a figure, with its seeds."""
+    """Write a figure: mean ± standard deviation [bootstrap interval] and number of seeds."""
     if row is None or (row.mean is None and not row.n_failed):
         return "-"
     if row.mean is None:
@@ -109,22 +113,22 @@ def _published(row: Row) -> str:
 
 
 def ranking_lines(ranking: Ranking) -> list[str]:
-    """Diagram, Friedman test and the pairs that Wilcoxon's test tells apart."""
+    """Write a diagram, the Friedman test and the pairs that differ by Wilcoxon's test."""
     lines = [f"{ranking.metric}, {ranking.protocol}: {friedman_in_words(ranking)}"]
     if ranking.left_out:
-        lines.append(f"left out, for they lack scores: {', '.join(ranking.left_out)}")
+        lines.append(f"left out for lack of scores: {', '.join(ranking.left_out)}")
     lines += draw_diagram(ranking)
     different = [pair for pair in ranking.pairs if pair["different"]]
     if different:
-        told = (f"{p['first']} / {p['second']} (p = {p['p_holm']:.3g})" for p in different)
-        lines.append(f"Wilcoxon-Holm tells apart: {', '.join(told)}")
+        pairs = (f"{p['first']} / {p['second']} (p = {p['p_holm']:.3g})" for p in different)
+        lines.append(f"different by Wilcoxon-Holm: {', '.join(pairs)}")
     elif ranking.pairs:
-        lines.append("Wilcoxon-Holm tells no pair apart")
+        lines.append("no pair differs by Wilcoxon-Holm")
     return lines
 
 
 def gap_lines(comparison: Comparison) -> list[str]:
-    """What is not available, what failed and what is old, one line each."""
+    """List what is not available, what failed and what is old, one line each."""
     lines = [f"not available: {gap.what} {gap.name} ({gap.reason})" for gap in comparison.gaps]
     lines += [f"failed: {cell}: {error}" for cell, error in comparison.failures]
     if comparison.n_old:
@@ -136,24 +140,24 @@ def gap_lines(comparison: Comparison) -> list[str]:
 
 
 def heading_lines(comparison: Comparison) -> list[str]:
-    """Title, protocols and notes of a suite."""
+    """Write title, protocols and notes of a suite."""
     suite = comparison.suite
     source = f"{suite.paper}, table {suite.table}: " if suite.paper else ""
     source = source.replace("table Figure", "Figure")
     lines = [f"{suite.name}: {source}{suite.title}"]
     if suite.stand_in:
         lines.append(
-            f"STAND-IN for {suite.stand_in}, whose data are not to be had: the same comparison on "
+            f"STAND-IN for {suite.stand_in}, whose data are not available: the same comparison on "
             "other data, so the published figures do not apply"
         )
     if comparison.is_quick:
-        lines.append("SMOKE RUN: few rows, few epochs; the figures say nothing about the methods")
+        lines.append("SMOKE RUN: few rows and epochs; the figures are no measure of the methods")
     lines += [f"{protocol.name}: {protocol.describe()}" for protocol in suite.protocols]
     return lines + [f"note: {note}" for note in suite.notes]
 
 
 def to_csv(comparison: Comparison) -> str:
-    """One line a figure."""
+    """Write one line per figure."""
     names = [field.name for field in fields(Row) if field.name not in ("values", "seeds")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -166,7 +170,7 @@ def to_csv(comparison: Comparison) -> str:
 
 
 def to_markdown(comparison: Comparison, *, level: int = 1) -> str:
-    """The whole comparison; `level` is that of its heading."""
+    """Write the whole comparison; `level` is that of its heading."""
     first, *others = heading_lines(comparison)
     parts = [f"{'#' * level} {first}", _bullets(others)]
     for table in figure_tables(comparison):
@@ -194,7 +198,7 @@ class Grid:
     conditions : tuple of str
         The columns: data sets, with their scenarios.
     methods : tuple of str
-        The lines.
+        The rows.
     rows : dict
         The figure of a condition and a method, where there is one.
     """
@@ -205,7 +209,7 @@ class Grid:
 
 
 def grids(comparison: Comparison, metric: str) -> list[Grid]:
-    """The figures of a metric in grids of a few data sets; none if they are better listed."""
+    """Arrange the figures of a metric in grids of a few data sets; empty if they are listed."""
     scored = [row for row in comparison.rows if row.metric == metric and row.mean is not None]
     conditions = tuple(dict.fromkeys(row.condition for row in scored))
     methods = tuple(dict.fromkeys(row.method for row in comparison.rows))
@@ -222,14 +226,14 @@ def grids(comparison: Comparison, metric: str) -> list[Grid]:
 
 
 def best_rows(rows: Sequence[Row], sign: int) -> set[Row]:
-    """The best measured rows of each data set and protocol, where there are several."""
+    """Return the best measured rows of each data set and protocol with several methods."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.mean is not None:
             groups.setdefault((row.condition, row.protocol), []).append(row)
-    found: set[Row] = set()
+    best: set[Row] = set()
     for group in groups.values():
         top = max(sign * (row.mean or 0.0) for row in group)
         if len(group) > 1:
-            found |= {row for row in group if sign * (row.mean or 0.0) == top}
-    return found
+            best |= {row for row in group if sign * (row.mean or 0.0) == top}
+    return best

@@ -1,4 +1,4 @@
-"""Ranks of the methods over data sets, and what they are worth."""
+"""Average ranks of methods over data sets, and tests of their differences."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Ranking:
     groups : list of lists of methods
         The bars of a critical-difference diagram.
     pairs : list of dict
-        Wilcoxon's signed-rank tests with Holm's correction, one a pair of methods.
+        Wilcoxon's signed-rank tests with Holm's correction, one per pair of methods.
     left_out : tuple of str
         Methods or data sets without all scores.
     """
@@ -68,7 +68,7 @@ class Ranking:
 
     @property
     def label(self) -> str:
-        """The metric, as people call it."""
+        """The name of the metric in tables."""
         return TOGETHER if self.metric == TOGETHER else get_metric(self.metric).label
 
 
@@ -90,7 +90,7 @@ def rank_methods(
     Returns
     -------
     Ranking or None
-        None if fewer than two methods have scores on a common data set.
+        None if fewer than two methods share a data set.
     """
     return _ranking(metric, protocol, means, get_metric(metric).greater_is_better, alpha)
 
@@ -127,21 +127,21 @@ def rank_together(
     first, *others = means.values()
     common = {key for key in first if all(key in other for other in others)}
     datasets, methods, scores = _table({key: first[key] for key in first if key in common})
-    rows, columns = _without_holes(np.isfinite(scores))
+    rows, columns = _complete_part(np.isfinite(scores))
     kept = [(datasets[i], methods[j]) for i in rows for j in columns]
     shape = (len(rows), len(columns))
     if shape[0] < 1 or shape[1] < 2:
         return None
-    found = [
+    by_metric = [
         ranks(
             np.array([table[key] for key in kept]).reshape(shape),
             greater_is_better=get_metric(metric).greater_is_better,
         )
         for metric, table in means.items()
     ]
-    mean_ranks = dict(zip(kept, np.mean(found, axis=0).ravel().tolist(), strict=True))
+    mean_ranks = dict(zip(kept, np.mean(by_metric, axis=0).ravel().tolist(), strict=True))
     ranking = _ranking(TOGETHER, protocol, mean_ranks, False, alpha)
-    assert ranking is not None  # the table has no hole
+    assert ranking is not None  # the table is complete
     asked = dict.fromkeys(name for place in (0, 1) for key in first for name in [key[place]])
     has = {*ranking.datasets, *ranking.average_ranks}
     return replace(ranking, left_out=tuple(name for name in asked if name not in has))
@@ -150,7 +150,7 @@ def rank_together(
 def _table(
     means: Mapping[tuple[str, str], float],
 ) -> tuple[list[str], list[str], np.ndarray]:
-    """Data sets, methods, and the scores with NaN where there is none."""
+    """Return data sets, methods, and their scores with NaN where there is none."""
     datasets = list(dict.fromkeys(data for data, _ in means))
     methods = list(dict.fromkeys(method for _, method in means))
     table = np.array([[means.get((d, m), np.nan) for m in methods] for d in datasets])
@@ -165,7 +165,7 @@ def _ranking(
     alpha: float,
 ) -> Ranking | None:
     datasets, methods, table = _table(means)
-    rows, columns = _without_holes(np.isfinite(table))
+    rows, columns = _complete_part(np.isfinite(table))
     left_out = [name for i, name in enumerate(datasets) if i not in rows]
     left_out += [name for j, name in enumerate(methods) if j not in columns]
     if len(rows) < 1 or len(columns) < 2:
@@ -192,12 +192,12 @@ def _ranking(
 
 @cache
 def _critical_difference(n_methods: int, n_datasets: int, alpha: float) -> float:
-    """Found by integration, and the same for every metric of a suite."""
+    """Compute Nemenyi's difference once: it is the same for every metric of a suite."""
     return nemenyi_difference(n_methods, n_datasets, alpha=alpha)
 
 
-def _without_holes(present: np.ndarray) -> tuple[list[int], list[int]]:
-    """Rows and columns of a table that has no hole, found by dropping the worst line in turn."""
+def _complete_part(present: np.ndarray) -> tuple[list[int], list[int]]:
+    """Select rows and columns without missing scores, by dropping the emptiest in turn."""
     rows, columns = list(range(present.shape[0])), list(range(present.shape[1]))
     while rows and columns:
         part = present[np.ix_(rows, columns)]
@@ -212,7 +212,7 @@ def _without_holes(present: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def draw_diagram(ranking: Ranking, *, width: int = 72) -> list[str]:
-    """A critical-difference diagram in text: best rank to the left, bars join equals.
+    """Draw a critical-difference diagram as text: the best rank left, bars join equal methods.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def draw_diagram(ranking: Ranking, *, width: int = 72) -> list[str]:
 
 
 def friedman_in_words(ranking: Ranking) -> str:
-    """What the Friedman test says, in one line."""
+    """Describe the result of the Friedman test in one line."""
     n, k = len(ranking.datasets), len(ranking.average_ranks)
     over = f"{k} methods on {n} data set{'s' * (n > 1)}"
     if ranking.friedman is None:

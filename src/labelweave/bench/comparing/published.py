@@ -1,4 +1,4 @@
-"""The figures that the papers published, as data."""
+"""The figures that the papers published."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Figure(NamedTuple):
 
 @cache
 def published_figures() -> tuple[Figure, ...]:
-    """Every published figure.
+    """Read every published figure.
 
     >>> len(published_figures())
     1439
@@ -65,7 +65,7 @@ class Published:
         return len(self._figures)
 
     def find(self, data: str, scenario: str, method: str, metric: str) -> Figure | None:
-        """The figure beside which a measured one stands; names as the suite has them."""
+        """Find the published figure for a place of the table; names are those of the suite."""
         suite = self.suite
         entry = next(one for one in suite.methods if one.name == method)
         dataset = next(one for one in suite.data if one.name == data).published

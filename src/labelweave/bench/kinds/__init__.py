@@ -1,18 +1,18 @@
-"""Kinds of training, one module each: how a method is given a scenario, and what is scored.
+"""Kinds of training, one module each: how a method is trained under a scenario, and scored.
 
-A module of this package is a kind. It has
+Each module of this package is a kind and defines
 
 check_scenario(settings) : None
-    Raises for a setting of a scenario that it does not know.
+    Raise an error for an unknown setting of a scenario.
 check_options(options) : None
-    Raises for an option of a method that it does not know.
+    Raise an error for an unknown option of a method.
 run(cell, data) : Outcome
-    Fits and scores one cell.
+    Fit and score one cell.
 other_data(settings) : tuple of DataEntry, optional
     Data sets that a scenario needs beside that of the cell.
 
-What is heavy is imported by `run`: plans and comparisons are made without it. A suite may name
-a kind that has no module yet; it is then listed as not available.
+`run` imports what is slow to import, because plans and comparisons do not need it. A suite may
+name a kind that has no module; it is then listed as not available.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["check_keys", "kind_module", "other_data", "why_no_kind"]
 
 
 def why_no_kind(kind: str) -> str | None:
-    """Why cells of this kind cannot be run; None if they can.
+    """Explain why cells of this kind cannot be run; None if they can.
 
     >>> why_no_kind("supervised") is None, why_no_kind("telepathic")
     (True, "training of the kind 'telepathic' is not built yet")
@@ -43,21 +43,21 @@ def why_no_kind(kind: str) -> str | None:
 
 
 def kind_module(kind: str) -> ModuleType:
-    """The module of a kind."""
+    """Import the module of a kind."""
     if (reason := why_no_kind(kind)) is not None:
         raise InputError(reason)
     return importlib.import_module(f"{__name__}.{kind}")
 
 
 def other_data(kind: str, settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
-    """Data sets that a scenario of this kind needs beside that of the cell."""
+    """Return the data sets that a scenario of this kind needs beside that of the cell."""
     module = kind_module(kind)
     module.check_scenario(settings)
     return module.other_data(settings) if hasattr(module, "other_data") else ()
 
 
 def check_keys(given: Iterable[str], known: Collection[str], what: str) -> None:
-    """Raise for a key that is not known."""
+    """Raise an error for an unknown key."""
     for key in given:
         if key not in known:
             names = ", ".join(known) or "none"

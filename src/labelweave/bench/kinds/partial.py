@@ -1,8 +1,8 @@
-"""Positives that nobody annotated: hidden from the train and validation rows, not from the test.
+"""Partial labels: positives are hidden from the train and validation rows, not from the test rows.
 
-A method gets the entries that are not annotated as negatives or, with the option
-``unannotated = "unknown"``, as unknown ones, so that only positives are known. With
-``annotation = "full"`` nothing is hidden from it: the top line of a table.
+A method sees unannotated entries as negatives or, with the option ``unannotated = "unknown"``, as
+unknown entries, so that only positives are known. With ``annotation = "full"`` no label is hidden:
+the upper bound of a table.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
-    """`hide` is the share of positives that are hidden; `single` keeps one a row.
+    """Hide positives, then fit and score.
 
-    `most_rows` bounds the train and validation rows together; the test rows stay all.
+    `hide` is the share of positives that are hidden; `single` keeps one positive per row.
+    `most_rows` limits the train and validation rows together, never the test rows.
     """
     from labelweave.bench.running.fitting import fit_and_score, quick_rows
 
@@ -56,7 +57,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
 
 
 def _bounded(parts: Parts, most_rows: int | None, seed: int) -> Parts:
-    """So many train and validation rows at the most, in the same proportion, drawn by the seed."""
+    """Draw at most `most_rows` train and validation rows, in the same proportion."""
     import numpy as np
 
     n_rows = len(parts.train) + len(parts.validation)

@@ -1,12 +1,12 @@
-"""Labels that are locked in teachers: they learn on some rows, a student on others, unlabelled.
+"""Scattered labels: teachers learn on some rows, and a student on other rows without labels.
 
-Labels and rows are shared among teachers (`n_teachers`, `overlap`, `teacher_rows`), which are
-order-free chains (or another method, `teacher`) stopped early on rows of their own. The rows
-that no teacher saw are divided by the protocol: a student sees the train rows without labels, stops
-early on the validation rows by what its teachers say of them, and is scored on the test rows. The
-labels of validation rows choose the threshold and nothing else.
+Labels and rows are divided among teachers (`n_teachers`, `overlap`, `teacher_rows`), which are
+order-free chains (or another method, `teacher`) that stop early on rows of their own. The protocol
+splits the rows that no teacher saw: a student sees the train rows without labels, stops early on
+the teachers' predictions for the validation rows, and is scored on the test rows. The labels of
+the validation rows choose the threshold and nothing else.
 
-The option `role` of a method asks for another column of the table:
+The option `role` of a method selects another line of the table:
 
 student (default)
     The method learns from the teachers.
@@ -15,7 +15,7 @@ oracle
 bound
     The method learns from the true labels of the student's and of all teachers' rows.
 teachers
-    Each teacher by itself, on its own labels; the mean of their scores.
+    Each teacher on its own labels; the mean of their scores.
 nothing
     No label is predicted for any row.
 """
@@ -43,12 +43,12 @@ __all__ = ["check_options", "check_scenario", "run"]
 
 ROLES = ("student", "oracle", "bound", "teachers", "nothing")
 _SETTINGS = ("n_teachers", "overlap", "teacher_rows", "teacher", "teacher_settings")
-_KEPT = 24  # teachers and answers that a process remembers, for the cells that share them
+_KEPT = 24  # teachers and predictions that a process keeps, for cells that share them
 _memory: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
-class Class(NamedTuple):
-    """Teachers, the rows of the student in three parts, and train rows with those of teachers."""
+class Classroom(NamedTuple):
+    """Teachers, the student's rows in three parts, and its train rows with all teachers' rows."""
 
     teachers: list[Teacher]
     parts: Parts
@@ -59,8 +59,8 @@ class Class(NamedTuple):
         return {"teachers": of_teachers, **self.parts.sizes()}
 
 
-class Answers(NamedTuple):
-    """Scores of the validation and test rows, and what is kept of the fit."""
+class Predictions(NamedTuple):
+    """Probabilities of the validation and test rows, and what is kept of the fit."""
 
     at_validation: np.ndarray
     at_test: np.ndarray
@@ -83,22 +83,27 @@ def check_options(options: Mapping[str, Any]) -> None:
 def run(cell: Cell, data: Dataset) -> Outcome:
     from labelweave.bench.running.fitting import Outcome
 
-    taught = _remembered(("class", *_place(cell)), lambda: _teach(cell, data))
+    classroom = _remembered(("classroom", *_place(cell)), lambda: _teach(cell, data))
     role = cell.options.get("role", "student")
     if role == "teachers":
-        return _score_teachers(cell, taught)
+        return _score_teachers(cell, classroom)
     if role == "nothing":  # a tuned threshold would predict all labels
         cell = replace(cell, protocol=replace(cell.protocol, threshold=0.5))
-    key = ("answers", *_place(cell), cell.method, repr(sorted(cell.settings.items())), role)
-    answers = _remembered(key, lambda: _answer(cell, taught, role))
-    scores, thresholds = _scores(cell, taught.parts, answers)
+    key = ("predictions", *_place(cell), cell.method, repr(sorted(cell.settings.items())), role)
+    predictions = _remembered(key, lambda: _predict(cell, classroom, role))
+    scores, thresholds = _scores(cell, classroom.parts, predictions)
     return Outcome(
-        taught.sizes(), scores, thresholds, answers.seconds, answers.history, answers.artifacts
+        classroom.sizes(),
+        scores,
+        thresholds,
+        predictions.seconds,
+        predictions.history,
+        predictions.artifacts,
     )
 
 
 def _place(cell: Cell) -> tuple[Any, ...]:
-    """All that decides teachers and rows; how scores are cut is not of it."""
+    """Everything that decides teachers and rows; the threshold does not."""
     protocol = cell.protocol
     return (
         cell.data.name,
@@ -111,7 +116,7 @@ def _place(cell: Cell) -> tuple[Any, ...]:
 
 
 def _remembered(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """What was made for this key a short while ago, in this process, or is made now."""
+    """Return what this process made for this key a short while ago, or make it now."""
     if key not in _memory:
         _memory[key] = make()
         if len(_memory) > _KEPT:
@@ -120,7 +125,7 @@ def _remembered(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     return _memory[key]
 
 
-def _teach(cell: Cell, data: Dataset) -> Class:
+def _teach(cell: Cell, data: Dataset) -> Classroom:
     import numpy as np
 
     from labelweave.bench.running.fitting import quick_rows
@@ -142,10 +147,10 @@ def _teach(cell: Cell, data: Dataset) -> Class:
     parts = cell.protocol.parts(rest, cell.seed)
     assert parts.train.row_ids is not None
     rows = np.concatenate([taught_rows, np.asarray(parts.train.row_ids)])
-    return Class(teachers, parts, data[rows])
+    return Classroom(teachers, parts, data[rows])
 
 
-def _teacher(cell: Cell, lesson: Dataset, number: int) -> Teacher:
+def _teacher(cell: Cell, rows: Dataset, number: int) -> Teacher:
     # Named here, not looked up: a cell must be run again when the chain's code changes.
     from labelweave.dependent.ofcc import OFCC
     from labelweave.methods import make
@@ -159,11 +164,11 @@ def _teacher(cell: Cell, lesson: Dataset, number: int) -> Teacher:
         model.set_params(random_state=1000 * cell.seed + number)
     if cell.quick is not None and "epochs" in own:
         model.set_params(epochs=min(own["epochs"], cell.quick.epochs))
-    return Teacher(model.fit(lesson.X, lesson.Y), name=f"teacher {number + 1}")
+    return Teacher(model.fit(rows.X, rows.Y), name=f"teacher {number + 1}")
 
 
 def _standardised(data: Dataset, rows: np.ndarray) -> Dataset:
-    """Dense features standardised on these rows; sparse ones are left to each network."""
+    """Standardise dense features on these rows; sparse features are scaled by each network."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -174,26 +179,26 @@ def _standardised(data: Dataset, rows: np.ndarray) -> Dataset:
     return replace(data, X=(X - mean) / np.where(spread > 0, spread, 1))
 
 
-def _answer(cell: Cell, taught: Class, role: str) -> Answers:
+def _predict(cell: Cell, classroom: Classroom, role: str) -> Predictions:
     import time
 
     import numpy as np
 
     from labelweave.bench.running.fitting import _history
 
-    parts = taught.parts
+    parts = classroom.parts
     if role == "nothing":
         shapes = [(len(part), part.Y.n_labels) for part in (parts.validation, parts.test)]
         at_validation, at_test = (np.zeros(shape, dtype=np.float32) for shape in shapes)
-        return Answers(at_validation, at_test, parts.test.label_names, 0.0, None, {})
+        return Predictions(at_validation, at_test, parts.test.label_names, 0.0, None, {})
     started = time.perf_counter()
     if role == "student":
-        model = _made(cell, teachers=taught.teachers, match="exact")
-        # Only features: what the rows are labelled with is hidden from the student.
+        model = _make_method(cell, teachers=classroom.teachers, match="exact")
+        # Only features: the labels of the rows are hidden from the student.
         model.fit(parts.train.X, validation=parts.validation.X)
     else:
-        rows = taught.all_rows if role == "bound" else parts.train
-        model = _made(cell).fit(rows.X, rows.Y, validation=parts.validation)
+        rows = classroom.all_rows if role == "bound" else parts.train
+        model = _make_method(cell).fit(rows.X, rows.Y, validation=parts.validation)
     seconds = time.perf_counter() - started
     artifacts = {}
     if role == "student":
@@ -202,7 +207,7 @@ def _answer(cell: Cell, taught: Class, role: str) -> Answers:
             "fidelity": model.fidelity_.to_dict("records"),
             "disagreement": model.disagreement_.to_dict("records"),
         }
-    return Answers(
+    return Predictions(
         model.predict_proba(parts.validation.X),
         model.predict_proba(parts.test.X),
         tuple(model.label_names_),
@@ -212,8 +217,8 @@ def _answer(cell: Cell, taught: Class, role: str) -> Answers:
     )
 
 
-def _made(cell: Cell, **more: Any) -> Any:
-    """The unfitted method of a cell, its epochs cut down in a smoke run."""
+def _make_method(cell: Cell, **more: Any) -> Any:
+    """Make the unfitted method of a cell, with fewer epochs in a smoke run."""
     from labelweave.assembly.recipe import Recipe
     from labelweave.scattered.student import made_student
 
@@ -230,34 +235,34 @@ def _made(cell: Cell, **more: Any) -> Any:
 
 
 def _scores(
-    cell: Cell, parts: Parts, answers: Answers
+    cell: Cell, parts: Parts, predictions: Predictions
 ) -> tuple[dict[str, float | None], dict[str, float]]:
     from labelweave.bench.evaluation_protocol import PANEL
     from labelweave.bench.running.cell_scores import score_test_rows
 
     return score_test_rows(
         cell.protocol,
-        (parts.validation.Y.select(answers.labels), answers.at_validation),
-        (parts.test.Y.select(answers.labels), answers.at_test),
+        (parts.validation.Y.select(predictions.labels), predictions.at_validation),
+        (parts.test.Y.select(predictions.labels), predictions.at_test),
         (*PANEL, *cell.metrics),
     )
 
 
-def _score_teachers(cell: Cell, taught: Class) -> Outcome:
-    """The mean over the teachers of their scores on their own labels."""
+def _score_teachers(cell: Cell, classroom: Classroom) -> Outcome:
+    """Average the scores of the teachers on their own labels."""
     import statistics
 
     from labelweave.assembly.protocol import Parts
     from labelweave.bench.running.fitting import Outcome
 
-    found = []
-    for teacher in taught.teachers:
-        own = Parts(*(part.select_labels(teacher.labels) for part in taught.parts))
+    scores = []
+    for teacher in classroom.teachers:
+        own = Parts(*(part.select_labels(teacher.labels) for part in classroom.parts))
         at_validation, at_test = (teacher.probabilities(part.X) for part in own[1:])
-        answers = Answers(at_validation, at_test, teacher.labels, 0.0, None, {})
-        found.append(_scores(cell, own, answers)[0])
+        predictions = Predictions(at_validation, at_test, teacher.labels, 0.0, None, {})
+        scores.append(_scores(cell, own, predictions)[0])
     means: dict[str, float | None] = {}
-    for name in found[0]:
-        values = [value for scores in found if (value := scores[name]) is not None]
-        means[name] = statistics.fmean(values) if len(values) == len(found) else None
-    return Outcome(taught.sizes(), means, {}, 0.0, None, {"teachers": found})
+    for name in scores[0]:
+        values = [value for one in scores if (value := one[name]) is not None]
+        means[name] = statistics.fmean(values) if len(values) == len(scores) else None
+    return Outcome(classroom.sizes(), means, {}, 0.0, None, {"teachers": scores})

@@ -1,4 +1,4 @@
-"""Labels as they are: fit to the train part, all of it or a share."""
+"""Complete labels: fit to the train part, or to a share of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
-    """`train_share` keeps that share of the train rows, chosen by chance."""
+    """Fit and score; `train_share` is the share of train rows to keep, drawn at random."""
     import numpy as np
 
     from labelweave.bench.running.fitting import fit_and_score, quick_rows

@@ -1,9 +1,9 @@
 """An encoder trained on one task, frozen and probed on another.
 
-The encoder learns on the data set that the scenario calls `source` or, with
-``source = "other labels"``, on the same rows with a random half of the labels; a linear layer
-on it then learns the labels of the cell's data set, or the other half. `source_options` tell how
-to read the source, such as ``{ images = true }``.
+The encoder is trained on the data set that the scenario names as `source` or, with
+``source = "other labels"``, on the same rows with a random half of the labels. A linear layer on
+top of it then learns the labels of the cell's data set, or the other half. `source_options` go to
+the reader of the source, such as ``{ images = true }``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
-    """The data set that the encoder learns on, where it is another one."""
+    """Return the data set on which the encoder is trained, if it is another one."""
     source = settings["source"]
     if source == OTHER_LABELS:
         return ()
@@ -48,7 +48,7 @@ def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
-    """`source_settings` of the method take the place of its settings on the source."""
+    """Train the encoder, then fit and score; `source_settings` replace the settings there."""
     import numpy as np
 
     from labelweave.assembly.protocol import Parts

@@ -1,9 +1,9 @@
-"""Labels without a training example: held out of the train and validation rows by chance.
+"""Unseen labels: random labels are held out of the train and validation rows.
 
-The seed decides which labels are held out. ``rank = "unseen"`` scores the order of the unseen
+The seed decides which labels are held out. ``rank = "unseen"`` scores the ranking of the unseen
 labels alone, on the test rows that have one; ``rank = "all"`` that of all labels, on all test
-rows. ``train_rows`` and ``test_rows`` are how many of the official train and test rows take part,
-the same ones for every seed: texts that are embedded once serve all cells.
+rows. ``train_rows`` and ``test_rows`` limit the official train and test rows, to the same rows for
+every seed, so that texts are embedded once for all cells.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["capped_rows", "check_options", "check_scenario", "run"]
 
 RANKED = ("unseen", "all")
 _CAPS = ("train_rows", "test_rows")
-_ROWS_SEED = 0  # of the rows that take part, whatever the cell's seed
+_ROWS_SEED = 0  # of the drawn rows, whatever the seed of the cell
 
 
 def check_scenario(settings: Mapping[str, Any]) -> None:
@@ -44,7 +44,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
-    """`unseen` is the number or share of the labels that are held out."""
+    """Hold labels out, fit and score; `unseen` is their number or share."""
     from labelweave.assembly.protocol import Parts
     from labelweave.bench.evaluation_protocol import PANEL
     from labelweave.bench.running.cell_scores import score_test_rows
@@ -67,17 +67,17 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     model.add_labels(held.unseen, _descriptions(data, held.unseen))
     test = held.test_unseen if settings.get("rank", "unseen") == "unseen" else held.test
     scores = model.predict_proba(test.X)[:, _columns(model, test)]
-    # Label sets would need a cut for labels that nobody has seen: orders only.
+    # Label sets would need a threshold for unseen labels: only rankings are scored.
     metrics = [name for name in (*PANEL, *cell.metrics) if get_metric(name).needs == "score"]
-    found, _ = score_test_rows(
+    ranked, _ = score_test_rows(
         cell.protocol, (test.Y, scores), (test.Y, scores), metrics, train_labels=None
     )
     rows = {"train": len(held.train), "validation": len(validation), "test": len(test)}
-    return Outcome(rows, found, {}, seconds)
+    return Outcome(rows, ranked, {}, seconds)
 
 
 def capped_rows(data: Dataset, train_rows: int | None, test_rows: int | None) -> Dataset:
-    """So many rows at most to train and to test; of both together without an official split."""
+    """Limit the train and test rows; without an official split, their sum."""
     if train_rows is None or test_rows is None:
         return data
     order = np.random.default_rng(_ROWS_SEED).permutation(len(data))

@@ -1,9 +1,9 @@
-"""The data of a cell: where they are, what they hold, loaded once a process.
+"""Load the data of a cell, once per process, with a checksum of their content.
 
 Data that the catalog does not have ("external", such as images that may not be handed on) are
-looked for in a folder of their name, under `LABELWEAVE_DATA` or in the cache: files `train.*`
-and `test.*` (and `validation.*`), or `all.*`, in any format that labelweave reads, such as
-.npz files of features that a pretrained network gave; or images as their publishers lay them out.
+read from a folder of their name, under `LABELWEAVE_DATA` or in the cache: files `train.*` and
+`test.*` (and `validation.*`), or `all.*`, in any format that labelweave reads, such as .npz files
+of features; or images in the layout of their publishers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from labelweave.labels import LabelMatrix
 
 __all__ = ["checksum", "load", "load_with_checksum", "why_missing"]
 
-_MOST_KEPT = 256e6  # bytes of data that a process holds on to
+_MOST_KEPT = 256e6  # bytes of data that a process keeps
 _kept: dict[tuple[Any, ...], tuple[Dataset, str]] = {}  # the one used last stands last
 
 
 def why_missing(entry: DataEntry) -> str | None:
-    """Why a data set cannot be had here, in one sentence; None if it can.
+    """Explain in one sentence why a data set is not available; None if it is.
 
     >>> why_missing(DataEntry("no-such-images", external="photographs"))
     'photographs: put train.* and test.*, or images as they are published, into a folder \
@@ -44,18 +44,18 @@ no-such-images under LABELWEAVE_DATA'
 
 
 def load(entry: DataEntry) -> Dataset:
-    """The data set, from memory if this process has just used it."""
+    """Return the data set, from memory if this process has just used it."""
     return load_with_checksum(entry)[0]
 
 
 def load_with_checksum(entry: DataEntry) -> tuple[Dataset, str]:
-    """The data set and the checksum of what it holds."""
+    """Return the data set and the checksum of its content."""
     key = (entry.source, entry.external is not None, _frozen(entry.options))
-    found = _kept.pop(key, None) or _loaded(*key)
-    _kept[key] = found
+    loaded = _kept.pop(key, None) or _load(*key)
+    _kept[key] = loaded
     while len(_kept) > 1 and sum(_n_bytes(data) for data, _ in _kept.values()) > _MOST_KEPT:
         del _kept[next(iter(_kept))]
-    return found
+    return loaded
 
 
 def _frozen(value: Any) -> Any:
@@ -74,7 +74,7 @@ def _n_bytes(data: Dataset) -> int:
     return int(of_features + data.Y.n_rows * data.Y.n_labels)
 
 
-def _loaded(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[Dataset, str]:
+def _load(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[Dataset, str]:
     reading = {k: list(v) if isinstance(v, tuple) else v for k, v in options}
     if is_external:
         data = _load_external(source, reading)
@@ -89,18 +89,18 @@ def _external_files(name: str) -> dict[str, Path]:
     from labelweave.data.catalog import data_folders
 
     for _, folder in data_folders():
-        found = {
+        files = {
             part: path
             for part in ("train", "validation", "test", "all")
             for path in sorted((folder / name).glob(f"{part}.*"))
         }
-        if "all" in found or {"train", "test"} <= found.keys():
-            return found
+        if "all" in files or {"train", "test"} <= files.keys():
+            return files
     return {}
 
 
 def _image_folder(name: str) -> Path | None:
-    """A folder of this name that has the layout of an image data set."""
+    """Find a folder of this name that has the layout of an image data set."""
     from labelweave.data.catalog import data_folders
     from labelweave.data.image_layouts import find_layout
 
@@ -126,7 +126,7 @@ def _load_external(name: str, reading: Mapping[str, Any]) -> Dataset:
 
 
 def checksum(data: Dataset) -> str:
-    """Hash of what a data set holds: features, labels, names, parts and groups.
+    """Hash the content of a data set: features, labels, names, parts and groups.
 
     It does not depend on the file that the data came from.
 
@@ -136,34 +136,34 @@ def checksum(data: Dataset) -> str:
     >>> checksum(data) == checksum(data[:2])
     False
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for value in (data.X, data.Y, data.label_names, data.part, data.groups):
-        _feed(found, value)
-    return found.hexdigest()[:16]
+        _feed(digest, value)
+    return digest.hexdigest()[:16]
 
 
-def _feed(found: Any, value: Any) -> None:
-    """Put a value into the hash, with its kind and length so that no two run together."""
+def _feed(digest: Any, value: Any) -> None:
+    """Add a value to the hash, with its kind and length, so that values cannot be confused."""
     if isinstance(value, LabelMatrix):
-        _feed(found, str(value.absent))
-        _feed(found, value.values)
+        _feed(digest, str(value.absent))
+        _feed(digest, value.values)
     elif hasattr(value, "fingerprint"):  # a collection of images
-        _feed(found, value.fingerprint())
+        _feed(digest, value.fingerprint())
     elif sp.issparse(value):
         rows = sp.csr_array(value)
         rows.sort_indices()
-        found.update(f"sparse {rows.shape}".encode())
+        digest.update(f"sparse {rows.shape}".encode())
         for part in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data):
-            _feed(found, part)
+            _feed(digest, part)
     elif isinstance(value, np.ndarray) and value.dtype != object:
-        found.update(f"array {value.dtype.str} {value.shape}".encode())
-        found.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+        digest.update(f"array {value.dtype.str} {value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
     elif value is None or isinstance(value, str | int | float):
         text = str(value).encode()
-        found.update(f"{type(value).__name__} {len(text)} ".encode())
-        found.update(text)
+        digest.update(f"{type(value).__name__} {len(text)} ".encode())
+        digest.update(text)
     else:
         frame = value.to_numpy() if hasattr(value, "to_numpy") else value
-        found.update(f"list {len(frame)}".encode())
+        digest.update(f"list {len(frame)}".encode())
         for item in frame:
-            _feed(found, item if isinstance(item, np.ndarray) else str(item))
+            _feed(digest, item if isinstance(item, np.ndarray) else str(item))

@@ -1,13 +1,12 @@
 """The version of the code that a cell depends on.
 
-A cell must be run again when the code behind it changes, and only then. So the version is no
-number of a release: it is a hash of the source of the method's module and of the kind of
-training, and of every module of labelweave that these import, directly or through others.
-A method of a room may make another by its id: every id that stands in its code or in the
-settings of a cell counts like an import of that method. Comments, docstrings and layout do not
-count, nor do modules that cannot change a score (:data:`HARMLESS`). What happens before a data
-set is in memory counts by the checksum of the data instead. A plug-in counts with its module and
-the version of labelweave.
+A cell must be run again when its code changes, and only then. The version is therefore a hash of
+the source of the method's module and of the kind of training, and of every module of labelweave
+that these import, directly or through others. A method may create another by its id: every id in
+its code or in the settings of a cell counts like an import of that method. Comments, docstrings
+and layout do not count, nor do modules that cannot change a score (:data:`HARMLESS`). Reading data
+does not count either, because the data have a checksum of their own. A plug-in counts with its
+module and the version of labelweave.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ HARMLESS = (
     "labelweave.methods",
     "labelweave.reporting",
 )
-"""Modules, with all below them, that move, show or store things and compute no score."""
+"""Modules, with their submodules, that compute no score."""
 
 
 def code_version(modules: Iterable[str]) -> str:
-    """Hash of the code that these modules depend on.
+    """Hash the code that these modules depend on.
 
     Parameters
     ----------
@@ -83,7 +82,7 @@ def code_version(modules: Iterable[str]) -> str:
 
 
 def methods_named_in(settings: Any) -> tuple[str, ...]:
-    """Modules of the methods whose ids are among the values of settings, however deep.
+    """List the modules of the methods whose ids are values of some settings, at any depth.
 
     >>> methods_named_in({"base": "mlknn", "members": ["br"], "k": 3})
     ('labelweave.dependent.br', 'labelweave.dependent.mlknn')
@@ -122,7 +121,7 @@ def _is_harmless(module: str) -> bool:
 
 @cache
 def _facts(module: str) -> tuple[str, tuple[str, ...]]:
-    """Digest of a module's code, and the modules of labelweave that it imports or names."""
+    """Return a digest of a module's code, and the labelweave modules that it imports or names."""
     path = _source(module)
     if path is None:
         from labelweave import __version__
@@ -130,17 +129,17 @@ def _facts(module: str) -> tuple[str, tuple[str, ...]]:
         return f"{_PACKAGE} {__version__}", ()
     tree = ast.parse(path.read_bytes())
     imported = {name for node in ast.walk(tree) for name in _imports(node)}
-    found = {name for name in imported if _source(name) is not None}
+    needed = {name for name in imported if _source(name) is not None}
     bare = _without_docstrings(tree)
     if _is_in_a_room(module):
         constants = [node.value for node in ast.walk(bare) if isinstance(node, ast.Constant)]
-        found.update(methods_named_in(constants))
-    return hashlib.sha256(ast.dump(bare).encode()).hexdigest(), tuple(sorted(found))
+        needed.update(methods_named_in(constants))
+    return hashlib.sha256(ast.dump(bare).encode()).hexdigest(), tuple(sorted(needed))
 
 
 @cache
 def _source(module: str) -> Path | None:
-    """The file of a module; None if there is none, as for a name that a module defines."""
+    """Return the file of a module; None for a name that a module defines."""
     if module.partition(".")[0] == _PACKAGE:  # no import is needed to find these
         stem = Path(__file__).parents[2].joinpath(*module.split(".")[1:])
         for path in (stem.with_suffix(".py"), stem / "__init__.py"):
@@ -152,7 +151,7 @@ def _source(module: str) -> Path | None:
 
 
 def _imports(node: ast.AST) -> list[str]:
-    """Modules of labelweave that an import statement may mean."""
+    """List the modules of labelweave that an import statement may load."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -1,4 +1,4 @@
-"""Scores of the test rows after each epoch, for curves; no choice is made by them."""
+"""Scores of the test rows after each epoch, for learning curves; no choice depends on them."""
 
 from __future__ import annotations
 

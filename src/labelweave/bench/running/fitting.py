@@ -1,4 +1,4 @@
-"""Fitting the method of a cell and gathering what is kept of it; shared by the kinds."""
+"""Fit the method of a cell and collect what its record keeps; shared by the kinds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEEPABLE = ("label_similarity", "test_curve:<metric>")
 
 @dataclass
 class Outcome:
-    """What a cell found out."""
+    """The result of a cell."""
 
     rows: dict[str, int]
     scores: dict[str, float | None]
@@ -36,12 +36,12 @@ class Outcome:
 
 
 def check_method(method: str, settings: Mapping[str, Any]) -> None:
-    """Raise for a setting that the method does not have."""
+    """Raise an error for a setting that the method does not have."""
     check_parameters(method, settings)
 
 
 def quick_rows(cell: Cell, data: Dataset) -> Dataset:
-    """The rows of a smoke run; all of them otherwise."""
+    """Return the rows of a smoke run, or all rows of a full run."""
     if cell.quick is None or len(data) <= cell.quick.rows:
         return data
     order = np.random.default_rng(cell.seed).permutation(len(data))
@@ -69,7 +69,7 @@ def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
 
 
 def fit(cell: Cell, parts: Parts, **more: Any) -> tuple[Any, float]:
-    """A fitted model and its seconds; `more` are further parameters of the method."""
+    """Return a fitted model and the seconds of the fit; `more` are further parameters."""
     parameters = {"threshold": 0.5, "random_state": cell.seed, **_settings(cell), **more}
     model = Recipe(cell.method, parameters).make(parts.train)
     _watch_test_rows(cell, model, parts)
@@ -79,7 +79,7 @@ def fit(cell: Cell, parts: Parts, **more: Any) -> tuple[Any, float]:
 
 
 def _settings(cell: Cell) -> dict[str, Any]:
-    """The settings of the method, epochs and their steps cut down in a smoke run."""
+    """Return the settings of the method, with fewer epochs and steps in a smoke run."""
     if cell.quick is None:
         return dict(cell.settings)
     known = {**defaults(cell.method), **cell.settings}
@@ -103,7 +103,7 @@ def _of_the_network(cell: Cell) -> str:
 
 
 def _watch_test_rows(cell: Cell, model: Any, parts: Parts) -> None:
-    """Add the columns that `test_curve:<metric>` asks for; the run itself does not see them."""
+    """Add the columns of `test_curve:<metric>` to the history; the fit does not use them."""
     wanted = [what.partition(":")[2] for what in cell.keep if what.startswith("test_curve:")]
     core = getattr(model, "classifier", model)
     inner = _of_the_network(cell)
@@ -137,7 +137,7 @@ def _artifacts(cell: Cell, model: Any, parts: Parts) -> dict[str, Any]:
 
 
 def _label_similarity(model: Any, Y: LabelMatrix) -> dict[str, Any]:
-    """Cosines of the labels' embeddings, and how they agree with what goes together.
+    """Compute the cosines of the label embeddings and how they agree with co-occurrence.
 
     `agreement` is Spearman's correlation, over pairs of labels, with the correlation of the two
     labels on the test rows.

@@ -1,4 +1,4 @@
-"""What a cell costs: seconds, memory, and a bound on its threads."""
+"""The cost of a cell: seconds and memory, and a limit on its threads."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MB = 1e6
 class Meter:
     """Wall seconds, processor seconds and the highest resident memory of a block.
 
-    On Linux the kernel's high-water mark of the process (VmHWM) is set back at the start, so
-    that the peak is the block's own; elsewhere it is the peak since the process started.
+    On Linux the kernel's peak memory of the process (VmHWM) is reset at the start, so that the
+    peak is that of the block alone; elsewhere it is the peak since the process started.
 
     Examples
     --------
@@ -68,8 +68,8 @@ def _status_mb(field: str) -> float | None:
         text = Path("/proc/self/status").read_text()
     except OSError:
         return None
-    found = text.partition(f"{field}:")[2].split(maxsplit=1)
-    return int(found[0]) * 1024 / _MB if found else None
+    words = text.partition(f"{field}:")[2].split(maxsplit=1)
+    return int(words[0]) * 1024 / _MB if words else None
 
 
 def _peak_since_start() -> float:
@@ -83,7 +83,7 @@ def _peak_since_start() -> float:
 
 @contextmanager
 def bounded_threads(threads: int) -> Iterator[None]:
-    """Let BLAS, OpenMP and torch use at most so many threads inside the block."""
+    """Limit the threads of BLAS, OpenMP and torch inside the block."""
     torch = sys.modules.get("torch")
     before = None if torch is None else torch.get_num_threads()
     if torch is not None:
@@ -98,7 +98,7 @@ def bounded_threads(threads: int) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _thread_pools(n_modules: int) -> Any:
-    """The thread pools of this process; looked for again (some ms) when it has imported more."""
+    """Find the thread pools of this process, again (some ms) when it has imported more modules."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -106,7 +106,7 @@ def _thread_pools(n_modules: int) -> Any:
 
 @cache
 def machine() -> dict[str, Any]:
-    """What the cells ran on."""
+    """Describe this machine."""
     return {
         "host": platform.node(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -135,7 +135,7 @@ def _memory_gb() -> float | None:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of what the scores depend on."""
+    """Return the versions of the packages that scores depend on."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in _PACKAGES
     }

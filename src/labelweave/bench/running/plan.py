@@ -1,9 +1,8 @@
-"""From a suite to cells: which fits it asks for, and what cannot be run here.
+"""From a suite to cells: the fits that it needs, and those that cannot be run here.
 
-A cell is named by a hash of all that goes in: method, settings, data with their checksum,
-scenario, seed, protocol and code version. What does not change a result (the suite's name, how
-a table calls a method, threads) stays out, so that two suites share the cells they have in
-common.
+The name of a cell is a hash of everything that decides its result: method, settings, data with
+their checksum, scenario, seed, protocol and code version. The name of the suite, the name of the
+method in its table and the number of threads are no part of it, so that suites share cells.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Quick:
-    """How a smoke run is cut down."""
+    """The limits of a smoke run."""
 
     rows: int = 300
     epochs: int = 3
-    steps: int = 10  # of an epoch of a pretraining
+    steps: int = 10  # per epoch of pretraining
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit to run: everything that a worker must know."""
+    """One fit to run, with everything that a worker needs."""
 
     suite: str
     kind: str
@@ -64,7 +63,7 @@ class Cell:
 
     @property
     def identity(self) -> str:
-        """Hash of what is asked for, whatever the seed and however data and code change."""
+        """Hash of what is run, without the seed and the versions of data and code."""
         return _digest(
             {
                 "kind": self.kind,
@@ -83,11 +82,11 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Hash of all that goes in: the name of its file."""
+        """Hash of everything that decides the result: the name of the cell's file."""
         return cell_name(self.identity, self.seed, self.data_checksum, self.code_version)
 
     def describe(self) -> str:
-        """The cell in a few words."""
+        """Describe the cell in a few words."""
         scenario = f" ({self.scenario.name})" if self.scenario.name else ""
         return (
             f"{self.method_name} on {self.data.name}{scenario}, seed {self.seed}, "
@@ -96,7 +95,7 @@ class Cell:
 
 
 def cell_name(identity: str, seed: int, data_checksum: str, code_version: str) -> str:
-    """The name of a cell: a hash of what was asked for, the seed, the data and the code."""
+    """Return the name of a cell: a hash of its identity, seed, data and code."""
     return _digest([identity, seed, data_checksum, code_version])
 
 
@@ -122,7 +121,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a suite that can be run, data set by data set, and the gaps."""
+    """The cells of a suite that can be run, by data set, and the gaps."""
 
     suite: Suite
     cells: tuple[Cell, ...]
@@ -130,7 +129,7 @@ class Plan:
 
 
 def all_cells(suite: Suite, *, quick: Quick | None = None) -> list[Cell]:
-    """Every cell that a suite asks for, whether it can be run here or not.
+    """List every cell of a suite, whether it can be run here or not.
 
     >>> from labelweave.bench.suite import load_suite
     >>> len(all_cells(load_suite("mulsupcon-5")))
@@ -160,24 +159,24 @@ def all_cells(suite: Suite, *, quick: Quick | None = None) -> list[Cell]:
 
 
 def identities_of(suite: Suite) -> set[str]:
-    """The identities of all cells that a suite asks for, those of a smoke run too."""
+    """Return the identities of all cells of a suite, including those of a smoke run."""
     return {cell.identity for quick in (None, Quick()) for cell in all_cells(suite, quick=quick)}
 
 
 def make_plan(suite: Suite, *, quick: Quick | None = None) -> Plan:
-    """The cells of a suite that can be run, without checksums and code versions.
+    """List the cells of a suite that can be run, without checksums and code versions.
 
     Parameters
     ----------
     suite : Suite
     quick : Quick, optional
-        Cut every cell down.
+        Limits of a smoke run.
 
     Returns
     -------
     Plan
-        Methods that are not built yet and data that are not here are listed as gaps. Two
-        methods of the same id and settings are one cell.
+        Methods that do not exist and data that are not available are listed as gaps. Two
+        methods of the same id and settings share their cells.
     """
     gaps = find_gaps(suite)
     missing = {(gap.what, gap.name) for gap in gaps}
@@ -197,15 +196,15 @@ def make_plan(suite: Suite, *, quick: Quick | None = None) -> Plan:
         }
         if not wanted & missing:
             cells.setdefault((cell.identity, cell.seed), cell)
-    found = list(cells.values())
-    if quick is not None:  # its time may run out: every method once comes first
-        found.sort(key=lambda cell: (cell.seed, suite.protocols.index(cell.protocol)))
-        found.sort(key=lambda cell: suite.scenarios.index(cell.scenario))
-    return Plan(suite, tuple(found), gaps)
+    planned = list(cells.values())
+    if quick is not None:  # time may run out: each method comes once first
+        planned.sort(key=lambda cell: (cell.seed, suite.protocols.index(cell.protocol)))
+        planned.sort(key=lambda cell: suite.scenarios.index(cell.scenario))
+    return Plan(suite, tuple(planned), gaps)
 
 
 def find_gaps(suite: Suite) -> tuple[Gap, ...]:
-    """What a suite asks for and cannot have here."""
+    """List the methods and data of a suite that are not available here."""
     return tuple(_gaps(suite))
 
 

@@ -1,6 +1,6 @@
 """Where cells run: in this process, in several on this machine, or on a Dask cluster.
 
-All of it is joblib's; this module chooses its backend and knows what to do when a worker dies.
+joblib does the work; this module chooses its backend and reports a worker that dies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class WorkerDiedError(Exception):
-    """A worker process ended without a word, as it does when memory runs out."""
+    """A worker process ended without an error message, as it does when memory runs out."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class Pool:
     Parameters
     ----------
     jobs : int, default=-1
-        How many cells at a time; -1 is one a core. 1 runs them in this process.
+        Number of cells at a time; -1 is one per core. 1 runs them in this process.
     threads : int, default=1
-        Threads of a cell.
+        Threads per cell.
     backend : {"loky", "dask"}, default="loky"
         Processes of this machine, or the workers of a Dask cluster.
     address : str, optional
-        Of the cluster's scheduler, such as ``"tcp://10.0.0.5:8786"``.
+        Address of the cluster's scheduler, such as ``"tcp://10.0.0.5:8786"``.
     modules : tuple of str
-        What the processes of this machine import as they start. loky ends a worker that has
+        What the processes of this machine import when they start. loky ends a worker that has
         grown by 300 MB since its first call, and torch, imported later, is more than that.
     """
 
@@ -65,18 +65,18 @@ class Pool:
         return f"{number} process{plural}, {self.threads} thread{'s' * (self.threads > 1)} each"
 
     def workers(self) -> int:
-        """How many cells run at a time, as far as this machine knows."""
+        """Return the number of cells that run at a time; 1 for a cluster, where it is unknown."""
         from joblib import effective_n_jobs
 
         return 1 if self.backend == "dask" else effective_n_jobs(self.jobs)
 
     def map(self, function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
-        """Results in the order in which they are ready; `calls` is consumed as workers free up.
+        """Yield results in the order in which they are ready; `calls` is read as workers are free.
 
         Raises
         ------
         WorkerDiedError
-            A process of this machine died; which call it was is not known.
+            A process of this machine died; it is not known which call it ran.
         """
         if self.backend == "loky" and self.workers() == 1:
             for call in calls:
@@ -86,13 +86,13 @@ class Pool:
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         # One call at a time: batches would leave a worker idle at the end, and hide progress.
-        how: dict[str, Any] = {"n_jobs": self.jobs, "batch_size": 1}
-        how["return_as"] = "generator_unordered"
+        options: dict[str, Any] = {"n_jobs": self.jobs, "batch_size": 1}
+        options["return_as"] = "generator_unordered"
         if self.backend == "loky":
-            how |= {"initializer": _import_all, "initargs": (self.modules,)}
+            options |= {"initializer": _import_all, "initargs": (self.modules,)}
         with self._configured(), warnings.catch_warnings():
-            parallel = Parallel(**how)
-            # A worker that large data made grow is replaced: no reason to worry anybody.
+            parallel = Parallel(**options)
+            # loky replaces a worker that has grown with large data: no reason for a warning.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
             try:
                 yield from parallel(delayed(function)(*call) for call in calls)
@@ -123,7 +123,7 @@ def _import_all(modules: tuple[str, ...]) -> None:
 
 
 def run_alone(function: Callable[..., T], *call: Any) -> T:
-    """Run one call in a process of its own, so that its death is known to be its own."""
+    """Run one call in a process of its own, so that the cell that ends it is known."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool

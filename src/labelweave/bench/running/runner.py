@@ -1,4 +1,4 @@
-"""Running a suite: what is not finished is run, what is finished stays."""
+"""Run the cells of a suite that are not finished yet."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from labelweave.methods import list_methods
 
 __all__ = ["Listener", "RunResult", "prepare", "run_suite"]
 
-_POLL = 0.5  # seconds between two looks at cells that others work on
+_POLL = 0.5  # seconds between two checks of cells that other processes run
 
 
 class Listener:
-    """Who wants to know how a run goes; this one does not care."""
+    """Receives the progress of a run; this base class ignores it."""
 
     def begin(self, plan: Plan, finished: Sequence[Record], pool: Pool) -> None:
-        """The plan is made; `finished` are the records of earlier runs."""
+        """Called once, when the plan is made; `finished` are the records of earlier runs."""
 
     def cell(self, record: Record) -> None:
-        """One more cell is finished."""
+        """Called for each finished cell."""
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Called at the end of the run."""
 
 
 @dataclass
 class RunResult:
-    """What became of a run.
+    """The outcome of a run.
 
     Attributes
     ----------
     plan : Plan
     records : list of dict
-        Of all cells of the plan that are finished; those that were there before without
-        their histories and artifacts.
+        One per finished cell of the plan; those of earlier runs without their histories and
+        artifacts.
     n_run : int
-        Cells that this run ran itself; others were there, or came from another machine.
+        Number of cells that this run ran itself; others existed or came from another machine.
     n_left : int
-        Cells for which there was no time.
+        Number of cells that were not started in time.
     """
 
     plan: Plan
@@ -80,16 +80,16 @@ def run_suite(
     ----------
     suite : Suite
     out : path
-        Folder of results, made if need be. Several processes, on one machine or more, may
-        run into the same folder at the same time.
+        Folder of results, created if it does not exist. Several processes, on one or more
+        machines, may use the same folder at the same time.
     pool : Pool, optional
-        Default: one process a core, one thread each.
+        Default: one process per core, one thread each.
     retry_failed : bool, default=False
         Run cells again that failed before.
     quick : Quick, optional
-        Cut every cell down, for a smoke run.
+        Limits of a smoke run.
     seconds : float, optional
-        Begin no cell after so many seconds; reading the data does not count.
+        Start no cell after this time; reading the data does not count.
     listener : Listener, optional
 
     Returns
@@ -123,19 +123,19 @@ def run_suite(
     finally:
         listener.end()
     result.n_left = len(run.todo)
-    store.summaries()  # brings the index up to date, for quick comparisons
+    store.summaries()  # updates the index, for quick comparisons
     return result
 
 
 def _modules_of(plan: Plan) -> tuple[str, ...]:
-    """The modules of the methods of a plan, and the one that runs its cells."""
+    """List the modules of the methods of a plan, and the one that runs its cells."""
     used = {cell.method for cell in plan.cells}
-    found = [method.module for method in list_methods() if method.id in used]
-    return ("labelweave.bench.running.fitting", *sorted(found))
+    modules = [method.module for method in list_methods() if method.id in used]
+    return ("labelweave.bench.running.fitting", *sorted(modules))
 
 
 def prepare(plan: Plan) -> Plan:
-    """The plan with checksums and code versions; data that cannot be read become gaps."""
+    """Add checksums and code versions to a plan; data that cannot be read become gaps."""
     modules = {method.id: method.module for method in list_methods()}
     checked: dict[tuple[str, ...], str] = {}
     gaps: dict[str, Gap] = {}
@@ -160,7 +160,7 @@ def prepare(plan: Plan) -> Plan:
 
 @dataclass
 class _Run:
-    """The cells that are left, and how they are brought to an end."""
+    """The cells that are left, and how they are finished."""
 
     store: Store
     pool: Pool
@@ -169,7 +169,7 @@ class _Run:
     todo: dict[str, Cell]
 
     def records(self) -> Iterator[tuple[Record, bool]]:
-        """Records as they become ready, and whether this run made them, until time is up."""
+        """Yield records as they finish, and whether this run made them, until time is up."""
         ready = list(self.todo)
         while ready and not self._is_late():
             try:
@@ -178,7 +178,7 @@ class _Run:
             except WorkerDiedError as error:
                 n_left = len(self.todo)
                 yield from self._after_a_death()
-                if len(self.todo) == n_left:  # it died before it began a cell, and would again
+                if len(self.todo) == n_left:  # the process died before it started a cell
                     raise LabelweaveError(f"the worker processes cannot start: {error}") from error
             ready = self._wait_for_others()
 
@@ -195,7 +195,7 @@ class _Run:
         self, name: str, record: Record | None, is_new: bool
     ) -> Iterator[tuple[Record, bool]]:
         if record is None:
-            return  # somebody else works on it
+            return  # another process works on it
         if is_new and not self._is_written(record):  # the worker does not see the folder
             self.store.write(record)
         del self.todo[name]
@@ -203,12 +203,12 @@ class _Run:
 
     def _is_written(self, record: Record) -> bool:
         name = record["cell"]
-        if name in self.assignment.retry:  # there is a file, but perhaps an older one
+        if name in self.assignment.retry:  # the file may be an older one
             return self.store.read(name) == record
         return self.store.path(name).exists()
 
     def _after_a_death(self) -> Iterator[tuple[Record, bool]]:
-        """Run the cells that were begun again, each alone; one that kills its process failed."""
+        """Run each cell that was started again, alone; one that ends its process has failed."""
         for name in list(self.todo):
             if self.store.path(name).exists() and name not in self.assignment.retry:
                 yield from self._finish(name, self.store.read(name), True)
@@ -227,7 +227,7 @@ class _Run:
                 yield from self._finish(name, record, is_new)
 
     def _wait_for_others(self) -> list[str]:
-        """Names that can be tried again: nobody alive works on them any more."""
+        """Return the cells that no running process works on any more."""
         while self.todo and not self._is_late():
             free = [n for n in self.todo if not is_claimed(self.store.claim_path(n))]
             if free:

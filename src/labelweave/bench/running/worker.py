@@ -1,4 +1,4 @@
-"""One cell, run where there is a processor for it; failures become records too."""
+"""Run one cell and make its record; a failure becomes a record too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Assignment", "data_checksum", "failed_record", "work"]
 
 @dataclass(frozen=True)
 class Assignment:
-    """Where a worker finds its folder, how many threads it has, and what to do again."""
+    """The folder of a worker, its number of threads, and the failed cells to run again."""
 
     folder: str
     folder_id: str
@@ -32,10 +32,10 @@ class Assignment:
 
 
 def work(cell: Cell, assignment: Assignment) -> tuple[Record | None, bool]:
-    """The record of a cell and whether it was run now; no record if others work on it.
+    """Return the record of a cell and whether it was run now; None if another process runs it.
 
-    The record is written by whoever ran the cell. A worker that does not see the folder (a
-    cluster without a common disk) only returns it.
+    The process that runs a cell writes its record. A worker that does not see the folder (on a
+    cluster without a shared disk) only returns it.
     """
     store = Store(assignment.folder)
     if store.id() != assignment.folder_id:
@@ -51,7 +51,7 @@ def work(cell: Cell, assignment: Assignment) -> tuple[Record | None, bool]:
 
 
 def data_checksum(cell: Cell) -> str:
-    """Checksum of the data of a cell, and of other data that its scenario needs."""
+    """Return the checksum of the data of a cell and of other data that its scenario needs."""
     entries = (cell.data, *other_data(cell.kind, cell.scenario.settings))
     return "+".join(load_with_checksum(entry)[1] for entry in entries)
 
@@ -60,7 +60,7 @@ def _run(cell: Cell, threads: int) -> Record:
     facts: dict[str, Any] = {}
     outcome: Outcome | None = None
     failure: Failure | None = None
-    with bounded_threads(threads), Meter() as meter, warnings.catch_warnings(record=True) as said:
+    with bounded_threads(threads), Meter() as meter, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
             data, _ = load_with_checksum(cell.data)
@@ -76,12 +76,12 @@ def _run(cell: Cell, threads: int) -> Record:
     record["seconds"] = meter.seconds(0.0 if outcome is None else outcome.fit_seconds)
     record["memory"] = meter.memory
     record["machine"] = {**machine(), "threads": threads}
-    record["warnings"] = sorted({" ".join(str(warning.message).split()) for warning in said})
+    record["warnings"] = sorted({" ".join(str(warning.message).split()) for warning in caught})
     return record
 
 
 def failed_record(cell: Cell, kind: str, message: str) -> Record:
-    """The record of a cell that could not tell itself why it failed."""
+    """Make the record of a cell whose process ended before it could write one."""
     return _record(cell, None, {"type": kind, "message": message, "trace": ""}, {})
 
 
@@ -94,8 +94,8 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _facts(data: Any) -> dict[str, Any]:
-    found = data.summary()
-    return {name: found[name] for name in ("rows", "features", "labels", "cardinality")}
+    summary = data.summary()
+    return {name: summary[name] for name in ("rows", "features", "labels", "cardinality")}
 
 
 def _record(

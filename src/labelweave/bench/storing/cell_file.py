@@ -60,28 +60,28 @@ def pack(
     *,
     full: bool = False,
 ) -> str:
-    """The text of a file of cells.
+    """Write records as the text of a file of cells.
 
     Parameters
     ----------
     records : iterable of dict
     names : iterable of str
-        Suites that the cells are of.
+        Names of the suites of the cells.
     suites : iterable of Suite
-        Those of them that the package does not have.
+        Those suites that the package does not have.
     full : bool, default=False
-        Also `history` and `artifacts`, which only plots need.
+        Also write `history` and `artifacts`, which only plots need.
     """
     kept = list(records)
     shared = [_shared(record) for record in kept]
-    _lend_names(kept, shared)
+    _share_names(kept, shared)
     keys = {table: _keys(table, shared) for table in SHARED}
     lines: list[Any] = [
         {"labelweave": FORMAT, "schema": SCHEMA, "suites": sorted(names), "cell": COLUMNS}
     ]
     for suite in sorted(suites, key=lambda one: one.name):
-        stated = _without_folders(suite).to_dict()
-        lines.append({"shared": "suite definition", "key": suite.name, "value": stated})
+        value = _without_folders(suite).to_dict()
+        lines.append({"shared": "suite definition", "key": suite.name, "value": value})
     for table in SHARED:
         lines += [
             {"shared": table, "key": key, "value": json.loads(text)}
@@ -99,7 +99,7 @@ def pack(
 
 
 def _shared(record: Record) -> dict[str, str]:
-    """Table to what a cell may share with others, as text."""
+    """Map tables to the values that a cell may share with others, as text."""
     values: dict[str, Any] = dict(record)
     values |= {name: list(values[name]) for name in NUMBERS}
     values["machine"] = {name: v for name, v in record["machine"].items() if name != "host"}
@@ -111,8 +111,8 @@ def _shared(record: Record) -> dict[str, str]:
     }
 
 
-def _lend_names(records: Sequence[Record], shared: Sequence[dict[str, str]]) -> None:
-    """A failed cell has no numbers: it shares the names of those of its suite all the same."""
+def _share_names(records: Sequence[Record], shared: Sequence[dict[str, str]]) -> None:
+    """Give failed cells, which have no numbers, the names of numbers of their suite."""
     named: dict[tuple[str, str], str] = {}
     for record, texts in zip(records, shared, strict=True):
         if record["scores"]:
@@ -125,7 +125,7 @@ def _lend_names(records: Sequence[Record], shared: Sequence[dict[str, str]]) -> 
 
 
 def _keys(table: str, shared: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The different values of a table, as text, and how cells refer to them."""
+    """Map the different values of a table, as text, to the keys by which cells refer to them."""
     texts = {one[table] for one in shared if table in one}
     names = {text: json.loads(text)[SHARED[table][0]] for text in texts}
     if not all(isinstance(name, str) for name in names.values()):
@@ -137,12 +137,12 @@ def _keys(table: str, shared: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _own(record: Record, full: bool) -> dict[str, Any]:
-    """Column to what only this cell says."""
+    """Map columns to the values of this cell alone."""
     wanted = cell_name(
         record["identity"], record["seed"], record["data_checksum"], record["code_version"]
     )
     if record["cell"] != wanted:
-        raise InputError(f"cell {record['cell']} is not named by what it holds: run it again")
+        raise InputError(f"cell {record['cell']} has other content than its name: run it again")
     values: dict[str, Any] = dict(record)
     error = values["error"]
     more = {
@@ -175,7 +175,7 @@ def _json(value: Any) -> str:
 
 
 def _without_folders(suite: Suite) -> Suite:
-    """A suite of one's own names its files by full path; another machine has other folders."""
+    """Remove local folders from the paths of a user's own suite."""
     data = (
         replace(one, source=Path(one.source).name) if Path(one.source).is_absolute() else one
         for one in suite.data
@@ -185,15 +185,15 @@ def _without_folders(suite: Suite) -> Suite:
 
 @dataclass(frozen=True)
 class CellFile:
-    """What a file of cells holds.
+    """The content of a file of cells.
 
     Attributes
     ----------
     records : list of dict
     names : list of str
-        Suites that the cells are of.
+        Names of the suites of the cells.
     suites : list of Suite
-        Those of them that the package does not have.
+        Those suites that the package does not have.
     """
 
     records: list[Record]
@@ -202,17 +202,17 @@ class CellFile:
 
 
 class _LineError(Exception):
-    """What is wrong with a line."""
+    """A mistake in a line."""
 
 
 def unpack(path: str | PathLike[str]) -> CellFile:
-    """What a file of cells holds; a mistake in it is told with its line."""
+    """Read a file of cells; an error names the line of a mistake."""
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
         raise DataFileError("there is no such file", path=path) from None
     except UnicodeDecodeError:
-        raise DataFileError("this is no text in UTF-8", path=path) from None
+        raise DataFileError("this is not text in UTF-8", path=path) from None
     tables: dict[str, dict[str, Any]] = {table: {} for table in (*SHARED, _DEFINITION)}
     names: list[str] = []
     records: list[Record] = []
@@ -221,11 +221,11 @@ def unpack(path: str | PathLike[str]) -> CellFile:
             if number == 1:
                 names = _suites_in(_parsed(line) if line.strip() else None)
             elif line.strip():
-                stated = _parsed(line)
-                if isinstance(stated, list):
-                    records.append(_record(stated, tables))
+                value = _parsed(line)
+                if isinstance(value, list):
+                    records.append(_record(value, tables))
                 else:
-                    _keep_shared(stated, tables)
+                    _keep_shared(value, tables)
         except _LineError as error:
             raise DataFileError(str(error), path=path, line=number) from None
     return CellFile(records, names, list(tables[_DEFINITION].values()))
@@ -238,13 +238,13 @@ def _parsed(line: str) -> Any:
     try:
         return json.loads(line, parse_constant=refuse)
     except ValueError:
-        raise _LineError("this is no whole line of JSON") from None
+        raise _LineError("this is not a complete line of JSON") from None
 
 
 def _suites_in(header: Any) -> list[str]:
-    """The suites that the first line names, if this version can read what follows."""
+    """Read the names of the suites from the first line, and check the version of the file."""
     if not isinstance(header, dict) or header.get("labelweave") != FORMAT:
-        raise _LineError("this is no file of cells: `labelweave bench export` writes one")
+        raise _LineError("this is not a file of cells: `labelweave bench export` writes one")
     if header.get("schema") != SCHEMA or header.get("cell") != list(COLUMNS):
         raise _LineError(
             f"another version of labelweave wrote this file (schema {header.get('schema')}, here "
@@ -256,20 +256,20 @@ def _suites_in(header: Any) -> list[str]:
     return names
 
 
-def _keep_shared(stated: Any, tables: dict[str, dict[str, Any]]) -> None:
-    """Put a value that cells share into its table."""
-    if not isinstance(stated, dict) or stated.keys() != {"shared", "key", "value"}:
-        raise _LineError("this is neither a cell nor a value that cells share")
-    table, key, value = stated["shared"], stated["key"], stated["value"]
+def _keep_shared(value: Any, tables: dict[str, dict[str, Any]]) -> None:
+    """Put a shared value into its table."""
+    if not isinstance(value, dict) or value.keys() != {"shared", "key", "value"}:
+        raise _LineError("this is neither a cell nor a shared value")
+    table, key, value = value["shared"], value["key"], value["value"]
     if not isinstance(table, str) or table not in tables or not isinstance(key, str):
-        raise _LineError(f"cells share no {table!r}")
+        raise _LineError(f"there are no shared values called {table!r}")
     if key in tables[table]:
-        raise _LineError(f"{table} {key!r} is there twice")
+        raise _LineError(f"{table} {key!r} occurs twice")
     if table == _DEFINITION:
         tables[table][key] = _own_suite(value)
         return
     if not isinstance(value, dict) or value.keys() != set(SHARED[table]):
-        raise _LineError(f"{table} {key!r} must say {', '.join(SHARED[table])}")
+        raise _LineError(f"{table} {key!r} must have {', '.join(SHARED[table])}")
     for name, part in value.items():
         kind: type = list if name in _LISTS else str
         if name in _DICTS or name.endswith("settings"):
@@ -283,7 +283,7 @@ def _own_suite(value: Any) -> Suite:
     try:
         suite = Suite.from_dict(value)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _LineError(f"this is no suite ({error})") from None
+        raise _LineError(f"this is not a suite ({error})") from None
     if not isinstance(suite.name, str) or set(suite.name) & set("/\\\0") or not suite.name:
         raise _LineError(f"{suite.name!r} cannot be the name of a suite")
     return suite
@@ -299,7 +299,7 @@ def _record(cell: Sequence[Any], tables: Mapping[str, Mapping[str, Any]]) -> Rec
         if table != "warnings" or "warnings" in more:
             key = more["warnings"] if table == "warnings" else own[table]
             if not isinstance(key, str) or key not in tables[table]:
-                raise _LineError(f"no line above this one says what {table} {key!r} is")
+                raise _LineError(f"no line above this one defines {table} {key!r}")
             values |= tables[table][key]
     for name, kind in (("identity", str), ("finished", str), ("seed", int)):
         if not isinstance(own[name], kind) or isinstance(own[name], bool):
@@ -321,15 +321,15 @@ def _record(cell: Sequence[Any], tables: Mapping[str, Mapping[str, Any]]) -> Rec
     return cast(Record, {name: values[name] for name in Record.__annotations__})
 
 
-def _more(stated: Any) -> dict[str, Any]:
-    """What few cells have."""
-    if not isinstance(stated, dict) or any(
-        not isinstance(value, _MORE.get(name, ())) for name, value in stated.items()
+def _more(column: Any) -> dict[str, Any]:
+    """Check the last column, which holds what few cells have."""
+    if not isinstance(column, dict) or any(
+        not isinstance(value, _MORE.get(name, ())) for name, value in column.items()
     ):
         raise _LineError(f"the last column is an object of {', '.join(_MORE)}, or empty")
-    if "error" in stated and stated["error"].keys() != set(ERROR):
-        raise _LineError(f"error must say {' and '.join(ERROR)}")
-    return stated
+    if "error" in column and column["error"].keys() != set(ERROR):
+        raise _LineError(f"error must have {' and '.join(ERROR)}")
+    return column
 
 
 def _numbers(what: str, names: Sequence[str], values: Any) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Claims: who is working on a cell, so that machines that share a folder share the work.
+"""Claims on cells, so that processes and machines that share a folder share the work.
 
-A claim is a small file, created in one step and touched every few seconds while its owner
-lives. One whose owner is gone (the process on this machine has ended, or another machine has
-not touched it for a while) is taken over. Claims only save work: where one is lost, a cell is
-run twice with the same result, and the file of a result is replaced in one step.
+A claim is a small file, created atomically and touched every few seconds while its owner runs.
+The claim of an owner that is gone (its process on this machine has ended, or another machine has
+not touched it for a while) is taken over. Claims only save work: if one is lost, a cell is run
+twice with the same result, and its file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["STALE_AFTER", "claimed", "is_claimed"]
 
 _TOUCH_EVERY = 10.0
 STALE_AFTER = 60.0
-"""Seconds without a touch after which a claim of another machine counts no more."""
+"""Seconds without a touch after which a claim of another machine is void."""
 
 
 @contextmanager
 def claimed(path: Path) -> Iterator[bool]:
-    """Hold the claim of this path; gives False, at once, if somebody else holds it."""
+    """Hold the claim at this path; yields False at once if another process holds it."""
     if not _take(path):
         yield False
         return
@@ -42,7 +42,7 @@ def claimed(path: Path) -> Iterator[bool]:
 
 
 def is_claimed(path: Path) -> bool:
-    """Whether somebody who is still alive holds this claim."""
+    """Return whether a running process holds this claim."""
     try:
         written = path.stat().st_mtime
         owner = json.loads(path.read_text())
@@ -50,7 +50,7 @@ def is_claimed(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError):
-        # Being written at this moment, or its writer died while at it.
+        # It is being written at this moment, or its writer died.
         with suppress(OSError):
             return time.time() - written < _TOUCH_EVERY
         return False
@@ -81,7 +81,7 @@ def _myself() -> dict[str, object]:
 
 
 def _start_of(process: int) -> str | None:
-    """When a process of this machine started, so that a number used again is noticed."""
+    """Return the start time of a process, to recognise a process number that is used again."""
     try:
         # After the name, which may hold anything, in parentheses: field 22 is the start.
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
@@ -89,7 +89,7 @@ def _start_of(process: int) -> str | None:
         pass
     if Path("/proc/self/stat").exists():
         return None
-    try:  # no /proc: all that can be known is whether such a process lives
+    try:  # without /proc only the existence of the process can be checked
         os.kill(process, 0)
     except PermissionError:
         return "alive"

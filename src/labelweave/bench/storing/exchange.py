@@ -1,4 +1,4 @@
-"""Results that outlive a machine: a folder of cells as one small file, and back."""
+"""Export a folder of results to one small file, and import it again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Exported", "Imported", "export_cells", "import_cells"]
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: cells, the suites they are of, bytes, and cells left out as older."""
+    """Number of cells written, their suites, bytes, and older cells that were left out."""
 
     n_cells: int
     suites: tuple[str, ...]
@@ -30,7 +30,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """How many cells were read, and how many of them were new or newer and are written."""
+    """Number of cells read, and number written because they were new or newer."""
 
     n_read: int
     n_written: int
@@ -43,18 +43,18 @@ def export_cells(
     *,
     full: bool = False,
 ) -> Exported:
-    """Write the newest record of each cell to one file, in one step.
+    """Write the newest record of each cell to one file, atomically.
 
     Parameters
     ----------
     folder : path
-        What `labelweave bench run` wrote to; nothing is changed in it.
+        A folder of results; it is not changed.
     path : path
         File to write; see :mod:`labelweave.bench.storing.cell_file`.
     suites : sequence of Suite, optional
-        Only the cells of these, whichever suite ran them first; default: all.
+        Only the cells of these suites; default: all cells.
     full : bool, default=False
-        Also histories and artifacts, which only plots need.
+        Also write histories and artifacts, which only plots need.
 
     Returns
     -------
@@ -83,23 +83,23 @@ def export_cells(
 def import_cells(paths: Iterable[str | PathLike[str]], folder: str | PathLike[str]) -> Imported:
     """Put the cells of exported files into a folder of results.
 
-    All files are read before anything is written. A cell that is there already stays, unless
-    the file has it with scores where it had failed, or a newer one.
+    All files are read before anything is written. An existing cell is replaced only by a newer
+    one, or by one with scores if it had failed.
 
     Parameters
     ----------
     paths : iterable of path
         Files that :func:`export_cells` wrote.
     folder : path
-        Folder of results, made if need be.
+        Folder of results, created if it does not exist.
 
     Returns
     -------
     Imported
     """
-    found = [unpack(path) for path in paths]
+    files = [unpack(path) for path in paths]
     cells: dict[str, Record] = {}
-    for record in (record for one in found for record in one.records):
+    for record in (record for one in files for record in one.records):
         held = cells.setdefault(record["cell"], record)
         if standing(record) > standing(held):
             cells[record["cell"]] = record
@@ -113,8 +113,8 @@ def import_cells(paths: Iterable[str | PathLike[str]], folder: str | PathLike[st
     ]
     for record in new:
         store.write(record)
-    asked = {name for one in found for name in one.names}
-    own = {suite.name: suite for one in found for suite in one.suites}
+    asked = {name for one in files for name in one.names}
+    own = {suite.name: suite for one in files for suite in one.suites}
     shipped = {suite.name: suite for suite in list_suites() if suite.name in asked}
     for name in (own | shipped).keys() - {suite.name for suite in store.suites()}:
         store.write_suite((own | shipped)[name])

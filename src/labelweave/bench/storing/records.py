@@ -1,8 +1,7 @@
-"""What is kept of a cell: the one thing that runner, store, comparison and report agree on.
+"""The record of a cell, as runner, store, comparison and report share it.
 
-A cell is one fit: a method with its settings, on a data set under a scenario, with a seed and
-a protocol. Its record is a plain dictionary that JSON can hold, of the shape of
-:class:`Record`.
+A cell is one fit: a method with its settings on a data set, under a scenario, with a seed and a
+protocol. Its record is a dictionary for JSON with the fields of :class:`Record`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, TypedDict
 __all__ = ["HEAVY_FIELDS", "SCHEMA", "Failure", "Memory", "Record", "Seconds"]
 
 SCHEMA = 1
-# Left out of quick reads: only plots need them.
+# Not read by default, because only plots need them.
 HEAVY_FIELDS = ("history", "artifacts")
 
 
@@ -27,8 +26,8 @@ class Seconds(TypedDict):
 class Memory(TypedDict):
     """Memory of the process that ran the cell, in MB (10^6 bytes).
 
-    `how` is ``"per cell"`` where the system lets the high-water mark be reset before each
-    cell (Linux), else ``"since start"``: then earlier cells of the same worker count too.
+    `how` is ``"per cell"`` where the system can reset the peak before each cell (Linux), else
+    ``"since start"``, which includes earlier cells of the same worker.
     """
 
     peak: float
@@ -51,25 +50,26 @@ class Record(TypedDict):
     ----------
     schema : int
     cell : str
-        Its name: a hash of all that went in (see :mod:`labelweave.bench.running.plan`).
+        Its name: a hash of everything that decides the result, see
+        :mod:`labelweave.bench.running.plan`.
     identity : str
-        A hash of what was asked for, without seed, data checksum and code version: the cells
-        of one figure in a table have it in common.
+        A hash of what was run, without seed, data checksum and code version: the cells of one
+        figure in a table share it.
     suite : str
-        The suite that ran it first; another suite with the same cell does not run it again.
+        The suite that ran it first; other suites share the cell.
     kind : str
         How the method is trained: "supervised", "partial", ...
     method : str
         The id in the table of methods.
     method_name : str
-        What the suite calls it, "MulSupCon, linear probe".
+        Its name in the suite, such as "MulSupCon, linear probe".
     settings : dict
         Parameters that differ from the defaults of the method.
     dataset : str
     dataset_facts : dict
         rows, features, labels, cardinality.
     scenario : str
-        Name of the scenario, "" where the labels are taken as they are.
+        Name of the scenario, "" where the labels are complete.
     scenario_settings : dict
     seed : int
     protocol : str
@@ -81,13 +81,13 @@ class Record(TypedDict):
     scores : dict of str to float or None
         Test scores by name of metric; None where the metric is undefined.
     thresholds : dict of str to float
-        The threshold at which each metric of label sets was scored.
+        The threshold of each metric of label sets.
     seconds : Seconds
     memory : Memory
     history : dict of str to list, or None
-        One list a column, one entry an epoch, for methods that train in epochs.
+        One list per column with one entry per epoch, for methods that train in epochs.
     artifacts : dict
-        What the suite asked to keep, such as {"label_similarity": {"names", "values"}}.
+        What the suite keeps for plots, such as {"label_similarity": {"names", "values"}}.
     data_checksum, code_version : str
     versions : dict of str to str
         Packages.
@@ -96,7 +96,7 @@ class Record(TypedDict):
     finished : str
         Time in UTC, ISO 8601.
     warnings : list of str
-        What the packages had to say, each once.
+        Warnings of the packages, each once.
     error : Failure or None
         A failed cell has no scores.
     """

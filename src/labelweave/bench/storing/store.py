@@ -1,13 +1,13 @@
-"""Results on disk: one file a cell, written in one step and named by what went in.
+"""Folders of results: one file per cell, written atomically and named by a hash.
 
 ::
 
     results/
       store.json          what this folder is
       cells/<name>.json   one finished cell, as in labelweave.bench.storing.records
-      claims/<name>       a cell that somebody works on
+      claims/<name>       a cell that a process works on
       suites/<name>.json  the suites that were run
-      index.json          the cells again, in one file, without what only plots need: a cache
+      index.json          a cache: all cells in one file, without what only plots need
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from labelweave.files import atomic_write_text
 __all__ = ["Store", "read_results"]
 
 _LONG_AGO = 3600.0  # seconds
-_INDEX_WORTH = 50  # new cells that make writing the index anew worth it
+_INDEX_WORTH = 50  # number of new cells after which the index is written again
 
 
 def read_results(folder: str | PathLike[str], *, full: bool = True) -> list[Record]:
-    """The finished cells of a result folder, failed ones too (their `error` is set).
+    """Read the finished cells of a folder of results, including failed ones (with `error`).
 
     Parameters
     ----------
     folder : path
-        What `labelweave bench run` wrote to.
+        A folder that `labelweave bench run` wrote.
     full : bool, default=True
-        Without it `history` and `artifacts` are left empty and thousands of cells are read
+        If False, `history` and `artifacts` are None, and thousands of cells are read quickly
         from one file.
 
     Returns
@@ -51,7 +51,7 @@ def read_results(folder: str | PathLike[str], *, full: bool = True) -> list[Reco
     """
     store = Store(folder)
     if not store.exists():
-        raise InputError(f"{folder} is no folder of results: `labelweave bench run` makes one")
+        raise InputError(f"{folder} is not a folder of results: `labelweave bench run` makes one")
     return store.records() if full else store.summaries()
 
 
@@ -61,7 +61,7 @@ class Store:
     Parameters
     ----------
     folder : path
-        Made by :meth:`create`.
+        Created by :meth:`create`.
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
@@ -72,11 +72,11 @@ class Store:
     # -- the folder --------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Whether results were ever written here."""
+        """Return whether this is a folder of results."""
         return self._facts_file.is_file()
 
     def create(self) -> str:
-        """Make the folder if it is not there; its id, by which workers know it again."""
+        """Create the folder if it does not exist; return the id by which workers recognise it."""
         is_ours = self.exists() or self.cells.is_dir()  # the latter: killed while making it
         if not is_ours and self.folder.is_dir() and any(self.folder.iterdir()):
             raise InputError(f"{self.folder} holds other files: give another --out")
@@ -89,7 +89,7 @@ class Store:
         return self.id()
 
     def _name_folder(self, facts: str) -> None:
-        """Write what this folder is, unless another process was quicker: the first id stays."""
+        """Write the id of this folder, unless another process was quicker: the first id stays."""
         draft = self.folder / f".store-{uuid.uuid4().hex}"
         draft.write_text(facts, encoding="utf-8")
         try:
@@ -102,14 +102,14 @@ class Store:
             draft.unlink()
 
     def _sweep(self) -> None:
-        """Remove what writers left that were killed in the act, long ago."""
+        """Remove temporary files of processes that were killed long ago."""
         for path in self.cells.glob(".*.json"):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _LONG_AGO:
                     path.unlink()
 
     def id(self) -> str:
-        """The id of the folder; "" if it is none."""
+        """Return the id of the folder; "" if it has none."""
         try:
             facts = json.loads(self._facts_file.read_text())
         except (OSError, ValueError):
@@ -128,37 +128,37 @@ class Store:
     # -- cells -------------------------------------------------------------------------
 
     def path(self, name: str) -> Path:
-        """The file of a cell's record."""
+        """Return the file of a cell's record."""
         return self.cells / f"{name}.json"
 
     def claim_path(self, name: str) -> Path:
-        """The file by which a process says that it is at a cell."""
+        """Return the file by which a process claims a cell."""
         return self.claims / name
 
     def names(self) -> set[str]:
-        """Names of the finished cells."""
+        """Return the names of the finished cells."""
         with suppress(FileNotFoundError):
             return {entry.name[:-5] for entry in _json_files(self.cells)}
         return set()
 
     def write(self, record: Record) -> None:
-        """Keep a record, in one step."""
+        """Write a record atomically."""
         atomic_write_text(self.path(record["cell"]), json.dumps(record, allow_nan=False))
 
     def read(self, name: str) -> Record:
-        """The record of a cell."""
+        """Read the record of a cell."""
         path = self.path(name)
         try:
             return cast(Record, json.loads(path.read_bytes()))
         except ValueError:
-            raise DataFileError("this is no finished cell: delete it", path=path) from None
+            raise DataFileError("this is not a finished cell: delete it", path=path) from None
 
     def records(self, names: Iterable[str] | None = None) -> list[Record]:
-        """Whole records, by name."""
+        """Read complete records, by name."""
         return [self.read(name) for name in sorted(self.names() if names is None else names)]
 
     def summaries(self) -> list[Record]:
-        """All records without what only plots need, from the index as far as it goes."""
+        """Read all records without what only plots need, from the index where it is current."""
         index = self._read_index()
         stamps = {entry.name[:-5]: _stamp(entry) for entry in _json_files(self.cells)}
         fresh = {name for name, stamp in stamps.items() if index.get(name, [None])[0] != stamp}
@@ -170,22 +170,22 @@ class Store:
         return [cast(Record, index[name][1]) for name in sorted(stamps)]
 
     def _read_index(self) -> dict[str, Any]:
-        """Name to stamp and record; records share the values that they have in common."""
+        """Map names to stamp and record; equal values of records are stored once."""
         try:
-            found = json.loads((self.folder / "index.json").read_bytes())
-            if found["schema"] != SCHEMA:
+            index = json.loads((self.folder / "index.json").read_bytes())
+            if index["schema"] != SCHEMA:
                 return {}
-            fields, tables = list(found["tables"]), list(found["tables"].values())
+            fields, tables = list(index["tables"]), list(index["tables"].values())
             cells: dict[str, Any] = {}
-            for name, stamp, places in found["cells"]:
+            for name, stamp, places in index["cells"]:
                 values = [table[i] for table, i in zip(tables, places, strict=True)]
                 cells[name] = [stamp, dict(zip(fields, values, strict=True))]
         except (OSError, ValueError, KeyError, TypeError, IndexError):
-            return {}  # a cache: whatever is wrong with it, it is made anew
+            return {}  # a cache: a broken one is made again
         return cells
 
     def _write_index(self, cells: dict[str, Any]) -> None:
-        """Every field as a table of its different values: most are the same in many cells."""
+        """Write each field as a table of its different values: many cells share most of them."""
         tables: dict[str, dict[str, int]] = {}
         rows = []
         for name, (stamp, record) in cells.items():
@@ -196,18 +196,18 @@ class Store:
             rows.append([name, stamp, places])
         values = {key: [json.loads(text) for text in table] for key, table in tables.items()}
         text = json.dumps({"schema": SCHEMA, "tables": values, "cells": rows})
-        with suppress(OSError):  # a folder that may only be read is compared all the same
+        with suppress(OSError):  # a read-only folder can be compared too
             atomic_write_text(self.folder / "index.json", text)
 
     # -- suites ------------------------------------------------------------------------
 
     def write_suite(self, suite: Suite) -> None:
-        """Keep what was asked for, so that it can be compared later."""
+        """Write a suite, so that it can be compared later."""
         text = json.dumps(suite.to_dict(), indent=1)
         atomic_write_text(self.folder / "suites" / f"{suite.name}.json", text)
 
     def suites(self) -> list[Suite]:
-        """The suites that were run into this folder, by name."""
+        """Read the suites that were run into this folder, by name."""
         from labelweave.bench.suite import load_suite
 
         return [load_suite(path) for path in sorted((self.folder / "suites").glob("*.json"))]
@@ -221,6 +221,6 @@ def _json_files(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _stamp(entry: os.DirEntry[str]) -> list[int]:
-    """What changes when a file is replaced."""
+    """Return time and size of a file, which change when it is replaced."""
     facts = entry.stat()
     return [facts.st_mtime_ns, facts.st_size]

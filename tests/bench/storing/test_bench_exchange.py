@@ -243,33 +243,33 @@ def strange_shared(**stated):
 
 
 BAD = {
-    "empty": (lambda lines: ([], 1), "this is no file of cells"),
-    "foreign": (lambda lines: (['{"a": 1}'], 1), "this is no file of cells"),
+    "empty": (lambda lines: ([], 1), "this is not a file of cells"),
+    "foreign": (lambda lines: (['{"a": 1}'], 1), "this is not a file of cells"),
     "older schema": (with_header(schema=0), r"another version .* \(schema 0, here 1\)"),
     "other columns": (with_header(cell=["suite"]), "another version"),
     "suites": (with_header(suites="small"), "list of names"),
-    "cut short": (cut_short, "no whole line of JSON"),
-    "not a number": (change(12, [float("nan"), 1.0]), "no whole line of JSON"),
+    "cut short": (cut_short, "not a complete line of JSON"),
+    "not a number": (change(12, [float("nan"), 1.0]), "not a complete line of JSON"),
     "columns": (lambda lines: ([*lines, "[1]"], len(lines) + 1), "15 columns, this one 1"),
     "neither": (lambda lines: ([*lines, '"x"'], len(lines) + 1), "neither a cell nor"),
-    "reference": (change(3, "who"), "what method 'who' is"),
-    "unsaid": (without_shared, "what environment '"),
-    "twice": (twice_shared, "is there twice"),
-    "table": (strange_shared(shared="luck", key="a", value={}), "share no 'luck'"),
-    "fields": (strange_shared(shared="data", key="a", value={}), "must say dataset, "),
+    "reference": (change(3, "who"), "defines method 'who'"),
+    "unsaid": (without_shared, "defines environment '"),
+    "twice": (twice_shared, "occurs twice"),
+    "table": (strange_shared(shared="luck", key="a", value={}), "no shared values called 'luck'"),
+    "fields": (strange_shared(shared="data", key="a", value={}), "must have dataset, "),
     "kind of field": (
         strange_shared(
             shared="scenario", key="a", value={"scenario": "a", "scenario_settings": []}
         ),
         "scenario_settings of scenario 'a' must be a dict",
     ),
-    "suite": (strange_shared(shared="suite definition", key="a", value={}), "no suite"),
+    "suite": (strange_shared(shared="suite definition", key="a", value={}), "not a suite"),
     "seed": (change(5, "0"), "seed must be a whole number"),
     "finished": (change(8, 3), "finished must be a text"),
     "seconds": (change(9, [1, 2]), "seconds must be 3 numbers"),
     "scores": (change(12, [1.0, "high"]), "scores must be numbers, not 'high'"),
     "more": (change(14, {"extra": 1}), "last column"),
-    "error": (change(14, {"error": {}}), "error must say type and message"),
+    "error": (change(14, {"error": {}}), "error must have type and message"),
 }
 
 
@@ -298,7 +298,7 @@ def test_a_file_cannot_name_other_folders(suite, file, tmp_path):
 
 def test_what_is_no_text_or_not_there_is_told(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataFileError, match="no text in UTF-8"):
+    with pytest.raises(DataFileError, match="not text in UTF-8"):
         import_cells([tmp_path / "a.jsonl"], tmp_path / "out")
     with pytest.raises(DataFileError, match="no such file"):
         import_cells([tmp_path / "b.jsonl"], tmp_path / "out")

@@ -15,7 +15,7 @@ from labelweave.bench.storing.store import Store, read_results
 from labelweave.bench.suite import MethodEntry, ScenarioEntry
 from labelweave.exceptions import InputError
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 ALONE = Pool(1)
 
 
