@@ -7,8 +7,8 @@ speed-up
     The same suite in one process and in two: wall seconds, with workers that run already and
     with their start; and, for a machine that does other work too, processor seconds.
 comparison
-    `labelweave bench compare` as a command, on ten thousand made-up cells: with the index that
-    a run leaves, and without (it is then made); wall and processor seconds.
+    `labelweave bench compare` as a command, on ten thousand synthetic cells; wall and processor
+    seconds.
 
     LABELWEAVE_DATA=... python benchmarks/bench_runner.py
 """
@@ -120,16 +120,15 @@ def large_comparison(n_cells: int) -> None:
             done = {**record, "error": None, "scores": scores, "history": history}
             store.path(cell.name).write_text(json.dumps(done))
         command = [sys.executable, "-m", "labelweave", "bench", "compare", base.name, "--quiet"]
-        for what in ("without an index", "with the index"):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            started = time.perf_counter()
-            subprocess.run(
-                [*command, "--results", str(store.folder)], check=True, stdout=subprocess.DEVNULL
-            )
-            wall = time.perf_counter() - started
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            print(f"compare {len(cells)} cells, {what}: {wall:.2f} s, {spent:.2f} CPU s")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        started = time.perf_counter()
+        subprocess.run(
+            [*command, "--results", str(store.folder)], check=True, stdout=subprocess.DEVNULL
+        )
+        wall = time.perf_counter() - started
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(f"compare {len(cells)} cells: {wall:.2f} s, {spent:.2f} CPU s")
 
 
 def main() -> None:

@@ -87,9 +87,7 @@ def test_results_are_exported_and_imported(run, csv_file, workdir):
         for folder in ("bench-results", "back")
     ]
     assert tables[0] == tables[1]
-    assert (
-        "0 cells run, 4 existed" in run_own(run, csv_file, "--seeds", 2, "--out", "back").output
-    )
+    assert "0 cells run, 4 existed" in run_own(run, csv_file, "--seeds", 2, "--out", "back").output
 
 
 def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypatch):

@@ -38,34 +38,6 @@ def test_summaries_leave_out_what_only_plots_need(store, records):
     assert all(one["history"] is None for one in found)
 
 
-def test_the_index_is_only_a_cache(store, records, monkeypatch):
-    monkeypatch.setattr("labelweave.bench.storing.store._INDEX_WORTH", 1)
-    for record in records:
-        store.write(record)
-    store.summaries()
-    index = store.folder / "index.json"
-    assert index.exists()
-    # A replaced, a removed and a new cell are noticed.
-    changed = {**records[0], "scores": {"map": 0.99}, "suite": "another suite"}
-    store.write(changed)
-    store.path(records[1]["cell"]).unlink()
-    found = {one["cell"]: one for one in store.summaries()}
-    assert found[records[0]["cell"]]["scores"] == {"map": 0.99}
-    assert records[1]["cell"] not in found
-    assert len(found) == len(records) - 1
-    index.write_text("{ not json")
-    assert len(store.summaries()) == len(records) - 1
-
-
-def test_summaries_are_read_from_the_index(store, records, monkeypatch):
-    monkeypatch.setattr("labelweave.bench.storing.store._INDEX_WORTH", 1)
-    for record in records:
-        store.write(record)
-    store.summaries()
-    monkeypatch.setattr(Store, "read", lambda *_: pytest.fail("the file of a cell was opened"))
-    assert len(store.summaries()) == len(records)
-
-
 def test_strange_folders_are_refused(tmp_path, store, records):
     with pytest.raises(InputError, match="not a folder of results"):
         read_results(tmp_path)

@@ -103,7 +103,7 @@ def run_suite(
     folder_id = store.create()
     store.write_suite(suite)
     wanted = {cell.name for cell in plan.cells}
-    before = [record for record in store.summaries() if record["cell"] in wanted]
+    before = [record for record in store.records(full=False) if record["cell"] in wanted]
     kept = {r["cell"]: r for r in before if r["error"] is None or not retry_failed}
     again = frozenset(record["cell"] for record in before) - kept.keys()
     listener.begin(plan, list(kept.values()), pool)
@@ -123,7 +123,6 @@ def run_suite(
     finally:
         listener.end()
     result.n_left = len(run.todo)
-    store.summaries()  # updates the index, for quick comparisons
     return result
 
 

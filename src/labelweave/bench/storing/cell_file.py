@@ -48,9 +48,6 @@ COLUMNS = (*_ORDER, "environment", "finished", "seconds", "memory", *NUMBERS, "m
 SECONDS, MEMORY, ERROR = ("fit", "wall", "cpu"), ("peak", "before"), ("type", "message")
 _DIGITS = 8  # of scores and thresholds; tables show four
 _DEFINITION = "suite definition"
-_LISTS = (*NUMBERS, "warnings")
-_DICTS = ("dataset_facts", "machine", "versions")  # and all that end in settings
-_MORE = {"warnings": str, "error": dict, "history": dict, "artifacts": dict}
 
 
 def pack(
@@ -74,7 +71,6 @@ def pack(
     """
     kept = list(records)
     shared = [_shared(record) for record in kept]
-    _share_names(kept, shared)
     keys = {table: _keys(table, shared) for table in SHARED}
     lines: list[Any] = [
         {"labelweave": FORMAT, "schema": SCHEMA, "suites": sorted(names), "cell": COLUMNS}
@@ -109,19 +105,6 @@ def _shared(record: Record) -> dict[str, str]:
         for table, fields in SHARED.items()
         if table != "warnings" or record["warnings"]
     }
-
-
-def _share_names(records: Sequence[Record], shared: Sequence[dict[str, str]]) -> None:
-    """Give failed cells, which have no numbers, the names of numbers of their suite."""
-    named: dict[tuple[str, str], str] = {}
-    for record, texts in zip(records, shared, strict=True):
-        if record["scores"]:
-            suite = record["suite"], record["kind"]
-            named[suite] = min(texts["suite"], named.get(suite, texts["suite"]))
-    for record, texts in zip(records, shared, strict=True):
-        if not any((record["rows"], record["scores"], record["thresholds"])):
-            suite = record["suite"], record["kind"]
-            texts["suite"] = named.get(suite, texts["suite"])
 
 
 def _keys(table: str, shared: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -228,6 +211,9 @@ def unpack(path: str | PathLike[str]) -> CellFile:
                     _keep_shared(value, tables)
         except _LineError as error:
             raise DataFileError(str(error), path=path, line=number) from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            reason = f"this is not a cell of this format ({error})"
+            raise DataFileError(reason, path=path, line=number) from None
     return CellFile(records, names, list(tables[_DEFINITION].values()))
 
 
@@ -270,12 +256,6 @@ def _keep_shared(value: Any, tables: dict[str, dict[str, Any]]) -> None:
         return
     if not isinstance(value, dict) or value.keys() != set(SHARED[table]):
         raise _LineError(f"{table} {key!r} must have {', '.join(SHARED[table])}")
-    for name, part in value.items():
-        kind: type = list if name in _LISTS else str
-        if name in _DICTS or name.endswith("settings"):
-            kind = dict
-        if not isinstance(part, kind):
-            raise _LineError(f"{name} of {table} {key!r} must be a {kind.__name__}")
     tables[table][key] = value
 
 
@@ -293,7 +273,7 @@ def _record(cell: Sequence[Any], tables: Mapping[str, Mapping[str, Any]]) -> Rec
     if len(cell) != len(COLUMNS):
         raise _LineError(f"a cell has {len(COLUMNS)} columns, this one {len(cell)}")
     own = dict(zip(COLUMNS, cell, strict=True))
-    more = _more(own["more"])
+    more = own["more"]
     values: dict[str, Any] = {"warnings": []}
     for table in SHARED:
         if table != "warnings" or "warnings" in more:
@@ -301,10 +281,7 @@ def _record(cell: Sequence[Any], tables: Mapping[str, Mapping[str, Any]]) -> Rec
             if not isinstance(key, str) or key not in tables[table]:
                 raise _LineError(f"no line above this one defines {table} {key!r}")
             values |= tables[table][key]
-    for name, kind in (("identity", str), ("finished", str), ("seed", int)):
-        if not isinstance(own[name], kind) or isinstance(own[name], bool):
-            raise _LineError(f"{name} must be {'a text' if kind is str else 'a whole number'}")
-        values[name] = own[name]
+    values |= {name: own[name] for name in ("identity", "finished", "seed")}
     if not isinstance(own["thresholds"], list):  # one for all
         own["thresholds"] = [own["thresholds"]] * len(values["thresholds"])
     for name in NUMBERS:
@@ -319,17 +296,6 @@ def _record(cell: Sequence[Any], tables: Mapping[str, Mapping[str, Any]]) -> Rec
         values["identity"], values["seed"], values["data_checksum"], values["code_version"]
     )
     return cast(Record, {name: values[name] for name in Record.__annotations__})
-
-
-def _more(column: Any) -> dict[str, Any]:
-    """Check the last column, which holds what few cells have."""
-    if not isinstance(column, dict) or any(
-        not isinstance(value, _MORE.get(name, ())) for name, value in column.items()
-    ):
-        raise _LineError(f"the last column is an object of {', '.join(_MORE)}, or empty")
-    if "error" in column and column["error"].keys() != set(ERROR):
-        raise _LineError(f"error must have {' and '.join(ERROR)}")
-    return column
 
 
 def _numbers(what: str, names: Sequence[str], values: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@
       cells/<name>.json   one finished cell, as in labelweave.bench.storing.records
       claims/<name>       a cell that a process works on
       suites/<name>.json  the suites that were run
-      index.json          a cache: all cells in one file, without what only plots need
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -30,7 +28,6 @@ from labelweave.files import atomic_write_text
 __all__ = ["Store", "read_results"]
 
 _LONG_AGO = 3600.0  # seconds
-_INDEX_WORTH = 50  # number of new cells after which the index is written again
 
 
 def read_results(folder: str | PathLike[str], *, full: bool = True) -> list[Record]:
@@ -41,8 +38,7 @@ def read_results(folder: str | PathLike[str], *, full: bool = True) -> list[Reco
     folder : path
         A folder that `labelweave bench run` wrote.
     full : bool, default=True
-        If False, `history` and `artifacts` are None, and thousands of cells are read quickly
-        from one file.
+        If False, `history` and `artifacts`, which only plots need, are None.
 
     Returns
     -------
@@ -52,7 +48,7 @@ def read_results(folder: str | PathLike[str], *, full: bool = True) -> list[Reco
     store = Store(folder)
     if not store.exists():
         raise InputError(f"{folder} is not a folder of results: `labelweave bench run` makes one")
-    return store.records() if full else store.summaries()
+    return store.records(full=full)
 
 
 class Store:
@@ -137,9 +133,7 @@ class Store:
 
     def names(self) -> set[str]:
         """Return the names of the finished cells."""
-        with suppress(FileNotFoundError):
-            return {entry.name[:-5] for entry in _json_files(self.cells)}
-        return set()
+        return {path.stem for path in self.cells.glob("[!.]*.json")}
 
     def write(self, record: Record) -> None:
         """Write a record atomically."""
@@ -153,51 +147,10 @@ class Store:
         except ValueError:
             raise DataFileError("this is not a finished cell: delete it", path=path) from None
 
-    def records(self, names: Iterable[str] | None = None) -> list[Record]:
-        """Read complete records, by name."""
-        return [self.read(name) for name in sorted(self.names() if names is None else names)]
-
-    def summaries(self) -> list[Record]:
-        """Read all records without what only plots need, from the index where it is current."""
-        index = self._read_index()
-        stamps = {entry.name[:-5]: _stamp(entry) for entry in _json_files(self.cells)}
-        fresh = {name for name, stamp in stamps.items() if index.get(name, [None])[0] != stamp}
-        for name in fresh:
-            record = {**self.read(name)} | dict.fromkeys(HEAVY_FIELDS)
-            index[name] = [stamps[name], record]
-        if len(fresh) >= _INDEX_WORTH or len(index) - len(stamps) >= _INDEX_WORTH:
-            self._write_index({name: index[name] for name in stamps})
-        return [cast(Record, index[name][1]) for name in sorted(stamps)]
-
-    def _read_index(self) -> dict[str, Any]:
-        """Map names to stamp and record; equal values of records are stored once."""
-        try:
-            index = json.loads((self.folder / "index.json").read_bytes())
-            if index["schema"] != SCHEMA:
-                return {}
-            fields, tables = list(index["tables"]), list(index["tables"].values())
-            cells: dict[str, Any] = {}
-            for name, stamp, places in index["cells"]:
-                values = [table[i] for table, i in zip(tables, places, strict=True)]
-                cells[name] = [stamp, dict(zip(fields, values, strict=True))]
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
-            return {}  # a cache: a broken one is made again
-        return cells
-
-    def _write_index(self, cells: dict[str, Any]) -> None:
-        """Write each field as a table of its different values: many cells share most of them."""
-        tables: dict[str, dict[str, int]] = {}
-        rows = []
-        for name, (stamp, record) in cells.items():
-            places = []
-            for key in Record.__annotations__:
-                table = tables.setdefault(key, {})
-                places.append(table.setdefault(json.dumps(record[key]), len(table)))
-            rows.append([name, stamp, places])
-        values = {key: [json.loads(text) for text in table] for key, table in tables.items()}
-        text = json.dumps({"schema": SCHEMA, "tables": values, "cells": rows})
-        with suppress(OSError):  # a read-only folder can be compared too
-            atomic_write_text(self.folder / "index.json", text)
+    def records(self, *, full: bool = True) -> list[Record]:
+        """Read all records; without `full`, `history` and `artifacts` are None."""
+        light: Any = {} if full else dict.fromkeys(HEAVY_FIELDS)
+        return [cast(Record, {**self.read(name), **light}) for name in sorted(self.names())]
 
     # -- suites ------------------------------------------------------------------------
 
@@ -211,16 +164,3 @@ class Store:
         from labelweave.bench.suite import load_suite
 
         return [load_suite(path) for path in sorted((self.folder / "suites").glob("*.json"))]
-
-
-def _json_files(folder: Path) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".json") and not entry.name.startswith("."):
-                yield entry
-
-
-def _stamp(entry: os.DirEntry[str]) -> list[int]:
-    """Return time and size of a file, which change when it is replaced."""
-    facts = entry.stat()
-    return [facts.st_mtime_ns, facts.st_size]
