@@ -36,19 +36,19 @@ class SelectionClock:
 
     def __enter__(self) -> SelectionClock:
         self.seconds = 0.0
-        self.choose = PeerTask.choose
+        self.select = PeerTask.select
 
-        def choose(task: PeerTask, *given: Any) -> Any:
+        def select(task: PeerTask, *arguments: Any) -> Any:
             start = time.process_time()
-            found = self.choose(task, *given)
+            selected = self.select(task, *arguments)
             self.seconds += time.process_time() - start
-            return found
+            return selected
 
-        PeerTask.choose = choose  # type: ignore[method-assign]
+        PeerTask.select = select  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
-        PeerTask.choose = self.choose  # type: ignore[method-assign]
+        PeerTask.select = self.select  # type: ignore[method-assign]
 
 
 def measure(rows: int, features: int, labels: int, epochs: int, repeat: int) -> None:

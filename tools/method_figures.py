@@ -337,10 +337,10 @@ def selection() -> tuple[float, float, Paint]:
 
 def chances() -> tuple[float, float, Paint]:
     """cross-em: how likely an unannotated entry is positive."""
-    from labelweave.partial._selection.posterior import positive_chance
+    from labelweave.partial._selection.posterior import positive_posterior
 
     p = np.linspace(0, 1, 101)
-    values = {f"c = {rate:g}": positive_chance(p, rate) for rate in (0.1, 0.25, 0.5, 0.9)}
+    values = {f"c = {rate:g}": positive_posterior(p, rate) for rate in (0.1, 0.25, 0.5, 0.9)}
     labels = {"xlabel": "P(annotated | x)", "ylabel": "P(positive | x, not annotated)"}
     return 5.2, 2.8, curves(values, p, **labels)
 

@@ -54,9 +54,9 @@ def serving_module(model: Any) -> ServingModule:
     ----------
     model : a fitted neural estimator
     """
-    from labelweave.nn.estimator import NeuralClassifier
+    from labelweave.nn.network_classifier import NetworkClassifier
 
-    if not isinstance(model, NeuralClassifier):
+    if not isinstance(model, NetworkClassifier):
         raise InputError(
             f"{type(model).__name__} has no network: only neural methods can be exported"
         )

@@ -1,4 +1,4 @@
-"""CLS as a user meets it: any base, settings, history, honest validation, odd labels."""
+"""CLS: the algorithm against loops written from the paper, and the estimator around it."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
 from labelweave.partial._selection.peer_networks import PeerNetwork, peers_of
-from labelweave.partial.cls import CLS, entry_weight
+from labelweave.partial._selection.selection_rules import MiniBatch
+from labelweave.partial.cls import CLS, CoLabelSelectionRule, co_label_selection
 
 QUICK = {"hidden": (16,), "epochs": 6, "lr": 2e-2}
 
@@ -19,7 +20,52 @@ def quick(**changes):
     return CLS(**(given | changes))
 
 
-def test_two_networks_that_started_apart(data):
+def slow_algorithm(losses_f, losses_g, candidates, keep_high, keep_low):
+    """Lines 6 and 7 of Algorithm 1 with sorted lists of labels (i, j)."""
+
+    def sel_min(labels, count, losses):
+        return sorted(labels, key=lambda label: losses[label])[:count]
+
+    def sel_max(labels, count, losses):
+        return sorted(labels, key=lambda label: losses[label], reverse=True)[:count]
+
+    negatives = [tuple(label) for label in np.argwhere(candidates).tolist()]
+    n_true = round(keep_high * len(negatives))
+    true_f = sel_min(negatives, n_true, losses_g)  # Eq. 1
+    true_g = sel_min(negatives, n_true, losses_f)  # Eq. 2
+    n_informative = round(keep_low * n_true)
+    informative_f = sel_max(true_f, n_informative, losses_f)  # Eq. 3
+    informative_g = sel_max(true_g, n_informative, losses_g)  # Eq. 4
+    return set(informative_f), set(informative_g)
+
+
+@pytest.mark.parametrize("keep_high", [0.0, 0.7, 0.99, 1.0])
+@pytest.mark.parametrize("keep_low", [0.0, 0.6, 0.98, 1.0])
+@pytest.mark.parametrize("shape", [(6, 5), (60, 40)])
+def test_co_label_selection_is_algorithm_1(keep_high, keep_low, shape):
+    rng = np.random.default_rng(0)
+    losses_f, losses_g = rng.random((2, *shape))
+    candidates = rng.random(shape) < 0.8
+    selected = co_label_selection(losses_f, losses_g, candidates, keep_high, keep_low)
+    expected = slow_algorithm(losses_f, losses_g, candidates, keep_high, keep_low)
+    for mask, labels in zip(selected, expected, strict=True):
+        assert {tuple(label) for label in np.argwhere(mask).tolist()} == labels
+
+
+def test_the_rule_of_the_estimator_is_the_same_selection():
+    """Positives stay, and the selected candidates are learnt as negatives."""
+    rng = np.random.default_rng(1)
+    f, g = rng.normal(size=(2, 16, 9)).astype(np.float32)
+    targets = (rng.random((16, 9)) < 0.2).astype(np.float32)
+    candidates = targets == 0
+    batch = MiniBatch([f, g], targets, [candidates] * 2, np.arange(16), 0.1, 0.3)
+    expected = co_label_selection(f, g, candidates, 1 - 0.1, 1 - 0.3)
+    for selection, mask in zip(CoLabelSelectionRule().select(batch), expected, strict=True):
+        np.testing.assert_array_equal(~np.isnan(selection.targets), mask | ~candidates)
+        assert (selection.targets[~candidates] == 1).all()
+
+
+def test_two_networks_with_different_initial_weights(data):
     X, _, partial = data
     model = quick().fit(X, partial)
     assert isinstance(model.network_, PeerNetwork)
@@ -55,7 +101,7 @@ def test_each_peer_is_pretrained_by_itself(data, tmp_path):
     assert stages == ["peer-1-pretraining", "peer-2-pretraining", "training"]
 
 
-def test_history_says_how_many_of_the_removed_were_missing(data):
+def test_history_counts_missing_positives_among_the_removed(data):
     X, Y, partial = data
     model = quick(tau_h=0.2, tau_l=0.1).fit(X, partial, truth=Y)
     history = model.history_
@@ -71,9 +117,9 @@ def test_history_says_how_many_of_the_removed_were_missing(data):
 
 def test_truth_is_only_counted(data):
     X, Y, partial = data
-    plain, told = quick().fit(X, partial), quick().fit(X, partial, truth=Y)
-    np.testing.assert_array_equal(plain.predict_proba(X), told.predict_proba(X))
-    assert vars(plain).keys() == vars(told).keys()
+    plain, counted = quick().fit(X, partial), quick().fit(X, partial, truth=Y)
+    np.testing.assert_array_equal(plain.predict_proba(X), counted.predict_proba(X))
+    assert vars(plain).keys() == vars(counted).keys()
     with pytest.raises(InputError, match="truth has shape"):
         quick().fit(X, partial, truth=Y[:, :2])
 
@@ -106,7 +152,7 @@ def test_entries_are_softened_where_the_objective_is_cross_entropy(data):
     plain, other = lw.MLP(**QUICK), lw.MLP(**QUICK, loss="zlpr")
     np.testing.assert_array_equal(scores(plain, "auto"), scores(plain, "soften"))
     np.testing.assert_array_equal(scores(other, "auto"), scores(other, "remove"))
-    with pytest.raises(InputError, match="objective of MLP knows no targets between 0 and 1"):
+    with pytest.raises(InputError, match="objective of MLP does not support soft targets"):
         scores(other, "soften")
 
 
@@ -118,7 +164,7 @@ def test_the_rate_is_estimated_without_clean_labels(data):
     assert missing / 3 < found < 3 * missing
 
 
-def test_more_than_one_network_s_recall(data):
+def test_hidden_positives_score_higher_than_with_an(data):
     """With half of the positives hidden, hidden ones score higher than if they were negatives."""
     X, Y, partial = data
     hidden = (Y == 1) & (partial == 0)
@@ -131,27 +177,12 @@ def test_weight_of_unannotated_entries(data):
     X, _, partial = data
     light, plain = (quick(negative_weight=w).fit(X, partial) for w in (0.1, 1))
     assert light.predict_proba(X).mean() > plain.predict_proba(X).mean() + 0.05
-    few = np.zeros((2, 26))
-    few[:, 0] = 1
-    assert entry_weight(as_labels(few)) == pytest.approx(2.5 * 2 / 50)
-    assert [entry_weight(as_labels(np.full((2, 3), value))) for value in (0.0, 1.0)] == [1, 1]
 
 
-def test_the_average_of_the_weights_predicts(data):
-    X, _, partial = data
-    plain, averaged = (quick(ema_decay=decay).fit(X, partial) for decay in (0, 0.9))
-    assert not np.allclose(plain.predict_proba(X), averaged.predict_proba(X))
-    assert list(plain.history_.columns) == list(averaged.history_.columns)
-    assert averaged.history_["removed"].iloc[-1] > 0
-
-
-# -- validation ------------------------------------------------------------------------
-
-
-def test_an_objective_that_weighs_no_entries_is_not_weighted_in_silence(data):
+def test_an_objective_without_weights_of_entries(data):
     X, _, partial = data
     base = lw.make("c2ae", **{**lw.methods.get_class("c2ae")._test_params(), "epochs": 1})
-    with pytest.raises(InputError, match="C2AE weighs no entries"):
+    with pytest.raises(InputError, match="C2AE does not support weights of entries"):
         CLS(base=base, negative_weight=0.5, random_state=0).fit(X, partial)
     auto, one = (
         CLS(base=base, negative_weight=weight, random_state=0).fit(X, partial).predict_proba(X)
@@ -160,7 +191,7 @@ def test_an_objective_that_weighs_no_entries_is_not_weighted_in_silence(data):
     np.testing.assert_array_equal(auto, one)
 
 
-def test_a_callback_of_the_network_reports_to_its_owner(data):
+def test_callbacks_are_not_copied(data):
     class Count(lw.nn.callbacks.Callback):
         epochs = 0
 
@@ -237,7 +268,7 @@ def test_all_positive(data):
 
 
 def test_only_positives_are_known(data):
-    """Then what is unknown is what nobody annotated: the same model as with zeros for it."""
+    """Then the unknown entries are unannotated: the same model as with zeros."""
     X, _, partial = data
     positives = np.where(partial == 1, 1.0, np.nan)
     expected = quick().fit(X[:120], partial[:120], validation=(X[120:], partial[120:]))
@@ -246,7 +277,7 @@ def test_only_positives_are_known(data):
 
 
 def test_unknowns_mixed_with_zeros(data):
-    """By default NaN takes no part and zeros are doubted; "unknown" turns it round."""
+    """By default NaN is ignored and zeros are unannotated; with "unknown" NaN is unannotated."""
     X, Y, partial = data
     checked = np.random.default_rng(1).random(Y.shape) < 0.3
     mixed = np.where(partial == 1, 1.0, np.where(checked & (Y == 0), 0.0, np.nan))
@@ -318,7 +349,7 @@ def test_names_of_labels(data):
 
 
 def test_a_checkpoint_of_other_settings_is_refused(data, tmp_path):
-    """What CLS does is part of what a run is, not only its network's parameters."""
+    """A checkpoint must agree with the parameters of CLS, not only with those of its network."""
     X, _, partial = data
     base = lw.MLP(**QUICK, checkpoint=tmp_path, checkpoint_every=0)
     quick(base=base, tau_l=0.1).fit(X, partial)

@@ -1,4 +1,4 @@
-"""Cross-fitting: who learns what, by slow re-computation."""
+"""Cross-fitted expectation maximisation: which rows and targets each network learns from."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from labelweave.nn.task import StepInfo
 from labelweave.partial import cross_em
 from labelweave.partial._selection.peer_networks import peers_of
 from labelweave.partial._selection.posterior import shifted
-from labelweave.partial.cross_em import ChancesTask, CrossFitEM
+from labelweave.partial.cross_em import CrossFitEM, SoftTargetsTask
 
 QUICK = {"hidden": (16,), "epochs": 10, "lr": 2e-2}
 
@@ -26,8 +26,8 @@ def quick(**changes):
 def test_the_loss_entry_by_entry():
     torch.manual_seed(0)
     network = torch.nn.Linear(3, 4)
-    chances = torch.rand(6, 4)
-    task = ChancesTask(network, {"lr": 0.1}, chances, weight=0.3).train()
+    soft_targets = torch.rand(6, 4)
+    task = SoftTargetsTask(network, {"lr": 0.1}, soft_targets, weight=0.3).train()
     x, rows = torch.randn(2, 3), torch.tensor([4, 1])
     y = torch.tensor([[1.0, 0.0, -1.0, torch.nan], [0.0, 0.0, 1.0, 0.0]])
     found = task.losses(Batch(x, y, rows), StepInfo(0, 0, 0.0))["bce"].item()
@@ -38,7 +38,7 @@ def test_the_loss_entry_by_entry():
             code = y[i, j].item()
             if np.isnan(code):
                 continue
-            target = chances[rows[i], j].item() if code == 0 else max(code, 0.0)
+            target = soft_targets[rows[i], j].item() if code == 0 else max(code, 0.0)
             p = expit(z[i, j])
             loss = -target * np.log(p) - (1 - target) * np.log(1 - p)
             total += (0.3 if code == 0 else 1.0) * loss
@@ -53,24 +53,26 @@ def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeyp
     def spy(session, task, **changes):
         found = train(session, task, **changes)
         seen.append((session.prefix, session.X, session.validation[0]))
-        given.append(getattr(task, "chances", None))
+        given.append(getattr(task, "soft_targets", None))
         with torch.inference_mode():
             x = session.scaling.apply(torch.from_numpy(session.validation[0]).float())
             scored.append(task.scores(x).numpy())
         return found
 
-    chances = []
-    compute = cross_em.positive_chance
+    posteriors = []
+    compute = cross_em.positive_posterior
     monkeypatch.setattr(cross_em.TrainingSession, "train", spy)
     monkeypatch.setattr(
-        cross_em, "positive_chance", lambda *a: chances.append((a, compute(*a))) or chances[-1][1]
+        cross_em,
+        "positive_posterior",
+        lambda *a: posteriors.append((a, compute(*a))) or posteriors[-1][1],
     )
-    monkeypatch.setattr(cross_em, "annotated_chance", lambda scores, codes: scores)
+    monkeypatch.setattr(cross_em, "annotation_posterior", lambda scores, codes: scores)
     model = quick(label_evidence=False).fit(X, partial)
     assert [name for name, *_ in seen] == [
         f"round-{r}-fold-{k}-" for r in (1, 2) for k in (1, 2, 3)
     ]
-    (scores, rate), found = chances[0]
+    (scores, rate), found = posteriors[0]
     assert rate == model.annotation_rate_
     for k in range(3):
         _, learnt, held = seen[k]
@@ -78,7 +80,7 @@ def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeyp
         rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in held]
         assert not {tuple(row) for row in held} & {tuple(row) for row in learnt}
         np.testing.assert_allclose(scores[rows], scored[k], atol=1e-5)
-        # The network of the second round learns the chances of the same rows.
+        # The network of the second round learns the posteriors of the same rows.
         rest = np.setdiff1d(np.arange(len(X)), rows)
         np.testing.assert_array_equal(seen[3 + k][1], X[rest])
         np.testing.assert_allclose(given[3 + k].numpy(), found[rest], atol=1e-6)
@@ -102,9 +104,9 @@ def test_rounds_are_a_setting(data):
     assert none.annotation_rate_ is None
     assert 0.3 < one.annotation_rate_ < 0.9  # half are annotated
     assert len(none.history_["stage"].unique()) == 3
-    is_open = partial == 0
-    for model in (none, one):  # what was hidden stands above what is negative
-        assert roc_auc_score(Y[is_open], model.predict_proba(X)[is_open]) > 0.8
+    unannotated = partial == 0
+    for model in (none, one):  # hidden positives rank above negatives
+        assert roc_auc_score(Y[unannotated], model.predict_proba(X)[unannotated]) > 0.8
 
 
 def test_a_saved_model(data, tmp_path):
@@ -125,7 +127,7 @@ def test_clean_validation_rows_stop_every_network(data):
 
 
 def test_no_row_is_lost_to_the_threshold(data):
-    """One cut, such that out of fold as many labels are predicted as the scores sum up to."""
+    """Out of fold, the number of predicted labels equals the sum of the scores."""
     X, _, partial = data
     model = quick().fit(X, partial)
     predicted, expected = model.predict(X).sum(), model.predict_proba(X).sum()
@@ -144,17 +146,17 @@ def test_fewer_rows_than_folds_are_refused(data):
 
 
 @pytest.mark.parametrize("label_evidence", [True, False])
-def test_other_labels_are_looked_at_on_demand(data, monkeypatch, label_evidence):
+def test_label_evidence_is_a_setting(data, monkeypatch, label_evidence):
     X, _, partial = data
     asked = []
 
-    def looked_at(chance, codes, *, random_state):
-        asked.append((chance, codes))
-        return chance
+    def spy(posterior, codes, *, random_state):
+        asked.append((posterior, codes))
+        return posterior
 
-    monkeypatch.setattr(cross_em, "chance_given_labels", looked_at)
+    monkeypatch.setattr(cross_em, "annotation_posterior_given_labels", spy)
     quick(label_evidence=label_evidence).fit(X, partial)
     assert len(asked) == int(label_evidence)
     if asked:
-        chance, codes = asked[0]
-        assert chance.shape == codes.shape == partial.shape
+        posterior, codes = asked[0]
+        assert posterior.shape == codes.shape == partial.shape

@@ -1,4 +1,4 @@
-"""Trees on the chances that networks found, by slow re-computation."""
+"""Trees on the soft targets of networks, against slow loops."""
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ def fitted(data):
     return quick(n_trees=9).fit(X, partial)
 
 
-def unmoved(scores, by):
-    """Scores before their log odds were shifted to the expected number of labels."""
+def unshifted(scores, by):
+    """Scores before their logits were shifted to the expected number of labels."""
     return shifted(scores, -float(by))
 
 
@@ -36,10 +36,10 @@ def leaf_of(splits, root, x):
     return node
 
 
-def test_trees_learn_annotated_positives_and_the_chances_of_the_others(data, fitted):
+def test_targets_of_the_trees(data, fitted):
     X, _, partial = data
     networks = quick(CrossFitEM).fit(X, partial)
-    scores = unmoved(networks._out_of_fold[1], networks.network_.shift)
+    scores = unshifted(networks._out_of_fold[1], networks.network_.shift)
     expected = np.where(partial == 1, 1, scores)
     np.testing.assert_allclose(fitted.targets_.toarray(), expected, atol=1e-3)
 
@@ -57,7 +57,7 @@ def test_entries_known_to_be_negative_stay_so(data):
 def test_the_prediction_is_the_mean_of_networks_and_trees(data, fitted):
     X, _, partial = data
     model = quick(CrossFitEM).fit(X, partial)
-    networks = unmoved(model.predict_proba(X[:5]), model.network_.shift)
+    networks = unshifted(model.predict_proba(X[:5]), model.network_.shift)
     targets = fitted.targets_.toarray()
     x = X[:5].astype(np.float32)
     forests = np.zeros((5, targets.shape[1]))
@@ -69,23 +69,23 @@ def test_the_prediction_is_the_mean_of_networks_and_trees(data, fitted):
             for i in range(5):
                 same = leaves == leaf_of(forest.splits, root, x[i])
                 forests[i] += learnt[same].mean(axis=0) / 9  # trees of all folds
-    found = unmoved(fitted.predict_proba(X[:5]), fitted._shift)
+    found = unshifted(fitted.predict_proba(X[:5]), fitted._shift)
     np.testing.assert_allclose(found, (networks + forests) / 2, atol=1e-5)
 
 
-def test_no_row_is_judged_by_a_tree_that_learnt_it(data, fitted):
+def test_no_row_is_scored_by_a_tree_trained_on_it(data, fitted):
     for k, forest in enumerate(fitted.forests_):
         assert forest.members.shape[1] == (fitted.fold_ != k).sum()
     X, _, partial = data
     model = quick(CrossFitEM).fit(X, partial)
-    networks = unmoved(model._out_of_fold[1], model.network_.shift)
-    trees = 2 * unmoved(fitted._out_of_fold[1], fitted._shift) - networks
+    networks = unshifted(model._out_of_fold[1], model.network_.shift)
+    trees = 2 * unshifted(fitted._out_of_fold[1], fitted._shift) - networks
     for k in range(3):
         held = fitted.fold_ == k
-        np.testing.assert_allclose(trees[held], fitted._asked(k, X[held]), atol=1e-5)
+        np.testing.assert_allclose(trees[held], fitted._tree_scores(k, X[held]), atol=1e-5)
 
 
-def test_without_weight_the_trees_say_nothing(data, fitted):
+def test_without_weight_the_trees_are_ignored(data, fitted):
     X, _, partial = data
     alone = quick(n_trees=3, forest_weight=0).fit(X, partial)
     networks = quick(CrossFitEM).fit(X, partial)
@@ -94,18 +94,18 @@ def test_without_weight_the_trees_say_nothing(data, fitted):
 
 
 @pytest.mark.parametrize("method", [CrossFitEM, EMForest])
-def test_no_more_labels_are_expected_than_there_seem_to_be(data, method):
+def test_no_more_labels_are_expected_than_estimated(data, method):
     X, _, partial = data
     model = quick(method).fit(X, partial)
     labels, scores = model._out_of_fold
     codes = labels.to_numpy()
     expected = codes.sum() / annotation_rate(scores, codes)
     by = model._shift if method is EMForest else model.network_.shift
-    assert scores.sum() == pytest.approx(min(expected, unmoved(scores, by).sum()), rel=1e-3)
+    assert scores.sum() == pytest.approx(min(expected, unshifted(scores, by).sum()), rel=1e-3)
 
 
 def test_images_are_refused():
     images = np.zeros((8, 3, 8, 8), np.uint8)
     base = lw.MLP(encoder="resnet18", epochs=1)
-    with pytest.raises(InputError, match="take cross-em"):
+    with pytest.raises(InputError, match="use cross-em"):
         quick(base=base).fit(images, np.eye(8)[:, :2])

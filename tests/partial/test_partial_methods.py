@@ -1,4 +1,4 @@
-"""What the compared methods have in common, and what each one's setting is."""
+"""What all methods for partial labels have in common, and settings of some."""
 
 import numpy as np
 import pytest
@@ -63,13 +63,13 @@ def test_expected_positives_are_estimated(data):
     model = make("epr").fit(X, partial)
     assert partial.sum(axis=1).mean() < model.expected_ < 2 * Y.sum(axis=1).mean()
     assert list(dict.fromkeys(model.history_["stage"])) == ["probe", "training"]
-    told = make("epr", expected=1.5).fit(X, partial)
-    assert told.expected_ == 1.5
-    assert "stage" not in told.history_
-    assert told.predict_proba(X).sum(axis=1).mean() == pytest.approx(1.5, rel=0.35)
+    given = make("epr", expected=1.5).fit(X, partial)
+    assert given.expected_ == 1.5
+    assert "stage" not in given.history_
+    assert given.predict_proba(X).sum(axis=1).mean() == pytest.approx(1.5, rel=0.35)
 
 
-def test_co_teaching_leaves_rows_out(data):
+def test_co_teaching_ignores_rows(data):
     X, Y, partial = data
     history = make("co-teaching", noise_rate=0.25, ramp=2).fit(X, partial, truth=Y).history_
     rows = 192  # a fifth is held out

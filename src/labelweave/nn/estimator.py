@@ -7,26 +7,22 @@ several stages overrides `_learn` and calls `session.train` once for each.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
 
-import numpy as np
-import torch
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor, nn
+from torch import nn
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.labels import LabelMatrix
-from labelweave.nn.batches import Batches
-from labelweave.nn.distributed import find_device
 from labelweave.nn.losses import Loss, get_loss
+from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.network_spec import NetworkSpec, TrainingSettings
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
-from labelweave.nn.scoring import predict_scores, scoring_rows
+from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SCHEDULES, SupervisedTask, Task
 from labelweave.signatures import name_all_parameters
@@ -34,7 +30,7 @@ from labelweave.signatures import name_all_parameters
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
 
-class NeuralClassifier(MultiLabelClassifier):
+class NeuralClassifier(NetworkClassifier):
     """Base of the neural methods; these parameters are common to all of them.
 
     Parameters
@@ -174,10 +170,6 @@ class NeuralClassifier(MultiLabelClassifier):
 
     # -- what a method writes ----------------------------------------------------------
 
-    @abstractmethod
-    def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
-        """The network that predicts; its parameters are drawn from torch's generator."""
-
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         """The objective; by default `loss` with `loss_params`, and one AdamW."""
         name, function = self._chosen_loss()
@@ -257,33 +249,11 @@ class NeuralClassifier(MultiLabelClassifier):
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._learn_statistics(X, Y)
         session = self.network_spec().open_session(X, Y, validation, self.random_state)
+        self.scaling_ = session.scaling
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)
             self._learn(network, session)
         self._keep(network, session)
-
-    def _keep(self, network: nn.Module, session: TrainingSession) -> None:
-        """Keep what was learnt."""
-        self.scaling_ = session.scaling
-        self.network_ = network.to("cpu", torch.float32).eval()
-        self.history_ = session.history()
-        self.best_epoch_ = session.results[-1][1].best_epoch
-
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        return self._in_batches(lambda x: torch.sigmoid(self.network_(x)), X)
-
-    def _in_batches(
-        self, function: Callable[..., Tensor], X: Any, labels: LabelMatrix | None = None
-    ) -> np.ndarray:
-        """A function of the (scaled) features, on the network's device, for all rows of X.
-
-        Given labels of the rows, it is a function of both.
-        """
-        device = find_device(self.device)
-        rows = self._rows_at_once(X.shape[1], self.n_labels_)
-        batches = Batches(X, labels, batch_size=rows, scaling=self.scaling_, device=device)
-        self.network_.to(device).eval()
-        return predict_scores(function, batches, with_labels=labels is not None)
 
     def _row_size(self, n_features: int, n_labels: int) -> int:
         """Numbers in the largest layer of one row, which decide how many are scored at a time."""
@@ -308,54 +278,6 @@ class NeuralClassifier(MultiLabelClassifier):
         from labelweave.nn.image_network import make_encoder
 
         return make_encoder(getattr(self, "encoder", None))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.capabilities.progress_bar = True
-        if self._image_encoder() is not None:
-            tags.input_tags.two_d_array = False
-            tags.input_tags.three_d_array = True
-            tags.capabilities.images = True
-            tags.capabilities.vectors = False
-        return tags
-
-    def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        encoder = self._image_encoder()
-        if encoder is None:
-            return super()._checked_features(X, reset=reset)
-        from labelweave.data.images.collection import checked_images
-
-        images = checked_images(X, encoder.size)
-        if reset:
-            self.n_features_in_ = images.shape[1]
-        return images
-
-    # -- persistence -------------------------------------------------------------------
-
-    def _state(self) -> dict[str, Any]:
-        scaling = self.scaling_
-        return {
-            "network": dict(self.network_.state_dict()),
-            "scaling": None
-            if scaling is None
-            else {"shift": scaling.shift.numpy(), "factor": scaling.factor.numpy()},
-            "history": self.history_.to_dict("list"),
-            "best_epoch": self.best_epoch_,
-        }
-
-    def _set_state(self, state: Mapping[str, Any]) -> None:
-        import pandas as pd
-
-        with forked_rng(0):  # the weights drawn here are overwritten at once
-            network = self._build_network(self.n_features_in_, self.n_labels_)
-        network.load_state_dict(state["network"])
-        self.network_ = network.eval()
-        scaling = state["scaling"]
-        self.scaling_ = scaling and FeatureScaling(
-            torch.from_numpy(scaling["shift"]), torch.from_numpy(scaling["factor"])
-        )
-        self.history_ = pd.DataFrame(state["history"])
-        self.best_epoch_ = state["best_epoch"]
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Assuming that what nobody annotated is negative: AN, WAN and AN-LS."""
+"""Assume that unannotated entries are negative: AN, WAN and AN-LS."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
-from torch import nn
 
 from labelweave.nn.losses import bce, smoothed_bce, weighted_bce
-from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
+from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["AssumeNegative", "SmoothedAssumeNegative", "WeakAssumeNegative"]
@@ -19,14 +18,15 @@ __all__ = ["AssumeNegative", "SmoothedAssumeNegative", "WeakAssumeNegative"]
 class AssumeNegative(PartialClassifier):
     """Assume negative (AN): binary cross-entropy with every unannotated entry as a negative.
 
-    What most people do without saying so, and the bottom line of every comparison: so ``"mlp"``
-    is trained here as everywhere else, stopped early on rows held out.
+    This is the usual training and the baseline of every comparison. Therefore ``"mlp"`` is trained
+    with its usual settings, with early stopping on held-out rows.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -42,26 +42,28 @@ class AssumeNegative(PartialClassifier):
     (3, 5)
     """
 
-    _run: ClassVar[dict[str, Any]] = {}
+    _default_settings: ClassVar[dict[str, Any]] = {}
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        return self._loss_task(network, session, lambda z, y, _: bce(z, y), "an")
+    def _build_task(self, run: PartialRun) -> Task:
+        return run.entry_loss_task(lambda z, y, _: bce(z, y), "an")
 
 
 class WeakAssumeNegative(PartialClassifier):
-    """Weak assume negative (WAN): each unannotated entry weighs ``1 / (L - 1)``.
+    """Weak assume negative (WAN): each unannotated entry has the weight ``1 / (L - 1)``.
 
-    A single annotated positive then weighs as much as all the rest of its row.
+    A single annotated positive then has as much weight as all other entries of its row together.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
-    .. [1] E. Cole et al. Multi-label learning from single positive labels. CVPR 2021, Eq. 3.
+    .. [1] E. Cole, O. Mac Aodha, T. Lorieul, P. Perona, D. Morris and N. Jojic. Multi-label
+       learning from single positive labels. CVPR 2021, Eq. 3.
 
     Examples
     --------
@@ -72,11 +74,9 @@ class WeakAssumeNegative(PartialClassifier):
     (3, 5)
     """
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        weight = 1 / max(session.Y.n_labels - 1, 1)
-        return self._loss_task(
-            network, session, lambda z, y, _: weighted_bce(z, y, neg_weight=weight), "wan"
-        )
+    def _build_task(self, run: PartialRun) -> Task:
+        weight = 1 / max(run.session.Y.n_labels - 1, 1)
+        return run.entry_loss_task(lambda z, y, _: weighted_bce(z, y, neg_weight=weight), "wan")
 
 
 class SmoothedAssumeNegative(PartialClassifier):
@@ -85,14 +85,16 @@ class SmoothedAssumeNegative(PartialClassifier):
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     smoothing : float, default=0.1
-        Targets are ``smoothing / 2`` and ``1 - smoothing / 2``.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        The targets are ``smoothing / 2`` and ``1 - smoothing / 2``.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
-    .. [1] E. Cole et al. Multi-label learning from single positive labels. CVPR 2021, Eq. 4.
+    .. [1] E. Cole, O. Mac Aodha, T. Lorieul, P. Perona, D. Morris and N. Jojic. Multi-label
+       learning from single positive labels. CVPR 2021, Eq. 4.
 
     Examples
     --------
@@ -108,12 +110,29 @@ class SmoothedAssumeNegative(PartialClassifier):
         "smoothing": [Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(self, base: Any = "mlp", *, smoothing: float = 0.1, **partial: Any) -> None:
-        super().__init__(base, **partial)
+    def __init__(
+        self,
+        base: Any = "mlp",
+        *,
+        smoothing: float = 0.1,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.smoothing = smoothing
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+    def _build_task(self, run: PartialRun) -> Task:
         smoothing = self.smoothing
-        return self._loss_task(
-            network, session, lambda z, y, _: smoothed_bce(z, y, smoothing=smoothing), "an_ls"
-        )
+        return run.entry_loss_task(lambda z, y, _: smoothed_bce(z, y, smoothing=smoothing), "an_ls")

@@ -1,39 +1,89 @@
-"""Sample selection by two networks: Co-teaching, Co-teaching+, Decoupling and JoCoR.
-
-The same engine as CLS; whole rows are left out instead of labels.
-"""
+"""Co-teaching: two networks select the rows of small loss for each other."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import nn
 
-from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial._selection.strategies import STRATEGIES, Strategy
+from labelweave.partial._selection.loss_ranks import rows_to_drop
+from labelweave.partial._selection.partial_run import PartialRun
+from labelweave.partial._selection.selection_rules import (
+    MiniBatch,
+    Selection,
+    SelectionRule,
+    drop_rows,
+    row_losses,
+)
 from labelweave.partial.base import PartialClassifier
 
-__all__ = ["CoTeaching", "CoTeachingPlus", "Decoupling", "JoCoR"]
+__all__ = ["CoTeaching", "co_teaching"]
+
+
+def co_teaching(
+    losses_f: np.ndarray,
+    losses_g: np.ndarray,
+    drop: float,
+    among: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that each network ignores: those with the largest losses in the other network.
+
+    Han et al., Algorithm 1, lines 6 to 9; the paper's R(T) is ``1 - drop``.
+
+    Parameters
+    ----------
+    losses_f, losses_g : arrays of shape (n,)
+        Losses of the rows of a mini-batch in the two networks.
+    drop : float
+        Share of the rows to ignore.
+    among : boolean array of shape (n,), optional
+        The rows to select from; all others are ignored.
+
+    Returns
+    -------
+    ignored_f, ignored_g : boolean arrays of shape (n,)
+
+    Examples
+    --------
+    >>> co_teaching(np.array([0.1, 0.9]), np.array([0.8, 0.2]), 0.5)
+    (array([ True, False]), array([False,  True]))
+    """
+    ignored_f, ignored_g = (rows_to_drop(losses, drop, among) for losses in (losses_g, losses_f))
+    if among is not None:
+        ignored_f, ignored_g = ignored_f | ~among, ignored_g | ~among
+    return ignored_f, ignored_g
+
+
+class CoTeachingRule(SelectionRule):
+    """Each network ignores the rows with the largest losses in the other network."""
+
+    def select(self, batch: MiniBatch) -> list[Selection]:
+        losses_f, losses_g = (row_losses(logits, batch.targets) for logits in batch.logits)
+        return drop_rows(batch, co_teaching(losses_f, losses_g, batch.drop_high))
 
 
 class CoTeaching(PartialClassifier):
-    """Co-teaching: each network learns from the rows that have a small loss with the other.
+    """Co-teaching: each network learns from the rows that have a small loss in the other.
+
+    Rows of large loss are likely to miss positives. Because each network selects rows for the
+    other one, it does not confirm its own mistakes.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     noise_rate : float or "auto", default="auto"
-        Share of the rows of a mini-batch to leave out in the end. ``"auto"``: the estimated
+        Share of the rows of a mini-batch that are ignored in the end. ``"auto"``: the estimated
         share of missing positives among the unannotated entries, as in CLS. (The share of rows
-        that miss a positive would leave next to nothing where most rows do.)
+        that miss a positive is often near 1, and would leave almost no rows.)
     ramp : float or "auto", default="auto"
-        Epochs over which that share rises from zero; half of the run, 10 at the most.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        Number of epochs over which that share rises from zero. ``"auto"``: half of the run, at
+        most 10.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -49,8 +99,7 @@ class CoTeaching(PartialClassifier):
     (3, 5)
     """
 
-    _n_peers: ClassVar[int] = 2
-    _strategy: ClassVar[str] = "co-teaching"
+    _n_networks: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialClassifier._parameter_constraints,
         "noise_rate": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
@@ -63,124 +112,28 @@ class CoTeaching(PartialClassifier):
         *,
         noise_rate: float | str = "auto",
         ramp: float | str = "auto",
-        **partial: Any,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(base, **partial)
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.noise_rate = noise_rate
         self.ramp = ramp
 
-    def _chosen_strategy(self) -> Strategy:
-        return STRATEGIES[self._strategy]
+    def _rule(self) -> SelectionRule:
+        return CoTeachingRule()
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        rate = None if self.noise_rate == "auto" else float(self.noise_rate)
-        return self._peer_task(
-            network,
-            session,
-            self._chosen_strategy(),
-            tau_h=rate,
-            ramp=self._ramp(self.ramp, session),
-        )
-
-
-class CoTeachingPlus(CoTeaching):
-    """Co-teaching+: co-teaching among the rows on whose labels the networks disagree.
-
-    Two networks disagree on a row if any label is more probable than not with one of them only.
-    Where there is no such row, the whole mini-batch takes part.
-
-    Parameters
-    ----------
-    base : str or neural estimator, default="mlp"
-    noise_rate, ramp, **partial
-        As in :class:`CoTeaching`.
-
-    References
-    ----------
-    .. [1] X. Yu, B. Han, J. Yao et al. How does disagreement help generalization against label
-       corruption? ICML 2019.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
-    >>> model = CoTeachingPlus(random_state=0).set_params(base__epochs=5).fit(X, Y)
-    >>> model.predict_proba(X[:3]).shape
-    (3, 5)
-    """
-
-    _strategy: ClassVar[str] = "co-teaching+"
-
-
-class Decoupling(PartialClassifier):
-    """Decoupling: two networks learn only from rows on whose labels they disagree.
-
-    A mini-batch without such a row teaches nothing.
-
-    Parameters
-    ----------
-    base : str or neural estimator, default="mlp"
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
-
-    References
-    ----------
-    .. [1] E. Malach and S. Shalev-Shwartz. Decoupling "when to update" from "how to update".
-       NeurIPS 2017.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
-    >>> model = Decoupling(random_state=0).set_params(base__epochs=5).fit(X, Y)
-    >>> model.predict_proba(X[:3]).shape
-    (3, 5)
-    """
-
-    _n_peers: ClassVar[int] = 2
-
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        return self._peer_task(network, session, STRATEGIES["decoupling"], tau_h=0.0)
-
-
-class JoCoR(CoTeaching):
-    """JoCoR: joint training with co-regularisation.
-
-    The loss of a row is ``(1 - agreement)`` times both networks' cross-entropies plus
-    `agreement` times the two divergences between their probabilities; both networks learn from
-    the rows of small joint loss.
-
-    Parameters
-    ----------
-    base : str or neural estimator, default="mlp"
-    agreement : float, default=0.1
-        The paper's lambda.
-    noise_rate, ramp, **partial
-        As in :class:`CoTeaching`.
-
-    References
-    ----------
-    .. [1] H. Wei, L. Feng, X. Chen and B. An. Combating noisy labels by agreement: a joint
-       training method with co-regularization. CVPR 2020.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
-    >>> model = JoCoR(random_state=0).set_params(base__epochs=5).fit(X, Y)
-    >>> model.predict_proba(X[:3]).shape
-    (3, 5)
-    """
-
-    _strategy: ClassVar[str] = "jocor"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CoTeaching._parameter_constraints,
-        "agreement": [Interval(Real, 0, 1, closed="left")],
-    }
-
-    def __init__(self, base: Any = "mlp", *, agreement: float = 0.1, **partial: Any) -> None:
-        super().__init__(base, **partial)
-        self.agreement = agreement
-
-    def _chosen_strategy(self) -> Strategy:
-        return replace(STRATEGIES[self._strategy], agreement=self.agreement)
+    def _build_task(self, run: PartialRun) -> Task:
+        noise_rate = None if self.noise_rate == "auto" else float(self.noise_rate)
+        return run.peer_task(self._rule(), tau_h=noise_rate, ramp=self.ramp)

@@ -1,7 +1,8 @@
-"""Cross-fitted expectation maximisation: networks label the rows that they did not see."""
+"""Cross-fitted expectation maximisation: networks label the rows that they were not trained on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,71 +20,70 @@ from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, SupervisedTask, Task
 from labelweave.partial._selection.partial_losses import PartialLossTask, plain_targets
-from labelweave.partial._selection.peer_networks import PeerTask, peers_of
+from labelweave.partial._selection.partial_run import PartialRun
+from labelweave.partial._selection.peer_networks import PeerNetwork, peers_of
 from labelweave.partial._selection.posterior import (
-    annotated_chance,
+    annotation_posterior,
+    annotation_posterior_given_labels,
     annotation_rate,
-    chance_given_labels,
-    count_shift,
-    positive_chance,
+    logit_shift,
+    positive_posterior,
     shifted,
 )
-from labelweave.partial._selection.strategies import STRATEGIES
 from labelweave.partial.base import PartialClassifier
+from labelweave.partial.large_loss import LargeLossRule
 from labelweave.unannotated import assume_negative
 
 __all__ = ["CrossFitEM"]
 
-_NEGATIVES_A_ROW = 3.0  # weight of all unannotated entries of a row together, in positives
+_NEGATIVES_PER_ROW = 3.0  # weight of all unannotated entries of a row together, in positives
 
 
 class CrossFitEM(PartialClassifier):
-    """Cross-fitted expectation maximisation over any network.
+    """Cross-fitted expectation maximisation with any network.
 
-    The rows are dealt out to folds; one network a fold learns from the rows of all others and is
-    stopped by its own. So every row has a score by a network that did not learn it. By these the
-    annotation rate is estimated and each unannotated entry gets its chance of being positive
-    (E-step); new networks learn from these chances (M-step). The mean of the last networks'
-    probabilities predicts.
+    The rows are split into folds. One network per fold is trained on the rows of all other folds,
+    so every row has scores of a network that was not trained on it. From these scores the share of
+    annotated positives is estimated, and each unannotated entry gets its posterior probability of
+    being positive (E-step). New networks are trained on these probabilities as soft targets
+    (M-step). The prediction is the mean of the probabilities of the last networks.
 
-    The first networks leave out their own unannotated entries of highest loss, as CLS does with
-    two. The loss is cross-entropy, in the place of that of `base`.
+    In the first round each network ignores its own unannotated entries of highest loss (LL-R). The
+    loss is cross-entropy, whatever the loss of `base` is.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
-        The network; also epochs, learning rate, patience.
+        The network to train, with its epochs, learning rate and patience.
     n_folds : int, default=4
-        Folds, and networks a round. No row is held out besides.
+        Number of folds, and of networks per round. No other rows are held out.
     rounds : int, default=1
-        E- and M-steps after the first networks; 0 keeps these.
+        Number of E- and M-steps after the first networks; 0 keeps the first networks.
     ramp : float or "auto", default="auto"
-        Epochs over which the first networks come to leave out the estimated share; half of the
-        run, 10 at the most.
+        Number of epochs over which the share of entries that the first networks ignore rises to the
+        estimated share. ``"auto"``: half of the run, at most 10.
     negative_weight : float or "auto", default="auto"
-        Weight of an unannotated entry for the first networks, as in
-        :class:`labelweave.partial.cls.CLS`.
+        Weight of an unannotated entry for the first networks. ``"auto"``: all unannotated entries
+        of a row weigh as much as three positives, at most 1 each.
     soft_weight : float or "auto", default="auto"
-        Weight of an entry whose target is a chance; ``"auto"`` as `negative_weight`.
+        Weight of an entry with a soft target; ``"auto"`` as `negative_weight`.
     label_evidence : bool, default=True
-        Whether the chance of an entry also goes by the other labels that its row is known to have
-        (:func:`labelweave.partial._selection.posterior.chance_given_labels`). Off, by its score
-        alone.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        Whether the posterior of an entry also depends on the other annotated labels of its row.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Attributes
     ----------
     annotation_rate_ : float or None
-        Estimated share of the positives that are annotated, in the last round; None without.
+        Estimated share of the positives that are annotated, in the last round; None without one.
 
     Notes
     -----
-    Rows of a fold stop the network that labels them, and those that other rows are labelled by
-    did learn them: their chances are out of fold, the epochs chosen nearly so.
+    The rows of a fold stop the training of the network that labels them. The soft targets are
+    therefore out of fold, but the number of epochs is not quite.
 
-    That every positive has the same chance of being annotated is an assumption; with a single
-    annotated label a row it holds on average only.
+    The method assumes that all positives are equally likely to be annotated. With a single
+    annotated label per row this holds only on average.
 
     References
     ----------
@@ -123,9 +123,22 @@ class CrossFitEM(PartialClassifier):
         negative_weight: float | str = "auto",
         soft_weight: float | str = "auto",
         label_evidence: bool = True,
-        **partial: Any,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(base, **partial)
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.n_folds = n_folds
         self.rounds = rounds
         self.ramp = ramp
@@ -139,90 +152,96 @@ class CrossFitEM(PartialClassifier):
         return tags
 
     def _needs_validation(self) -> bool:
-        return self.validation == "clean"  # otherwise each fold is held out in its turn
+        return self.validation == "clean"  # otherwise each fold is the validation set of a network
 
-    def _n_networks(self) -> int:
+    def _networks_to_build(self) -> int:
         return self.n_folds
 
-    def _learn(self, network: Any, session: TrainingSession) -> None:
-        scores = self._learn_folds(network, session)
-        by = count_shift(scores, session.Y.to_numpy())
-        network.move(by)
-        self._out_of_fold = assume_negative(session.Y), shifted(scores, by)
+    def _train(self, run: PartialRun) -> None:
+        scores = self._train_rounds(run)
+        shift = logit_shift(scores, run.session.Y.to_numpy())
+        assert isinstance(run.network, PeerNetwork)
+        run.network.shift_logits(shift)
+        self._out_of_fold = assume_negative(run.session.Y), shifted(scores, shift)
 
-    def _learn_folds(self, network: nn.Module, session: TrainingSession) -> np.ndarray:
-        """Train the networks; what they say of the rows that they did not learn."""
+    def _train_rounds(self, run: PartialRun) -> np.ndarray:
+        """Train the networks and return the out-of-fold scores of the last ones."""
+        session = run.session
         codes = session.Y.to_numpy()
         if len(codes) < self.n_folds:
             raise InputError(
-                f"n_folds is {self.n_folds}, but there are fewer rows: n_samples = {len(codes)}"
+                f"n_folds is {self.n_folds}, but there are fewer rows: n_samples = {len(codes)}",
+                parameter="n_folds",
             )
         fold = self._folds(session)
         self.annotation_rate_: float | None = None
-        chances = None
+        soft_targets = None
         for number in range(self.rounds):
-            first = self._peer_networks(session.spec, session.X.shape[1], session.Y.n_labels)
-            scores = self._round(first, session, fold, chances, f"round-{number + 1}-")
+            networks = self._build_networks(session.spec, session.X.shape[1], session.Y.n_labels)
+            scores = self._train_folds(
+                networks, session, fold, soft_targets, f"round-{number + 1}-"
+            )
             self.annotation_rate_ = annotation_rate(scores, codes)
-            annotated = annotated_chance(scores, codes)
+            annotated = annotation_posterior(scores, codes)
             if self.label_evidence:
-                annotated = chance_given_labels(annotated, codes, random_state=session.seed)
-            chance = positive_chance(annotated, self.annotation_rate_)
-            chances = torch.from_numpy(chance.astype(np.float32))
-        return self._round(network, session, fold, chances, f"round-{self.rounds + 1}-")
+                annotated = annotation_posterior_given_labels(
+                    annotated, codes, random_state=session.seed
+                )
+            posterior = positive_posterior(annotated, self.annotation_rate_)
+            soft_targets = torch.from_numpy(posterior.astype(np.float32))
+        return self._train_folds(
+            run.network, session, fold, soft_targets, f"round-{self.rounds + 1}-"
+        )
 
     def _folds(self, session: TrainingSession) -> np.ndarray:
-        """Of each row; the same each time for a session."""
+        """The fold of each row; the same for every call with a session."""
         return stratified_folds(assume_negative(session.Y), self.n_folds, random_state=session.seed)
 
-    def _round(
+    def _train_folds(
         self,
         network: nn.Module,
         session: TrainingSession,
         fold: np.ndarray,
-        chances: Tensor | None,
+        soft_targets: Tensor | None,
         prefix: str,
     ) -> np.ndarray:
-        """Train a network a fold; the scores of each row by the one that did not learn it."""
-        spec = session.spec
-        monitor = self.monitor
-        if monitor == "auto":
-            monitor = "auc_macro" if self.validation == "partial" else "map"
+        """Train one network per fold on the other folds and return the out-of-fold scores."""
         scores = np.zeros(session.Y.shape, np.float32)
-        for k, own in enumerate(peers_of(network)):
-            rest, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            self._held = (session.X[held], session.Y[held])
-            judged = (self._held[0], assume_negative(self._held[1]))
+        for k, fold_network in enumerate(peers_of(network)):
+            training_rows, held_out_rows = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            held_out = (session.X[held_out_rows], session.Y[held_out_rows])
+            validation = session.validation
+            if self.validation == "partial":
+                validation = (held_out[0], assume_negative(held_out[1]))
             part = replace(
-                session,
-                X=session.X[rest],
-                Y=session.Y[rest],
-                validation=judged if self.validation == "partial" else session.validation,
+                session.rows(training_rows),
+                validation=validation,
                 prefix=f"{prefix}fold-{k + 1}-",
             )
-            spec.pretrain(own, replace(part, Y=assume_negative(part.Y)))
-            if chances is None:
-                task = self._build_task(own, part)
+            session.spec.pretrain(fold_network, replace(part, Y=assume_negative(part.Y)))
+            if soft_targets is None:
+                task = self._build_task(PartialRun(fold_network, part, validation=held_out))
             else:
-                weight = _row_weight(self.soft_weight, part.Y.n_labels)
-                plan = spec.settings.optimizer_options()
-                task = ChancesTask(own, plan, chances[rest], weight=weight)
-            part.train(task, monitor=None if spec.settings.patience is None else monitor)
-            batches = part.scoring_batches(*self._held)
-            scores[held] = predict_scores(task.scores, batches, part.engine)
+                task = SoftTargetsTask(
+                    fold_network,
+                    session.spec.settings.optimizer_options(),
+                    soft_targets[training_rows],
+                    weight=_weight_per_row(self.soft_weight, part.Y.n_labels),
+                )
+            part.train(task, monitor=self._chosen_monitor(part))
+            batches = part.scoring_batches(*held_out)
+            scores[held_out_rows] = predict_scores(task.scores, batches, part.engine)
         return scores
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+    def _build_task(self, run: PartialRun) -> Task:
         """The objective of a network of the first round."""
-        plain = SupervisedTask(network, bce, session.spec.settings.optimizer_options(), name="bce")
-        return PeerTask(
-            network,
-            [plain],
-            STRATEGIES["ll-r"],
+        options = run.session.spec.settings.optimizer_options()
+        return run.peer_task(
+            LargeLossRule(),
+            objectives=[SupervisedTask(run.network, bce, options, name="bce")],
             tau_h=None,
-            ramp=self._ramp(self.ramp, session),
-            negative_weight=_row_weight(self.negative_weight, session.Y.n_labels),
-            estimate=self._estimator(session),
+            ramp=self.ramp,
+            negative_weight=_weight_per_row(self.negative_weight, run.session.Y.n_labels),
         )
 
     @classmethod
@@ -232,48 +251,48 @@ class CrossFitEM(PartialClassifier):
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), "annotation_rate": self.annotation_rate_}
 
-    def _set_state(self, state: Any) -> None:
+    def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.annotation_rate_ = state["annotation_rate"]
 
 
-def _row_weight(given: float | str, n_labels: int) -> float:
-    """Weight of an unannotated entry; "auto": all of a row weigh as three positives, or less.
+def _weight_per_row(weight: float | str, n_labels: int) -> float:
+    """Weight of an unannotated entry; "auto": those of a row weigh as three positives, at most 1.
 
-    >>> _row_weight(0.5, 31), _row_weight("auto", 31), _row_weight("auto", 3)
+    >>> _weight_per_row(0.5, 31), _weight_per_row("auto", 31), _weight_per_row("auto", 3)
     (0.5, 0.1, 1.0)
     """
-    if given != "auto":
-        return float(given)
-    return min(_NEGATIVES_A_ROW / max(n_labels - 1, 1), 1.0)
+    if weight != "auto":
+        return float(weight)
+    return min(_NEGATIVES_PER_ROW / max(n_labels - 1, 1), 1.0)
 
 
-class ChancesTask(PartialLossTask):
-    """Cross-entropy towards the chance that an unannotated entry is positive.
+class SoftTargetsTask(PartialLossTask):
+    """Cross-entropy with the posterior of each unannotated entry as its soft target.
 
     Parameters
     ----------
     network, plan
         As in :class:`labelweave.partial._selection.partial_losses.PartialLossTask`.
-    chances : Tensor of shape (n_rows, L)
-        Of the training rows; those of entries that are known are not looked at.
+    soft_targets : Tensor of shape (n_rows, L)
+        For the training rows; only the values of unannotated entries are used.
     weight : float, default=1.0
-        Of these entries.
+        Weight of these entries.
     """
 
-    chances: Tensor
+    soft_targets: Tensor
 
     def __init__(
-        self, network: nn.Module, plan: dict[str, Any], chances: Tensor, *, weight: float = 1.0
+        self, network: nn.Module, plan: dict[str, Any], soft_targets: Tensor, *, weight: float = 1.0
     ) -> None:
         super().__init__(network, lambda z, y, _: bce(z, y), plan, name="bce")
-        self.register_buffer("chances", chances, persistent=False)
+        self.register_buffer("soft_targets", soft_targets, persistent=False)
         self.weight = weight
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         logits = self.network(batch.x)
-        targets, is_open = plain_targets(batch.y)
+        targets, unannotated = plain_targets(batch.y)
         if self.training:
-            targets = torch.where(is_open, self.chances[batch.rows], targets)
-        weight = torch.where(is_open, self.weight, 1.0)
+            targets = torch.where(unannotated, self.soft_targets[batch.rows], targets)
+        weight = torch.where(unannotated, self.weight, 1.0)
         return {self.name: mean_loss(bce(logits, targets), weight)}

@@ -6,12 +6,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
-from torch import nn
 
 from labelweave.nn.losses import entropy_maximisation
-from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial._selection.partial_losses import PseudoNegativesTask
+from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["EMAPL"]
@@ -20,12 +19,14 @@ __all__ = ["EMAPL"]
 class EMAPL(PartialClassifier):
     """Entropy maximisation and asymmetric pseudo-labelling.
 
-    At first an unannotated entry is left undecided; then the least probable ones of each label
-    become (soft) negatives. Entries are never pseudo-labelled positive.
+    At first the loss keeps unannotated entries undecided, by maximising their entropy. Later the
+    least probable entries of each label become (soft) negatives. No entry is pseudo-labelled as
+    positive.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     alpha : float, default=0.2
         Weight of the entropy.
     beta : float, default=0.5
@@ -34,20 +35,23 @@ class EMAPL(PartialClassifier):
         Share of the unannotated entries of each label that are pseudo-labelled in the end, the
         paper's theta.
     soft : bool, default=True
-        Whether a pseudo-label is the probability that its entry had, rather than 0.
+        Whether a pseudo-label is the probability that its entry had, instead of 0.
     warmup : int, default=5
-        Epochs before the first pseudo-labels.
+        Number of epochs before the first pseudo-labels.
     ramp : int, default=10
-        Epochs over which their share rises.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        Number of epochs over which their share rises.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Notes
     -----
-    The paper tunes alpha (0.01 to 0.2) and beta (0.02 to 0.9) for each data set. A probability
-    is that of the last time its row was seen, rather than of a pass over all rows, and a
-    pseudo-label once given keeps its value. Probabilities rank well but are no probabilities:
-    most lie around one half, so label sets need the threshold of this room.
+    The paper tunes alpha (0.01 to 0.2) and beta (0.02 to 0.9) per data set.
+
+    *Choices.* The probability of an entry is the one of the last step that used its row, instead of
+    a separate pass over all rows, and a pseudo-label keeps its value.
+
+    The scores rank well but are not calibrated: most lie near one half. A fixed threshold of 0.5 is
+    therefore useless; the default threshold of this package works.
 
     References
     ----------
@@ -83,9 +87,22 @@ class EMAPL(PartialClassifier):
         soft: bool = True,
         warmup: int = 5,
         ramp: int = 10,
-        **partial: Any,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(base, **partial)
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.alpha = alpha
         self.beta = beta
         self.share = share
@@ -93,16 +110,16 @@ class EMAPL(PartialClassifier):
         self.warmup = warmup
         self.ramp = ramp
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+    def _build_task(self, run: PartialRun) -> Task:
         alpha = self.alpha
         return PseudoNegativesTask(
-            network,
+            run.network,
             lambda z, y, _: entropy_maximisation(z, y, alpha=alpha),
-            session.spec.settings.optimizer_options(),
-            n_rows=session.Y.n_rows,
-            n_labels=session.Y.n_labels,
+            run.session.spec.settings.optimizer_options(),
+            n_rows=run.session.Y.n_rows,
+            n_labels=run.session.Y.n_labels,
             warmup=self.warmup,
-            rise=self.ramp,
+            ramp=self.ramp,
             share=self.share,
             beta=self.beta,
             soft=self.soft,
@@ -110,6 +127,6 @@ class EMAPL(PartialClassifier):
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        # Entries left undecided have probabilities around one half, so no label sets.
+        # Undecided entries have probabilities near one half, which give no label sets.
         quick = {"share": 1.0, "soft": False, "beta": 1.0, "warmup": 1, "ramp": 2}
         return {**super()._test_params(), **quick}

@@ -1,4 +1,4 @@
-"""Cross-fitted expectation maximisation, and a forest that learns what its networks found."""
+"""Cross-fitted expectation maximisation, averaged with trees trained on its soft targets."""
 
 from __future__ import annotations
 
@@ -9,59 +9,57 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
-from torch import nn
 
 from labelweave.exceptions import InputError
-from labelweave.nn.session import TrainingSession
-from labelweave.partial._selection.posterior import count_shift, shifted
+from labelweave.partial._selection.partial_run import PartialRun
+from labelweave.partial._selection.posterior import logit_shift, shifted
 from labelweave.partial.cross_em import CrossFitEM
 from labelweave.shallow.forest import Forest, Splits, grow_forest
 from labelweave.unannotated import assume_negative
 
 __all__ = ["EMForest"]
 
-_NOTHING = 1e-3  # chances below are not stored
+_NEGLIGIBLE = 1e-3  # smaller soft targets are not stored
 
 
 class EMForest(CrossFitEM):
-    """Cross-fitted expectation maximisation over networks and extra trees.
+    """Cross-fitted expectation maximisation with networks and extra trees.
 
-    After the networks of :class:`~labelweave.partial.cross_em.CrossFitEM` comes one more M-step:
-    extra trees learn 1 where a positive is annotated and elsewhere the chance that networks gave
-    which did not learn the row. The prediction is the mean of networks and trees.
+    After the networks of :class:`~labelweave.partial.cross_em.CrossFitEM` there is one more M-step:
+    extra trees are trained with the target 1 for annotated positives and the out-of-fold
+    probabilities of the networks for unannotated entries. The prediction is the mean of networks
+    and trees.
 
-    Trees are strong on small tables and fail elsewhere than networks do. By themselves they see few
-    of the positives, as few are annotated; the networks' chances give them the others.
+    Trees are strong on small tables, and their errors differ from those of networks. Trained on the
+    annotations alone they would miss most positives; the soft targets add the missing ones.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
-        The network, one that reads features, not images.
+        The network to train, for features, not for images.
     n_trees : int, default=300
-        Over all folds together: those of a fold are grown on the rows of all others.
+        Number of trees of all folds together. The trees of a fold are grown on all other folds.
     forest_weight : float, default=0.5
-        Of the trees in the mean.
-    **em
+        Weight of the trees in the mean.
+    n_folds, rounds, ramp, negative_weight, soft_weight, label_evidence
         As in :class:`~labelweave.partial.cross_em.CrossFitEM`.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Attributes
     ----------
     targets_ : csr_array of shape (n_rows, n_labels)
-        What the trees learn, of all training rows.
+        The targets of the trees, for all training rows.
     forests_ : list of Forest
-        One a fold.
+        One per fold.
     fold_ : ndarray of shape (n_rows,)
-        Of each training row.
+        The fold of each training row.
 
     Notes
     -----
-    Trees of scikit-learn (P. Geurts, D. Ernst and L. Wehenkel. Extremely randomized trees. Machine
-    Learning 63(1), 2006) with its defaults for classification, over all labels together.
-
-    That trees help, and an even mean, was seen with one forest on all rows: on rows held out of the
-    training parts of scene, yeast and tmc2007-500 the mean was above the networks on each of five
-    lines; on yeast the forest alone was better still. Trees a fold, as they are here, were not
-    compared there (``benchmarks/partial_quality.py --part training`` would).
+    The trees are those of scikit-learn (P. Geurts, D. Ernst and L. Wehenkel. Extremely randomized
+    trees. Machine Learning 63(1), 2006) with its defaults for classification, over all labels
+    together.
 
     Examples
     --------
@@ -86,22 +84,51 @@ class EMForest(CrossFitEM):
         *,
         n_trees: int = 300,
         forest_weight: float = 0.5,
-        **em: Any,
+        n_folds: int = 4,
+        rounds: int = 1,
+        ramp: float | str = "auto",
+        negative_weight: float | str = "auto",
+        soft_weight: float | str = "auto",
+        label_evidence: bool = True,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(base, **em)
+        super().__init__(
+            base,
+            n_folds=n_folds,
+            rounds=rounds,
+            ramp=ramp,
+            negative_weight=negative_weight,
+            soft_weight=soft_weight,
+            label_evidence=label_evidence,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.n_trees = n_trees
         self.forest_weight = forest_weight
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         if self._image_encoder() is not None:
-            raise InputError("em-forest grows trees on features, not on images: take cross-em")
+            raise InputError(
+                "em-forest grows trees on features, not on images: use cross-em", parameter="base"
+            )
         return super()._checked_features(X, reset=reset)
 
-    def _learn(self, network: nn.Module, session: TrainingSession) -> None:
-        scores = self._learn_folds(network, session)
+    def _train(self, run: PartialRun) -> None:
+        scores = self._train_rounds(run)
+        session = run.session
         codes = session.Y.to_numpy()
-        chances = np.where(np.abs(codes) == 1, codes == 1, np.where(scores < _NOTHING, 0, scores))
-        self.targets_ = sp.csr_array(chances.astype(np.float32))
+        known, negligible = np.abs(codes) == 1, scores < _NEGLIGIBLE
+        targets = np.where(known, codes == 1, np.where(negligible, 0, scores))
+        self.targets_ = sp.csr_array(targets.astype(np.float32))
         self.fold_ = self._folds(session)
         random = np.random.RandomState(session.seed % 2**32)
         self.forests_ = [
@@ -114,28 +141,30 @@ class EMForest(CrossFitEM):
             )
             for k in range(self.n_folds)
         ]
-        trees = np.empty_like(scores)
+        tree_scores = np.empty_like(scores)
         for k in range(self.n_folds):
-            held = self.fold_ == k
-            trees[held] = self._asked(k, session.X[held])
-        mean = self._mean(scores, trees)
-        self._shift = count_shift(mean, codes)
+            held_out = self.fold_ == k
+            tree_scores[held_out] = self._tree_scores(k, session.X[held_out])
+        mean = self._mean(scores, tree_scores)
+        self._shift = logit_shift(mean, codes)
         self._out_of_fold = assume_negative(session.Y), shifted(mean, self._shift)
 
-    def _asked(self, k: int, X: Any) -> np.ndarray:
-        """What the trees of a fold say of these rows."""
-        learnt = self.targets_[self.fold_ != k]
-        found = np.empty((X.shape[0], learnt.shape[1]), np.float32)
-        for rows, weights in self.forests_[k].weights(X, learnt.shape[1]):
-            found[rows] = (weights @ learnt).toarray()
-        return np.clip(found, 0, 1)
+    def _tree_scores(self, k: int, X: Any) -> np.ndarray:
+        """The scores of the trees of a fold for these rows."""
+        targets = self.targets_[self.fold_ != k]
+        scores = np.empty((X.shape[0], targets.shape[1]), np.float32)
+        for rows, weights in self.forests_[k].weights(X, targets.shape[1]):
+            scores[rows] = (weights @ targets).toarray()
+        return np.clip(scores, 0, 1)
 
-    def _mean(self, networks: np.ndarray, trees: np.ndarray) -> np.ndarray:
-        return (1 - self.forest_weight) * networks + self.forest_weight * trees
+    def _mean(self, network_scores: np.ndarray, tree_scores: np.ndarray) -> np.ndarray:
+        return (1 - self.forest_weight) * network_scores + self.forest_weight * tree_scores
 
     def _predict_proba(self, X: Any) -> np.ndarray:
-        trees = sum(self._asked(k, X) for k in range(len(self.forests_))) / len(self.forests_)
-        return shifted(self._mean(super()._predict_proba(X), np.asarray(trees)), self._shift)
+        n_forests = len(self.forests_)
+        tree_scores = sum(self._tree_scores(k, X) for k in range(n_forests)) / n_forests
+        mean = self._mean(super()._predict_proba(X), np.asarray(tree_scores))
+        return shifted(mean, self._shift)
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
@@ -143,19 +172,19 @@ class EMForest(CrossFitEM):
 
     def _state(self) -> dict[str, Any]:
         forests = [{**vars(forest.splits), "members": forest.members} for forest in self.forests_]
-        own = {
+        return {
+            **super()._state(),
             "targets": self.targets_,
             "fold": self.fold_,
             "forests": forests,
             "shift": self._shift,
         }
-        return {**super()._state(), **own}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.targets_, self.fold_ = state["targets"], state["fold"]
         self._shift = state["shift"]
         self.forests_ = []
-        for kept in state["forests"]:
-            splits = {name: value for name, value in kept.items() if name != "members"}
-            self.forests_.append(Forest(Splits(**splits), kept["members"]))
+        for stored in state["forests"]:
+            splits = {name: value for name, value in stored.items() if name != "members"}
+            self.forests_.append(Forest(Splits(**splits), stored["members"]))

@@ -1,44 +1,54 @@
-"""Expected positive regularisation (EPR): positives, and how many there should be."""
+"""Expected positive regularisation (EPR): positives, and their expected number per row."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import nn
 
-from labelweave.nn.session import TrainingSession
+from labelweave.nn.losses import bce
 from labelweave.nn.task import Task
 from labelweave.partial._selection.partial_losses import ExpectedTask
+from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["EPR"]
 
+_PROBE_EPOCHS = 8
+
 
 class EPR(PartialClassifier):
-    """Cross-entropy of the positives alone, and the number of positives to expect a row.
+    """Cross-entropy of the positives, and a penalty on the number of predicted positives per row.
+
+    Unannotated entries have no loss of their own. The second term keeps the mean number of
+    predicted positives near the expected one.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     expected : float or "auto", default="auto"
-        Positives to expect a row, the paper's k. ``"auto"``: those annotated, and the missing
-        ones by the estimate of :func:`labelweave.missing_positives.missing_share`, after a few
-        epochs of assuming negatives with a network of its own. The hidden truth is never looked at.
+        Expected number of positives per row, the paper's k. ``"auto"``: the annotated positives
+        plus the missing ones as estimated by
+        :func:`labelweave.missing_positives.missing_share`, with a separate network that is trained
+        for a few epochs.
     weight : float, default=1.0
-        Of the second term, the paper's lambda.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        Weight of the second term, the paper's lambda.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Attributes
     ----------
     expected_ : float
-        Positives expected a row.
+        Expected number of positives per row.
 
     References
     ----------
-    .. [1] E. Cole et al. Multi-label learning from single positive labels. CVPR 2021, Eq. 5, 6.
+    .. [1] E. Cole, O. Mac Aodha, T. Lorieul, P. Perona, D. Morris and N. Jojic. Multi-label
+       learning from single positive labels. CVPR 2021, Eq. 5 and 6.
 
     Examples
     --------
@@ -61,26 +71,55 @@ class EPR(PartialClassifier):
         *,
         expected: float | str = "auto",
         weight: float = 1.0,
-        **partial: Any,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(base, **partial)
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.expected = expected
         self.weight = weight
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        self.expected_ = self._expected(session, self.expected)
-        plan = session.spec.settings.optimizer_options()
-        return ExpectedTask(network, plan, k=self.expected_, weight=self.weight)
+    def _build_task(self, run: PartialRun) -> Task:
+        self.expected_ = self._expected_positives(run)
+        options = run.session.spec.settings.optimizer_options()
+        return ExpectedTask(run.network, options, k=self.expected_, weight=self.weight)
+
+    def _expected_positives(self, run: PartialRun) -> float:
+        if self.expected != "auto":
+            return float(self.expected)
+        session = run.session
+        network = session.spec.build_network(session.X.shape[1], session.Y.n_labels)
+        probe = replace(run, network=network)
+        session.train(
+            probe.entry_loss_task(lambda z, y, _: bce(z, y), "an"),
+            stage="probe",
+            epochs=min(_PROBE_EPOCHS, session.n_epochs),
+            monitor=None,
+            patience=None,
+        )
+        n_positive = float(session.Y.positive().sum())
+        n_unannotated = float((session.Y.to_numpy() == 0).sum())
+        return (n_positive + probe.rate_estimate()() * n_unannotated) / session.Y.n_rows
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        given = super()._test_params()
-        # With three labels and few rows the count has to be held to firmly.
-        return {**given, "weight": 10.0}
+        # With three labels and few rows, the second term needs a large weight.
+        return {**super()._test_params(), "weight": 10.0}
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), "expected": self.expected_}
 
-    def _set_state(self, state: Any) -> None:
+    def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.expected_ = state["expected"]

@@ -1,4 +1,4 @@
-"""Generalized robust loss (GR): a negative counts as positive by the chance that it is one."""
+"""Generalized robust loss (GR): a negative counts as positive by its probability of being one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
-from torch import Tensor, nn
+from torch import Tensor
 
 from labelweave.nn.losses import generalized_robust
-from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, Task
+from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["GR"]
@@ -19,16 +19,20 @@ __all__ = ["GR"]
 class GR(PartialClassifier):
     """Generalized robust loss; see :func:`labelweave.nn.losses.generalized_robust`.
 
+    An unannotated entry counts as a positive in proportion to its estimated probability, and the
+    loss lies between cross-entropy and absolute error.
+
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     loss_params : dict, optional
-        Parameters of the loss where they differ from the paper's: `slope`, `offset`, `mean`,
-        `width` (pairs, at the start and the end of the ramp), `q_positive`, `q_negative`.
+        Parameters of the loss that differ from the paper's: `slope`, `offset`, `mean`, `width`
+        (pairs: values at the start and at the end of the ramp), `q_positive`, `q_negative`.
     ramp : int, default=10
-        Epochs over which the loss moves from the first to the second value of each pair.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        Number of epochs over which the loss moves from the first to the second value of each pair.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -56,23 +60,36 @@ class GR(PartialClassifier):
         *,
         loss_params: dict[str, Any] | None = None,
         ramp: int = 10,
-        **partial: Any,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(base, **partial)
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.loss_params = loss_params
         self.ramp = ramp
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        # Near cross-entropy: with every other entry positive, the paper's values give in.
+        # Near cross-entropy: the paper's values fail where half of all entries are positive.
         near = {"slope": (0.0, 0.0), "offset": (-6.0, -6.0), "width": (3.0, 3.0)}
         return {**super()._test_params(), "loss_params": {**near, "q_negative": 0.01}}
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        given, ramp = dict(self.loss_params or {}), self.ramp
+    def _build_task(self, run: PartialRun) -> Task:
+        parameters, ramp = dict(self.loss_params or {}), self.ramp
 
         def loss(logits: Tensor, targets: Tensor, info: StepInfo) -> Tensor:
             progress = min(info.epoch / ramp, 1.0)
-            return generalized_robust(logits, targets, progress=progress, **given)
+            return generalized_robust(logits, targets, progress=progress, **parameters)
 
-        return self._loss_task(network, session, loss, "gr")
+        return run.entry_loss_task(loss, "gr")

@@ -1,4 +1,4 @@
-"""Hill loss: a negative that looks positive pulls less."""
+"""Hill loss: less weight for negatives that look positive."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
-from torch import nn
 
 from labelweave.nn.losses import hill
-from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
+from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["Hill"]
@@ -19,16 +18,17 @@ __all__ = ["Hill"]
 class Hill(PartialClassifier):
     """Hill loss: ``(margin - p) p^2`` on unannotated entries.
 
-    Its gradient falls again as p nears 1: an entry that the network insists on is more likely a
-    missing positive than a hard negative.
+    Its gradient falls again as p approaches 1, because an unannotated entry that the network
+    believes to be positive is more likely a missing positive than a hard negative.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     margin : float, default=1.5
         The paper's lambda.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -49,15 +49,34 @@ class Hill(PartialClassifier):
         "margin": [Interval(Real, 1, None, closed="left")],
     }
 
-    def __init__(self, base: Any = "mlp", *, margin: float = 1.5, **partial: Any) -> None:
-        super().__init__(base, **partial)
+    def __init__(
+        self,
+        base: Any = "mlp",
+        *,
+        margin: float = 1.5,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.margin = margin
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        # With every other entry positive, the paper's margin lets all of them be.
+        # The paper's margin fails where half of all entries are positive.
         return {**super()._test_params(), "margin": 4.0}
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
+    def _build_task(self, run: PartialRun) -> Task:
         margin = self.margin
-        return self._loss_task(network, session, lambda z, y, _: hill(z, y, margin=margin), "hill")
+        return run.entry_loss_task(lambda z, y, _: hill(z, y, margin=margin), "hill")

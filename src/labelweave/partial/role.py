@@ -1,41 +1,40 @@
-"""Regularised online label estimation (ROLE): free labels learn with the network."""
+"""Regularised online label estimation (ROLE): the training labels are learnt as well."""
 
 from __future__ import annotations
 
 from numbers import Real
 from typing import Any, ClassVar
 
-import torch
 from sklearn.utils._param_validation import Interval
-from torch import nn
 
-from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial._selection.partial_losses import FreeLabelsTask
+from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.epr import EPR
 
 __all__ = ["ROLE"]
 
 
 class ROLE(EPR):
-    """Regularised online label estimation: the training rows' labels are parameters too.
+    """Regularised online label estimation: the labels of the training rows are parameters too.
 
-    Network and labels learn from each other, both held to the expected number of positives. The
-    free labels take as much memory as the label matrix.
+    The network and the labels learn from each other, and both are held to the expected number of
+    positives. The estimated labels need as much memory as the label matrix.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
     expected, weight
-        As in :class:`labelweave.partial.epr.EPR`.
+        As in :class:`~labelweave.partial.epr.EPR`.
     label_rate : float, default=10.0
-        Learning rate of the labels, as a multiple of the network's.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        Learning rate of the labels, as a multiple of that of the network.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
-    .. [1] E. Cole et al. Multi-label learning from single positive labels. CVPR 2021, Eq. 8-10.
+    .. [1] E. Cole, O. Mac Aodha, T. Lorieul, P. Perona, D. Morris and N. Jojic. Multi-label
+       learning from single positive labels. CVPR 2021, Eq. 8 to 10.
 
     Examples
     --------
@@ -51,17 +50,40 @@ class ROLE(EPR):
         "label_rate": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, base: Any = "mlp", *, label_rate: float = 10.0, **partial: Any) -> None:
-        super().__init__(base, **partial)
+    def __init__(
+        self,
+        base: Any = "mlp",
+        *,
+        expected: float | str = "auto",
+        weight: float = 1.0,
+        label_rate: float = 10.0,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            base,
+            expected=expected,
+            weight=weight,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.label_rate = label_rate
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        self.expected_ = self._expected(session, self.expected)
-        settings = session.spec.settings
+    def _build_task(self, run: PartialRun) -> Task:
+        self.expected_ = self._expected_positives(run)
+        settings = run.session.spec.settings
         return FreeLabelsTask(
-            network,
+            run.network,
             settings.optimizer_options(),
-            torch.empty(session.Y.shape),
+            run.session.Y.shape,
             k=self.expected_,
             weight=self.weight,
             label_lr=settings.lr * self.label_rate,

@@ -1,4 +1,4 @@
-"""Self-paced loss correction (SPLC): a sure negative turns positive."""
+"""Self-paced loss correction (SPLC): a probable negative counts as positive."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
-from torch import Tensor, nn
+from torch import Tensor
 
 from labelweave.nn.losses import splc
-from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, Task
+from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["SPLC"]
 
 
 class SPLC(PartialClassifier):
-    """Self-paced loss correction: an unannotated entry above `tau` counts as a positive.
+    """Self-paced loss correction: an unannotated entry with a probability above `tau` is positive.
 
     Parameters
     ----------
     base : str or neural estimator, default="mlp"
+        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     tau : float, default=0.6
-        Probability above which the loss is that of a positive.
+        Probability above which an entry has the loss of a positive.
     margin : float, default=1.0
-        By how much a positive's logit has to be larger than without.
+        Subtracted from the logits of positives in their loss.
     gamma : float, default=2.0
-        Focusing of the loss of positives.
+        Focusing parameter of the loss of positives.
     warmup : int, default=1
-        Epochs before corrections start.
-    **partial
-        As in :class:`labelweave.partial.base.PartialClassifier`.
+        Number of epochs before corrections start.
+    unannotated, validation, monitor, threshold, validation_fraction, random_state
+        As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
     ----------
@@ -63,19 +64,32 @@ class SPLC(PartialClassifier):
         margin: float = 1.0,
         gamma: float = 2.0,
         warmup: int = 1,
-        **partial: Any,
+        unannotated: str = "auto",
+        validation: str = "partial",
+        monitor: str = "auto",
+        threshold: Any = "cardinality",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(base, **partial)
+        super().__init__(
+            base,
+            unannotated=unannotated,
+            validation=validation,
+            monitor=monitor,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.tau = tau
         self.margin = margin
         self.gamma = gamma
         self.warmup = warmup
 
-    def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        given = {"tau": self.tau, "margin": self.margin, "gamma": self.gamma}
+    def _build_task(self, run: PartialRun) -> Task:
+        parameters = {"tau": self.tau, "margin": self.margin, "gamma": self.gamma}
         warmup = self.warmup
 
         def loss(logits: Tensor, targets: Tensor, info: StepInfo) -> Tensor:
-            return splc(logits, targets, **given, correct=info.epoch >= warmup)
+            return splc(logits, targets, **parameters, correct=info.epoch >= warmup)
 
-        return self._loss_task(network, session, loss, "splc")
+        return run.entry_loss_task(loss, "splc")

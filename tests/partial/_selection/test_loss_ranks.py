@@ -32,7 +32,7 @@ def test_the_most_extreme_entries(kind, shape, share, largest):
     assert found.tolist() == slow_extreme(values, among, count, largest)
 
 
-def test_ties_are_cut_at_the_number_asked_for():
+def test_ties_are_broken_by_position():
     among = np.ones((5, 4), dtype=bool)
     among[0] = False
     assert extreme(np.zeros((5, 4)), among, 5).tolist() == [4, 5, 6, 7, 8]

@@ -99,7 +99,7 @@ def test_entries_equal_the_slow_loop(loss, slow, logits, targets):
 
 
 @pytest.mark.parametrize("loss", [one for one, _ in LOSSES])
-def test_unknown_entries_take_no_part(loss, logits, targets):
+def test_unknown_entries_are_ignored(loss, logits, targets):
     targets[0, 1], targets[3] = NAN, NAN
     logits = logits.requires_grad_()
     loss(logits, targets).sum().backward()
@@ -117,7 +117,7 @@ def test_extreme_logits(loss):
     assert torch.isfinite(logits.grad).all()
 
 
-def test_a_negative_of_hill_loss_pulls_less_the_surer_it_looks_positive():
+def test_gradient_of_the_hill_loss_falls_for_probable_negatives():
     logits = torch.tensor([[0.0, 1.0, 6.0]], requires_grad=True)
     hill(logits, torch.zeros(1, 3)).sum().backward()
     assert logits.grad[0, 2] < logits.grad[0, 0]
@@ -177,18 +177,18 @@ def test_epr(batch):
 def test_role(batch):
     """Both halves of the objective; the gradient of each stops at the other."""
     torch.manual_seed(1)
-    task = FreeLabelsTask(network(), {"lr": 0.1}, torch.empty(6, 3), k=1.2, weight=2.0, label_lr=1)
+    task = FreeLabelsTask(network(), {"lr": 0.1}, (6, 3), k=1.2, weight=2.0, label_lr=1)
     task.train()
     f, free = task.network(batch.x), task.labels[batch.rows]
-    plain, is_open = batch.y.clamp(min=0), batch.y == 0
+    plain, unannotated = batch.y.clamp(min=0), batch.y == 0
     terms = task.losses(batch, at(0))
 
     def half(one, other):
-        estimate = torch.where(is_open, torch.sigmoid(other), plain)
+        estimate = torch.where(unannotated, torch.sigmoid(other), plain)
         p = torch.sigmoid(one)
         entries = -(estimate * torch.log(p) + (1 - estimate) * torch.log(1 - p))
         entries = torch.where(batch.y == 1, entries - torch.log(p), entries).nan_to_num(0.0)
-        filled = torch.where(is_open, p, plain.nan_to_num(0.0))
+        filled = torch.where(unannotated, p, plain.nan_to_num(0.0))
         return entries.mean(), 2 * ((filled.sum() / 4 - 1.2) / 3) ** 2
 
     (on_f, expected_f), (on_free, expected_free) = half(f, free), half(free, f)
@@ -213,11 +213,11 @@ def test_pseudo_negatives(batch):
         n_rows=6,
         n_labels=3,
         warmup=1,
-        rise=2,
+        ramp=2,
         share=0.8,
         beta=0.5,
     ).train()
-    plain, is_open = batch.y.clamp(min=0), batch.y == 0
+    plain, unannotated = batch.y.clamp(min=0), batch.y == 0
 
     def entropy(z):
         entries = entropy_maximisation(z, plain, alpha=0.2)
@@ -233,9 +233,9 @@ def test_pseudo_negatives(batch):
     found = task.losses(batch, at(1))["entropy"]
     expected = entropy(z)
     for j in range(3):  # the lower 40 % of each label's unannotated entries, by epoch 0
-        values = seen[:, j][is_open[:, j]]
-        cut = torch.quantile(values, 0.4)
+        values = seen[:, j][unannotated[:, j]]
+        threshold = torch.quantile(values, 0.4)
         for i in range(4):
-            if is_open[i, j] and seen[i, j] <= cut:
+            if unannotated[i, j] and seen[i, j] <= threshold:
                 expected[i, j] = 0.5 * bce(z[i, j], seen[i, j])
     torch.testing.assert_close(found, expected.mean())

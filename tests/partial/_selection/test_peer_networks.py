@@ -1,7 +1,6 @@
-"""The two-network engine: each rule against loops, and that the peers really exchange."""
+"""Peer networks: each selection rule against loops, and that the networks select for each other."""
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,9 +16,26 @@ from labelweave.nn.randomness import forked_rng
 from labelweave.nn.task import StepInfo, SupervisedTask, Task, make_plan
 from labelweave.nn.training import LoopSettings, train
 from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, divergence, peers_of
-from labelweave.partial._selection.strategies import STRATEGIES
+from labelweave.partial.cls import CoLabelSelectionRule
+from labelweave.partial.co_teaching import CoTeachingRule
+from labelweave.partial.co_teaching_plus import CoTeachingPlusRule
+from labelweave.partial.decoupling import DecouplingRule
+from labelweave.partial.jocor import JoCoRRule
+from labelweave.partial.large_loss import LargeLossRule, PermanentCorrectionRule
 
 NAN = torch.nan
+RULES = {
+    "cls": CoLabelSelectionRule,
+    "cls-soft": lambda: CoLabelSelectionRule("soften"),
+    "clc": lambda: CoLabelSelectionRule("correct"),
+    "co-teaching": CoTeachingRule,
+    "co-teaching+": CoTeachingPlusRule,
+    "decoupling": DecouplingRule,
+    "jocor": lambda: JoCoRRule(0.1),
+    "ll-r": LargeLossRule,
+    "ll-ct": lambda: LargeLossRule(corrects=True),
+    "ll-cp": lambda: PermanentCorrectionRule(40, 5),
+}
 
 
 class OneStep(Task):
@@ -32,17 +48,15 @@ class OneStep(Task):
         return [make_plan(self.network.parameters(), n_steps=n_steps, lr=0.01)]
 
 
-def make_task(strategy, *, kind=SupervisedTask, n_labels=5, **rates):
+def make_task(rule, *, kind=SupervisedTask, **options):
     torch.manual_seed(0)
-    strategy = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
-    networks = [nn.Linear(4, n_labels) for _ in range(strategy.peers)]
+    networks = [nn.Linear(4, 5) for _ in range(1 if rule.startswith("ll-") else 2)]
     tasks = [
         SupervisedTask(one, bce, {"lr": 0.01}, name="bce") if kind is SupervisedTask else kind(one)
         for one in networks
     ]
     network = networks[0] if len(networks) == 1 else PeerNetwork(networks)
-    given = {"tau_h": 0.2, "ramp": 10, "n_rows": 40, "n_labels": n_labels}
-    return PeerTask(network, tasks, strategy, **(given | rates)).train()
+    return PeerTask(network, tasks, RULES[rule](), **({"tau_h": 0.2} | options)).train()
 
 
 @pytest.fixture
@@ -50,7 +64,7 @@ def batch():
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(8, 4, generator=generator)
     y = (torch.rand(8, 5, generator=generator) < 0.3).float()
-    y[0, 0], y[1, 1], y[2, 2] = NAN, -1.0, -1.0  # one takes no part, two are known negatives
+    y[0, 0], y[1, 1], y[2, 2] = NAN, -1.0, -1.0  # one is ignored, two are known negatives
     return Batch(x, y, torch.arange(8))
 
 
@@ -93,44 +107,44 @@ def test_label_selection_is_the_algorithm(batch, epoch, tau_h, tau_l):
     task = make_task("cls", tau_h=tau_h, tau_l=tau_l)
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
     for found, expected in zip(
-        task.choose(logits, batch, at(epoch)),
+        task.select(logits, batch, at(epoch)),
         slow_labels(logits, batch.y, tau_h, tau_l, epoch),
         strict=True,
     ):
         same(found, expected)
 
 
-def test_a_network_of_peers_can_be_moved_and_ranks_as_before():
+def test_shifted_logits_rank_as_before():
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
     network = PeerNetwork([torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)])
     before = network(x)
-    network.move(-1.5)
+    network.shift_logits(-1.5)
     torch.testing.assert_close(network(x), before - 1.5)
 
 
 def test_positives_and_known_negatives_always_stay(batch):
     task = make_task("cls", tau_h=0.9, tau_l=0.9)
     logits = [10 * torch.randn(8, 5) for _ in range(2)]
-    for view in task.choose(logits, batch, at(99)):
+    for view in task.select(logits, batch, at(99)):
         assert (view[batch.y == 1] == 1).all()
         assert (view[batch.y == -1] == 0).all()
         assert torch.isnan(view[0, 0])
 
 
-def test_correction_calls_them_positive(batch):
+def test_correction_makes_them_positive(batch):
     task = make_task("clc", tau_h=0.3)
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
     expected = slow_labels(logits, batch.y, 0.3, 0.0, 10, fill=1.0)
-    for found, slow in zip(task.choose(logits, batch, at(10)), expected, strict=True):
+    for found, slow in zip(task.select(logits, batch, at(10)), expected, strict=True):
         same(found, slow)
 
 
-def test_softening_teaches_what_the_peer_says(batch):
+def test_softening_uses_the_probability_of_the_peer(batch):
     task = make_task("cls-soft", tau_h=0.3, tau_l=0.2)
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
     left_out = slow_labels(logits, batch.y, 0.3, 0.2, 10)
     called = slow_labels(logits, batch.y, 0.3, 0.2, 10, fill=1.0)
-    for k, found in enumerate(task.choose(logits, batch, at(10))):
+    for k, found in enumerate(task.select(logits, batch, at(10))):
         high = torch.isnan(left_out[k]) & (called[k] == 1)
         assert high.any()
         same(found, torch.where(high, torch.sigmoid(logits[1 - k]), left_out[k]))
@@ -140,10 +154,10 @@ def test_peers_choose_for_each_other(batch):
     """What f learns from follows from g's logits alone, and the other way round."""
     task = make_task("cls", tau_h=0.3)
     f, g, other = torch.randn(3, 8, 5)
-    for_f, for_g = task.choose([f, g], batch, at(10))
-    same(task.choose([other, g], batch, at(10))[0], for_f)
-    same(task.choose([f, other], batch, at(10))[1], for_g)
-    changed = task.choose([f, other], batch, at(10))[0]
+    for_f, for_g = task.select([f, g], batch, at(10))
+    same(task.select([other, g], batch, at(10))[0], for_f)
+    same(task.select([f, other], batch, at(10))[1], for_g)
+    changed = task.select([f, other], batch, at(10))[0]
     assert not torch.equal(torch.isnan(changed), torch.isnan(for_f))
 
 
@@ -159,13 +173,13 @@ def test_the_loss_of_each_is_over_the_labels_chosen_for_it(batch):
         torch.testing.assert_close(network.weight.grad, alone.weight.grad)
 
 
-@pytest.mark.parametrize("strategy", ["cls", "clc", "cls-soft"])
+@pytest.mark.parametrize("rule", ["cls", "clc", "cls-soft"])
 @pytest.mark.parametrize("weight", [0.1, 3.0])
-def test_unannotated_entries_may_weigh_less(batch, strategy, weight):
-    """Known negatives keep their weight; an entry counts as the positive it is taught to be."""
-    task = make_task(strategy, tau_h=0.3, tau_l=0.1, negative_weight=weight)
+def test_weights_of_unannotated_entries(batch, rule, weight):
+    """Known negatives keep their weight; a soft target has the weight that it stands for."""
+    task = make_task(rule, tau_h=0.3, tau_l=0.1, negative_weight=weight)
     logits = [one(batch.x) for one in peers_of(task.network)]
-    views = task.choose([one.detach() for one in logits], batch, at(10))
+    views = task.select([one.detach() for one in logits], batch, at(10))
     expected = 0.0
     for one, view in zip(logits, views, strict=True):
         for i in range(8):
@@ -174,15 +188,15 @@ def test_unannotated_entries_may_weigh_less(batch, strategy, weight):
                 if batch.y[i, j] != 0 or np.isnan(taught):
                     expected = expected + bce(z, torch.tensor(taught)) / 40
                     continue
-                # The chance behind what a network says that has learnt with such weights.
-                chance = weight * taught / (weight * taught + 1 - taught)
+                # The probability behind the output of a network trained with such weights.
+                p = weight * taught / (weight * taught + 1 - taught)
                 positive, negative = (bce(z, torch.tensor(y)) for y in (1.0, 0.0))
-                expected = expected + (chance * positive + weight * (1 - chance) * negative) / 40
+                expected = expected + (p * positive + weight * (1 - p) * negative) / 40
     torch.testing.assert_close(task.losses(batch, at(10))["bce"], expected)
 
 
 def test_a_task_without_steps_gives_the_same(batch):
-    """Around a task in one go the engine needs a pass more, and chooses alike."""
+    """A task without separate outputs needs one more pass and selects the same labels."""
     one, two = (make_task("cls", kind=kind, tau_h=0.3) for kind in (OneStep, SupervisedTask))
     torch.testing.assert_close(one.losses(batch, at(10))["bce"], two.losses(batch, at(10))["bce"])
 
@@ -190,19 +204,19 @@ def test_a_task_without_steps_gives_the_same(batch):
 def test_large_loss_is_one_network_choosing_for_itself(batch):
     task = make_task("ll-r", tau_h=1.0, ramp=20)
     logits = [task.network(batch.x).detach()]
-    (found,) = task.choose(logits, batch, at(4))
+    (found,) = task.select(logits, batch, at(4))
     same(found, slow_labels(logits, batch.y, 1.0, 0.0, 4, ramp=20, by_peer=False)[0])
 
 
-def test_corrections_for_good_stay(batch):
+def test_permanent_corrections_stay(batch):
     task = make_task("ll-cp", tau_h=0.1, ramp=0)
     first = torch.randn(8, 5)
-    before = task.choose([first], batch, at(1))[0] == 1
-    after = task.choose([torch.randn(8, 5)], batch, at(2))[0] == 1
+    before = task.select([first], batch, at(1))[0] == 1
+    after = task.select([torch.randn(8, 5)], batch, at(2))[0] == 1
     assert (after & before).sum() == before.sum()
     n_open = int((batch.y == 0).sum())
     added = [round(0.1 * n_open), round(0.1 * (n_open - round(0.1 * n_open)))]
-    assert task.corrected.sum() == sum(added)
+    assert task.rule.corrected.sum() == sum(added)
 
 
 # -- rows ------------------------------------------------------------------------------
@@ -212,11 +226,12 @@ def row_losses(logits, y):
     return bce(logits, y.clamp(min=0)).sum(dim=1)
 
 
-@pytest.mark.parametrize(("strategy", "of"), [("co-teaching", "peer"), ("jocor", "both")])
-def test_rows_of_small_loss(batch, strategy, of):
-    task = make_task(replace(STRATEGIES[strategy], agreement=0.0), tau_h=0.25)
+@pytest.mark.parametrize(("rule", "of"), [("co-teaching", "peer"), ("jocor", "both")])
+def test_rows_of_small_loss(batch, rule, of):
+    task = make_task(rule, tau_h=0.25)
+    task.rule.agreement = 0.0
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
-    for k, view in enumerate(task.choose(logits, batch, at(10))):
+    for k, view in enumerate(task.select(logits, batch, at(10))):
         losses = [row_losses(one, batch.y) for one in logits]
         judge = losses[1 - k] if of == "peer" else losses[0] + losses[1]
         out = set(judge.argsort(descending=True)[:2].tolist())
@@ -227,10 +242,10 @@ def test_disagreement(batch):
     f = -0.5 - torch.rand(8, 5, generator=torch.Generator().manual_seed(2))  # no ties
     g = f.clone()
     g[3, 1], g[5, 0], g[6, 2] = 1.0, 1.0, 2.0
-    views = make_task("decoupling", tau_h=0.0).choose([f, g], batch, at(10))
+    views = make_task("decoupling", tau_h=0.0).select([f, g], batch, at(10))
     for view in views:
         assert {i for i in range(8) if not torch.isnan(view[i]).all()} == {3, 5, 6}
-    kept = make_task("co-teaching+", tau_h=1 / 3).choose([f, g], batch, at(10))
+    kept = make_task("co-teaching+", tau_h=1 / 3).select([f, g], batch, at(10))
     for view, judge in zip(kept, (g, f), strict=True):
         losses = row_losses(judge, batch.y)[[3, 5, 6]]
         worst = [3, 5, 6][int(losses.argmax())]
@@ -239,9 +254,9 @@ def test_disagreement(batch):
 
 def test_without_disagreement(batch):
     f = torch.randn(8, 5)
-    for view in make_task("decoupling", tau_h=0.0).choose([f, f], batch, at(3)):
+    for view in make_task("decoupling", tau_h=0.0).select([f, f], batch, at(3)):
         assert torch.isnan(view).all()
-    for view in make_task("co-teaching+", tau_h=0.0).choose([f, f], batch, at(3)):
+    for view in make_task("co-teaching+", tau_h=0.0).select([f, f], batch, at(3)):
         same(view, batch.y.clamp(min=0))
 
 
@@ -265,11 +280,11 @@ def test_agreement_term(batch, kind):
 # -- batches with nothing to choose -----------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("value", [1.0, 0.0, -1.0, NAN])
-def test_batches_all_alike(strategy, value):
+def test_batches_all_alike(rule, value):
     """Only positives, only unannotated, only known negatives, only unknown entries."""
-    task = make_task(strategy, tau_h=0.4, tau_l=0.3)
+    task = make_task(rule, tau_h=0.4, tau_l=0.3)
     batch = Batch(torch.randn(6, 4), torch.full((6, 5), value), torch.arange(6))
     total = sum(task.losses(batch, at(20)).values())
     total.backward()
@@ -286,9 +301,10 @@ def test_history_counts_what_was_removed(batch):
     missing[:8] = np.random.default_rng(0).random((8, 5)) < 0.4
     missing[:8] &= batch.y.numpy() == 0
     task = make_task("cls", tau_h=0.5, tau_l=0.2, missing=sp.csr_array(missing))
-    views = task.choose([torch.randn(8, 5), torch.randn(8, 5)], batch, at(10))
+    views = task.select([torch.randn(8, 5), torch.randn(8, 5)], batch, at(10))
     low = round(0.2 * (int((batch.y == 0).sum()) - round(0.5 * int((batch.y == 0).sum()))))
     removed = [torch.isnan(view) & (batch.y == 0) for view in views]
+    task.end_epoch(0)
     row = task.epoch_metrics()
     assert row["removed"] + row["removed_low"] == sum(int(one.sum()) for one in removed) / 2
     assert row["removed_low"] == low
@@ -296,13 +312,18 @@ def test_history_counts_what_was_removed(batch):
     # Those of low loss may be missing positives as well: they are not counted.
     upper = sum(int((one & torch.from_numpy(missing[:8])).sum()) for one in removed) / 2
     assert 0 < row["removed_missing"] <= upper
+    task.end_epoch(1)
     assert task.epoch_metrics()["removed"] == 0
 
 
 def test_the_rate_is_estimated_during_the_ramp():
     rates = iter([0.3, 0.2, 0.1, 0.05])
     task = make_task("cls", tau_h=None, ramp=3, estimate=lambda: next(rates))
-    assert [task.epoch_metrics()["tau_h"] for _ in range(6)] == [0, 0.3, 0.2, 0.1, 0.1, 0.1]
+    used = []
+    for epoch in range(6):
+        task.end_epoch(epoch)
+        used.append(task.epoch_metrics()["tau_h"])
+    assert used == [0, 0.3, 0.2, 0.1, 0.1, 0.1]
 
 
 def test_one_optimiser_takes_the_same_steps_as_two(batch):
@@ -335,8 +356,8 @@ def test_loss_of_validation_rows_is_over_all_labels(batch):
     torch.testing.assert_close(task.losses(batch, at(50))["bce"], expected)
 
 
-@pytest.mark.parametrize("strategy", ["cls", "ll-cp", "jocor"])
-def test_a_killed_run_ends_like_one_that_was_not(strategy, tmp_path):
+@pytest.mark.parametrize("rule", ["cls", "ll-cp", "jocor"])
+def test_a_killed_run_ends_like_one_that_was_not(rule, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 4)).astype(np.float32)
     Y = as_labels((rng.random((40, 5)) < 0.3).astype(np.float32))
@@ -349,7 +370,7 @@ def test_a_killed_run_ends_like_one_that_was_not(strategy, tmp_path):
     def run(folder, *callbacks):
         rates = iter([0.3, 0.25, 0.2] * 9)
         with forked_rng(0):
-            task = make_task(strategy, tau_h=None, ramp=3, estimate=lambda: next(rates))
+            task = make_task(rule, tau_h=None, ramp=3, estimate=lambda: next(rates))
             settings = LoopSettings(8, checkpoint=tmp_path / folder, checkpoint_every=0)
             result = train(task, Batches(X, Y, batch_size=10), settings, callbacks=callbacks)
         return task.state_dict(), result.history

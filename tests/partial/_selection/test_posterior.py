@@ -1,4 +1,4 @@
-"""Chances of unannotated entries: against counting, and against slow optimisation."""
+"""Posteriors of unannotated entries: against counting, and against slow optimisation."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 from labelweave.partial._selection.posterior import (
-    annotated_chance,
+    annotation_posterior,
+    annotation_posterior_given_labels,
     annotation_rate,
-    chance_given_labels,
-    count_shift,
-    positive_chance,
+    logit_shift,
+    positive_posterior,
 )
 
 
@@ -23,41 +23,41 @@ def entries():
     return p, truth, codes
 
 
-def test_positive_chance_is_what_counting_finds(entries):
+def test_positive_posterior_equals_the_counted_share(entries):
     p, truth, codes = entries
-    is_open = codes == 0
-    found = positive_chance(0.25 * p, 0.25)
+    unannotated = codes == 0
+    found = positive_posterior(0.25 * p, 0.25)
     np.testing.assert_allclose(found, 0.75 * p / (1 - 0.25 * p))
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
-        near = is_open & (found >= low) & (found < low + 0.2)
+        near = unannotated & (found >= low) & (found < low + 0.2)
         assert truth[near].mean() == pytest.approx(found[near].mean(), abs=0.04)
 
 
 def test_the_shift_lowers_the_expected_count_to_the_estimate(entries):
     p, truth, codes = entries
     codes = codes.copy()
-    codes[0, 0], codes[1, 1] = np.nan, -1.0  # they take no part
+    codes[0, 0], codes[1, 1] = np.nan, -1.0  # ignored
     part = (codes == 0) | (codes == 1)
     wanted = (codes == 1).sum() / annotation_rate(p, codes)
     slow = brentq(lambda by: expit(logit(p[part]) + by).sum() - wanted, -20, 20)
     for raised in (1.0, 2.0):  # as weights have done to the probabilities
-        shift = count_shift(expit(logit(p) + raised), codes)
+        shift = logit_shift(expit(logit(p) + raised), codes)
         assert raised + shift == pytest.approx(slow, abs=1e-6)
-    assert count_shift(expit(logit(p) - 2), codes) == 0  # the estimate is a bound from above
+    assert logit_shift(expit(logit(p) - 2), codes) == 0  # the estimate is a bound from above
     assert wanted == pytest.approx(truth[part].sum(), rel=0.1)
-    assert count_shift(p, np.zeros_like(p)) == 0
+    assert logit_shift(p, np.zeros_like(p)) == 0
 
 
 def test_with_all_positives_annotated_the_rest_is_negative():
-    np.testing.assert_array_equal(positive_chance(np.array([0.0, 0.4, 1.0]), 1.0), 0.0)
+    np.testing.assert_array_equal(positive_posterior(np.array([0.0, 0.4, 1.0]), 1.0), 0.0)
 
 
-def test_the_curve_is_the_likeliest(entries):
+def test_the_curve_maximises_the_likelihood(entries):
     p, _, codes = entries
     codes = codes.copy()
-    codes[0, 0], codes[1, 1] = np.nan, -1.0  # they take no part
+    codes[0, 0], codes[1, 1] = np.nan, -1.0  # ignored
     scores = expit(0.5 * logit(p) + 1)  # as of a network with weights on its entries
-    found = annotated_chance(scores, codes)
+    found = annotation_posterior(scores, codes)
     part = (codes == 0) | (codes == 1)
     x, y = logit(scores[part]), codes[part]
     target = np.where(y == 1, (y.sum() + 1) / (y.sum() + 2), 1 / ((y == 0).sum() + 2))
@@ -74,16 +74,16 @@ def test_the_curve_is_the_likeliest(entries):
 @pytest.mark.parametrize("codes", [np.zeros((20, 2)), np.ones((20, 2))], ids=["none", "all"])
 def test_labels_all_alike(codes):
     scores = np.random.default_rng(0).random((20, 2))
-    found = annotated_chance(scores, codes)
+    found = annotation_posterior(scores, codes)
     assert np.abs(found - codes).max() < 0.1
     rate = annotation_rate(scores, codes)
     assert rate == 1
-    assert np.isfinite(positive_chance(found, rate)).all()
+    assert np.isfinite(positive_posterior(found, rate)).all()
 
 
 def test_scores_that_divide_everything():
     codes = np.array([[1.0, 0.0]] * 50)
-    found = annotated_chance(np.array([[1.0, 0.0]] * 50), codes)
+    found = annotation_posterior(np.array([[1.0, 0.0]] * 50), codes)
     assert np.isfinite(found).all()
     assert np.abs(found - codes).max() < 0.05
 
@@ -93,32 +93,33 @@ def test_the_rate(entries):
     assert 0.2 < annotation_rate(p, codes) < 0.35
 
 
-def test_other_labels_of_the_row_tell_what_scores_do_not():
+def test_other_labels_of_the_row_add_information():
     """Two labels that always go together; the scores know nothing of the second."""
     rng = np.random.default_rng(0)
     first, third = rng.random(3000) < 0.3, rng.random(3000) < 0.3
     truth = np.column_stack([first, first, third])
     codes = (truth & (rng.random(truth.shape) < 0.6)).astype(float)
     scores = np.full(truth.shape, 0.3)
-    plain = annotated_chance(scores, codes)
-    found = chance_given_labels(plain, codes)
+    plain = annotation_posterior(scores, codes)
+    found = annotation_posterior_given_labels(plain, codes)
     open_second = (codes[:, 1] == 0) & (codes[:, 0] == 1)
     unlike = (codes[:, 1] == 0) & (codes[:, 0] == 0)
     assert found[open_second, 1].mean() > 0.45  # of these all are positive, 60 % are annotated
     assert found[unlike, 1].mean() < 0.2
     assert abs(found[codes[:, 2] == 0, 2].mean() - 0.18) < 0.05
-    np.testing.assert_array_equal(found, chance_given_labels(plain, codes))
+    np.testing.assert_array_equal(found, annotation_posterior_given_labels(plain, codes))
 
 
-def test_own_annotation_does_not_betray_an_entry():
+def test_an_entry_is_not_predicted_by_its_own_annotation():
     rng = np.random.default_rng(0)
     codes = (rng.random((400, 4)) < 0.5).astype(float)
-    chance = rng.random(codes.shape)
-    found = chance_given_labels(chance, codes)
+    posterior = rng.random(codes.shape)
+    found = annotation_posterior_given_labels(posterior, codes)
     assert abs(np.corrcoef(found[:, 0], codes[:, 0])[0, 1]) < 0.15
 
 
-def test_one_annotated_label_a_row_is_no_evidence_against_the_others():
+def test_one_annotated_label_per_row_is_no_evidence_against_the_others():
     codes = np.eye(5)[np.arange(100) % 5]
-    chance = np.random.default_rng(0).random(codes.shape)
-    np.testing.assert_array_equal(chance_given_labels(chance, codes), chance)
+    posterior = np.random.default_rng(0).random(codes.shape)
+    same = annotation_posterior_given_labels(posterior, codes)
+    np.testing.assert_array_equal(same, posterior)

@@ -19,7 +19,7 @@ class TestCurve(Callback):
 
     Parameters
     ----------
-    model : NeuralClassifier
+    model : NetworkClassifier
         The estimator that carries this callback; its scaling of the features is used.
     test : Dataset
         Rows with their true labels.
@@ -35,7 +35,7 @@ class TestCurve(Callback):
         self.metrics = metrics
 
     def _rows(self, X: Any) -> int:
-        return self.model._rows_at_once(X.shape[1], self.test.Y.n_labels)
+        return self.model.network_spec().rows_at_once(X.shape[1], self.test.Y.n_labels)
 
     def on_epoch(self, run: RunView, row: dict[str, float]) -> None:
         X = self.model._checked_features(self.test.X, reset=False)

@@ -1,8 +1,8 @@
-"""Rows that each of several networks does not learn, so that all rows are learnt by some.
+"""Rows that each of several networks holds out, while the other networks learn from them.
 
-Estimates and cuts need scores of rows by a network that has not learnt them. A part held out for
-good would be lost to every network, and where few positives are annotated that is dear. So each
-network sets another tenth of the rows aside.
+Estimates and thresholds need scores of rows by a network that was not trained on them. If the same
+rows were held out from all networks, their labels would be lost, which is costly where few
+positives are annotated. Instead each network holds out a different tenth of the rows.
 """
 
 from __future__ import annotations
@@ -20,64 +20,64 @@ from labelweave.unannotated import assume_negative
 
 __all__ = ["HeldOutRows"]
 
-_PARTS = 10
+_N_FOLDS = 10
 
 
 class HeldOutRows:
-    """Which rows each network sets aside, and what it says of them.
+    """Which rows each network holds out, and its scores of them. It is empty if rows are too few.
 
     Parameters
     ----------
     session : TrainingSession
-    n_peers : int
+    n_networks : int
 
     Attributes
     ----------
-    of_row : ndarray of shape (n_rows,)
-        The number of the network that does not learn a row; -1 where all do.
+    held_out_by : ndarray of shape (n_rows,)
+        Index of the network that does not learn from a row; -1 where all networks do.
     rows : ndarray
-        Numbers of the rows set aside, those of the first network first.
+        Positions of the held-out rows, those of the first network first.
     observed : LabelMatrix
-        Their labels.
+        Their coded labels.
     """
 
-    def __init__(self, session: TrainingSession, n_peers: int) -> None:
+    def __init__(self, session: TrainingSession, n_networks: int) -> None:
         n_rows = session.Y.n_rows
-        parts = min(_PARTS, n_rows)
-        if parts > n_peers:
-            fold = stratified_folds(assume_negative(session.Y), parts, random_state=session.seed)
-            self.of_row = np.where(fold < n_peers, fold, -1)
-        else:  # too few to set any aside
-            self.of_row = np.full(n_rows, -1)
+        n_folds = min(_N_FOLDS, n_rows)
+        if n_folds > n_networks:
+            fold = stratified_folds(assume_negative(session.Y), n_folds, random_state=session.seed)
+            self.held_out_by = np.where(fold < n_networks, fold, -1)
+        else:
+            self.held_out_by = np.full(n_rows, -1)
         self._session = session
-        self._own = [np.flatnonzero(self.of_row == k) for k in range(n_peers)]
+        per_network = [np.flatnonzero(self.held_out_by == k) for k in range(n_networks)]
         self._batches = [
             session.scoring_batches(session.X[rows], session.Y[rows]) if len(rows) else None
-            for rows in self._own
+            for rows in per_network
         ]
-        self.rows = np.concatenate(self._own)
+        self.rows = np.concatenate(per_network)
         self.observed: LabelMatrix = session.Y[self.rows]
 
     def __len__(self) -> int:
         return self.observed.n_rows
 
-    def learnt_by(self, k: int) -> np.ndarray:
-        """The rows that network k learns."""
-        return np.flatnonzero(self.of_row != k)
+    def training_rows(self, k: int) -> np.ndarray:
+        """The rows that network k learns from."""
+        return np.flatnonzero(self.held_out_by != k)
 
     def scores(self) -> np.ndarray:
-        """The scores of the rows set aside, each by the network that does not learn it."""
+        """The scores of the held-out rows, each by the network that did not learn from it."""
         engine = self._session.engine
         network = engine.task.network
         was_training = network.training
         network.eval()
-        found = [np.empty((0, self._session.Y.n_labels), np.float32)]
+        scores = [np.empty((0, self._session.Y.n_labels), np.float32)]
         for peer, batches in zip(peers_of(network), self._batches, strict=True):
 
-            def own(x: Tensor, peer: torch.nn.Module = peer) -> Tensor:
+            def predict(x: Tensor, peer: torch.nn.Module = peer) -> Tensor:
                 return engine.apply(lambda rows: torch.sigmoid(peer(rows)), x)
 
             if batches is not None:
-                found.append(predict_scores(own, batches, engine))
+                scores.append(predict_scores(predict, batches, engine))
         network.train(was_training)
-        return np.concatenate(found)
+        return np.concatenate(scores)

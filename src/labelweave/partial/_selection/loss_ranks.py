@@ -1,8 +1,6 @@
-"""Choosing among the labels, or the rows, of a mini-batch by the rank of their losses.
+"""Select the entries, or the rows, of a mini-batch whose losses rank highest or lowest.
 
-Pure functions of arrays. A selection is a partial one, in linear time: nothing is sorted. It is
-done by NumPy, whose selection and comparisons are ten times as fast as torch's on a CPU; from an
-accelerator the logits of a mini-batch are a small thing to fetch.
+All functions are pure functions of NumPy arrays. Selection takes linear time: nothing is sorted.
 """
 
 from __future__ import annotations
@@ -11,15 +9,15 @@ import numpy as np
 
 __all__ = ["drop_share", "extreme", "rows_to_drop"]
 
-_STEP = 37  # one entry of so many is in the sample; a prime, so that all labels come up
+_SAMPLE_STEP = 37  # every 37th entry is sampled; a prime number, so that all labels are sampled
 _MARGIN = 1.2
 
 
 def drop_share(epoch: int, tau: float, ramp: float) -> float:
-    """The share to drop in an epoch (from 0): ``min(epoch / ramp * tau, tau)``.
+    """The share to remove in an epoch (counted from 0): ``min(epoch / ramp * tau, tau)``.
 
-    It is one minus the reserving rate R(e) of CLS, Algorithm 1, line 12, as set at the end of
-    the epoch before: nothing is dropped in the first.
+    It is one minus the reserving rate R(e) of CLS (Algorithm 1, line 12), which is updated at the
+    end of an epoch: in the first epoch nothing is removed.
 
     >>> [drop_share(epoch, 0.2, 4) for epoch in (0, 2, 4, 9)]
     [0.0, 0.1, 0.2, 0.2]
@@ -30,16 +28,15 @@ def drop_share(epoch: int, tau: float, ramp: float) -> float:
 def extreme(
     values: np.ndarray, among: np.ndarray, count: int, *, largest: bool = True
 ) -> np.ndarray:
-    """Numbers of the `count` entries whose values are largest (or smallest), in rising order.
+    """Flat positions of the `count` entries with the largest (or smallest) values, in order.
 
-    Exactly that many are chosen: of equal ones at the end those that come first. Entries are
-    counted row after row.
+    Exactly `count` entries are selected; of equal values at the boundary the first ones.
 
     Parameters
     ----------
     values : array of any shape, finite
     among : boolean array of the same shape
-        The entries that take part, `count` at the least.
+        The entries to select from, at least `count` of them.
     count : int
     largest : bool, default=True
 
@@ -52,23 +49,23 @@ def extreme(
     if count == 0:
         return np.empty(0, dtype=np.intp)
     flat = values.ravel()
-    places = _candidates(flat, among.ravel(), count, largest)
-    found = flat[places]
-    place = len(found) - count if largest else count - 1
-    cut: np.floating = np.partition(found, place)[place]
-    chosen = found > cut if largest else found < cut
-    equal = np.flatnonzero(found == cut)
-    chosen[equal[: count - np.count_nonzero(chosen)]] = True
-    return places[chosen]
+    positions = _shortlist(flat, among.ravel(), count, largest)
+    shortlisted = flat[positions]
+    rank = len(shortlisted) - count if largest else count - 1
+    boundary: np.floating = np.partition(shortlisted, rank)[rank]
+    selected = shortlisted > boundary if largest else shortlisted < boundary
+    equal = np.flatnonzero(shortlisted == boundary)
+    selected[equal[: count - np.count_nonzero(selected)]] = True
+    return positions[selected]
 
 
-def _candidates(values: np.ndarray, among: np.ndarray, count: int, largest: bool) -> np.ndarray:
-    """Numbers of entries among which the extreme ones are: few more than `count`, where it can be.
+def _shortlist(values: np.ndarray, among: np.ndarray, count: int, largest: bool) -> np.ndarray:
+    """Positions of entries that include the extreme ones, if possible few more than `count`.
 
-    A sample says where to cut. Should fewer than `count` lie beyond, all entries are candidates, so
-    the choice is exact whatever the sample.
+    A sample of the entries suggests a boundary. If fewer than `count` entries lie beyond it, all
+    entries are returned, so the selection is exact for every sample.
     """
-    sample = values[::_STEP][among[::_STEP]]
+    sample = values[::_SAMPLE_STEP][among[::_SAMPLE_STEP]]
     expected = count * len(sample) / max(int(np.count_nonzero(among)), 1)
     rank = int(_MARGIN * expected + 4 * np.sqrt(expected) + 4)
     if rank < len(sample):
@@ -76,14 +73,14 @@ def _candidates(values: np.ndarray, among: np.ndarray, count: int, largest: bool
             beyond = values >= np.partition(sample, -rank)[-rank]
         else:
             beyond = values <= np.partition(sample, rank)[rank]
-        places = np.flatnonzero(beyond & among)
-        if len(places) >= count:
-            return places
+        positions = np.flatnonzero(beyond & among)
+        if len(positions) >= count:
+            return positions
     return np.flatnonzero(among)
 
 
 def rows_to_drop(losses: np.ndarray, share: float, among: np.ndarray | None = None) -> np.ndarray:
-    """Mask of the share of rows (of those `among`) whose losses are largest.
+    """Mask of the share of rows with the largest losses, of all rows or of those `among`.
 
     >>> rows_to_drop(np.array([0.3, 0.1, 0.2]), 0.34)
     array([ True, False, False])

@@ -1,4 +1,4 @@
-"""Tasks of the losses for partial labels; targets are coded as in `labelweave.unannotated`."""
+"""Objectives of the losses for partial labels; targets are coded as in `labelweave.unannotated`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from labelweave.nn.shares import gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = [
+    "EntryLoss",
     "ExpectedTask",
     "FreeLabelsTask",
     "PartialLossTask",
@@ -21,7 +22,7 @@ __all__ = [
     "plain_targets",
 ]
 
-_MOST_AT_ONCE = 2**22  # torch's quantiles take no more than four times this
+_MAX_QUANTILE_ENTRIES = 2**22  # torch.nanquantile refuses more than four times this
 EntryLoss = Callable[[Tensor, Tensor, StepInfo], Tensor]
 
 
@@ -35,9 +36,9 @@ def plain_targets(codes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class PartialLossTask(Task):
-    """One network, and a loss of each entry that may change as training goes on.
+    """One network, and a loss of each entry that may change during training.
 
-    Known negatives always have cross-entropy: the loss is about what nobody annotated.
+    The loss is meant for unannotated entries: known negatives always have cross-entropy.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class PartialLossTask(Task):
     plan : dict
         Arguments of :func:`labelweave.nn.task.make_plan`.
     name : str
-        How the loss is called in the history.
+        Name of the loss in the history.
     """
 
     def __init__(
@@ -59,29 +60,29 @@ class PartialLossTask(Task):
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         logits = self.network(batch.x)
-        targets, is_open = plain_targets(batch.y)
-        return {self.name: mean_loss(self._entries(logits, targets, is_open, batch, info))}
+        targets, unannotated = plain_targets(batch.y)
+        return {self.name: mean_loss(self._entry_losses(logits, targets, unannotated, batch, info))}
 
-    def _entries(
-        self, logits: Tensor, targets: Tensor, is_open: Tensor, batch: Batch, info: StepInfo
+    def _entry_losses(
+        self, logits: Tensor, targets: Tensor, unannotated: Tensor, batch: Batch, info: StepInfo
     ) -> Tensor:
-        entries = self.loss(logits, targets, info)
-        checked = (targets == 0) & ~is_open
-        return torch.where(checked, bce(logits, targets), entries)
+        losses = self.loss(logits, targets, info)
+        known_negative = (targets == 0) & ~unannotated
+        return torch.where(known_negative, bce(logits, targets), losses)
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
 
 class ExpectedTask(PartialLossTask):
-    """EPR: cross-entropy of the positives, and the expected number of positives a row.
+    """EPR: cross-entropy of the positives, and a penalty on the number of positives per row.
 
     Parameters
     ----------
     k : float
-        Positives to expect a row.
+        Expected number of positives per row.
     weight : float, default=1.0
-        Of the second term.
+        Weight of the second term.
     """
 
     def __init__(
@@ -93,98 +94,94 @@ class ExpectedTask(PartialLossTask):
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         logits = self.network(batch.x)
-        targets, is_open = plain_targets(batch.y)
-        entries = self._entries(logits, targets, is_open, batch, info)
+        targets, unannotated = plain_targets(batch.y)
+        losses = self._entry_losses(logits, targets, unannotated, batch, info)
         return {
-            self.name: mean_loss(entries),
-            "expected": self.weight * self._expected(torch.sigmoid(logits), targets),
+            self.name: mean_loss(losses),
+            "expected": self.weight * self._penalty(torch.sigmoid(logits), targets),
         }
 
-    def _expected(self, probabilities: Tensor, targets: Tensor) -> Tensor:
-        taking_part = torch.where(torch.isnan(targets), 0.0, probabilities)
-        return expected_positives(gather_rows(taking_part), self.k)
+    def _penalty(self, probabilities: Tensor, targets: Tensor) -> Tensor:
+        known = torch.where(torch.isnan(targets), 0.0, probabilities)
+        return expected_positives(gather_rows(known), self.k)
 
 
 class FreeLabelsTask(ExpectedTask):
     """ROLE: the network and a matrix of free labels learn from each other.
 
-    Cole et al., CVPR 2021, Eq. 8 to 10. The labels of the training rows are parameters (their
-    logits), held at an annotated positive's value; the gradient of each half stops at the other.
+    Cole et al., CVPR 2021, Eq. 8 to 10. The logits of the training labels are parameters. Where a
+    label is annotated, its annotation is used. The gradient of each half stops at the other half.
 
     Parameters
     ----------
-    observed : Tensor of shape (n_rows, L)
-        Coded labels of the training rows.
+    shape : (n_rows, n_labels)
+        Shape of the training labels.
     label_lr : float
         Learning rate of the free labels.
     """
-
-    positive: Tensor
 
     def __init__(
         self,
         network: nn.Module,
         plan: dict[str, Any],
-        observed: Tensor,
+        shape: tuple[int, int],
         *,
         k: float,
         weight: float,
         label_lr: float,
     ) -> None:
         super().__init__(network, plan, k=k, weight=weight)
-        start = torch.logit(torch.empty(observed.shape).uniform_(0.4, 0.6))
-        self.labels = nn.Parameter(start)
+        self.labels = nn.Parameter(torch.logit(torch.empty(shape).uniform_(0.4, 0.6)))
         self.label_lr = label_lr
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         if not self.training:
             return super().losses(batch, info)
         logits = self.network(batch.x)
-        targets, is_open = plain_targets(batch.y)
-        free = self.labels[batch.rows]
+        targets, unannotated = plain_targets(batch.y)
+        labels = self.labels[batch.rows]
         halves = []
-        for one, other in ((logits, free), (free, logits)):
-            estimate = torch.where(is_open, torch.sigmoid(other.detach()), targets)
-            entries = bce(one, estimate) + positive_bce(one, targets)
-            filled = torch.where(is_open, torch.sigmoid(one), targets)
-            expected = self.weight * self._expected(filled, targets)
-            halves.append((mean_loss(entries), expected))
-        (of_network, expected), (of_labels, free_expected) = halves
+        for one, other in ((logits, labels), (labels, logits)):
+            estimate = torch.where(unannotated, torch.sigmoid(other.detach()), targets)
+            losses = bce(one, estimate) + positive_bce(one, targets)
+            filled = torch.where(unannotated, torch.sigmoid(one), targets)
+            halves.append((mean_loss(losses), self.weight * self._penalty(filled, targets)))
+        (network_loss, network_penalty), (label_loss, label_penalty) = halves
         return {
-            "network": of_network / 2,
-            "labels": of_labels / 2,
-            "expected": (expected + free_expected) / 2,
+            "network": network_loss / 2,
+            "labels": label_loss / 2,
+            "expected": (network_penalty + label_penalty) / 2,
         }
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        own = {**self.plan, "lr": self.label_lr, "weight_decay": 0.0}
+        label_plan = {**self.plan, "lr": self.label_lr, "weight_decay": 0.0}
         return [
             *super().optimizers(n_steps),
-            make_plan([self.labels], n_steps=n_steps, **own),
+            make_plan([self.labels], n_steps=n_steps, **label_plan),
         ]
 
 
 class PseudoNegativesTask(PartialLossTask):
-    """EM with asymmetric pseudo-labels: in the end the surest of the rest are negatives.
+    """Entropy maximisation with asymmetric pseudo-labels (EM + APL).
 
-    After `warmup` epochs a share of the unannotated entries of each label, those of lowest
-    probability, are pseudo-labelled by the probability they had; the share rises by
-    ``share / rise`` an epoch to `share`. Zhou et al., ECCV 2022, Eq. 5 to 7.
+    After `warmup` epochs, a share of the unannotated entries of each label, those of lowest
+    probability, get their current probability as a pseudo-label. The share rises by
+    ``share / ramp`` per epoch up to `share`. Zhou et al., ECCV 2022, Eq. 5 to 7.
 
     Parameters
     ----------
     n_rows, n_labels : int
-        Of the training labels.
-    warmup, rise : int
+        Shape of the training labels.
+    warmup, ramp : int
     share, beta : float
-        Largest share, and weight of the pseudo-labels' cross-entropy.
+        Largest share, and weight of the cross-entropy of pseudo-labels.
     soft : bool, default=True
-        Pseudo-labels are probabilities, rather than 0.
+        Whether pseudo-labels are probabilities instead of 0.
     """
 
-    seen: Tensor
-    cuts: Tensor
-    cuts_of: Tensor
+    probabilities: Tensor
+    thresholds: Tensor
+    thresholds_epoch: Tensor
 
     def __init__(
         self,
@@ -195,43 +192,46 @@ class PseudoNegativesTask(PartialLossTask):
         n_rows: int,
         n_labels: int,
         warmup: int,
-        rise: int,
+        ramp: int,
         share: float,
         beta: float,
         soft: bool = True,
     ) -> None:
         super().__init__(network, loss, plan, name="entropy")
         self.soft = soft
-        self.warmup, self.rise, self.share, self.beta = warmup, rise, share, beta
-        # The probability of each unannotated entry when its row was last seen; NaN for others.
-        self.register_buffer("seen", torch.full((n_rows, n_labels), torch.nan))
-        self.register_buffer("cuts", torch.full((n_labels,), -1.0))
-        self.register_buffer("cuts_of", torch.tensor(-1))
+        self.warmup, self.ramp, self.share, self.beta = warmup, ramp, share, beta
+        # Probability of each unannotated entry at the last step with its row; NaN for all others.
+        self.register_buffer("probabilities", torch.full((n_rows, n_labels), torch.nan))
+        self.register_buffer("thresholds", torch.full((n_labels,), -1.0))
+        self.register_buffer("thresholds_epoch", torch.tensor(-1))
 
-    def _entries(
-        self, logits: Tensor, targets: Tensor, is_open: Tensor, batch: Batch, info: StepInfo
+    def _entry_losses(
+        self, logits: Tensor, targets: Tensor, unannotated: Tensor, batch: Batch, info: StepInfo
     ) -> Tensor:
-        entries = super()._entries(logits, targets, is_open, batch, info)
+        losses = super()._entry_losses(logits, targets, unannotated, batch, info)
         if not self.training:
-            return entries
-        self._cut(info.epoch)
-        before = self.seen[batch.rows]
-        pseudo = is_open & (before <= self.cuts)
-        labels = before if self.soft else torch.zeros_like(before)
-        entries = torch.where(pseudo, self.beta * bce(logits, labels), entries)
-        probabilities = torch.sigmoid(logits.detach()).masked_fill(~is_open, torch.nan)
+            return losses
+        self._update_thresholds(info.epoch)
+        previous = self.probabilities[batch.rows]
+        pseudo = unannotated & (previous <= self.thresholds)
+        labels = previous if self.soft else torch.zeros_like(previous)
+        losses = torch.where(pseudo, self.beta * bce(logits, labels), losses)
+        current = torch.sigmoid(logits.detach()).masked_fill(~unannotated, torch.nan)
         rows = gather_rows(batch.rows)
-        self.seen[rows] = torch.where(
-            gather_rows(pseudo.float()) > 0, self.seen[rows], gather_rows(probabilities)
+        self.probabilities[rows] = torch.where(
+            gather_rows(pseudo.float()) > 0, self.probabilities[rows], gather_rows(current)
         )
-        return entries
+        return losses
 
-    def _cut(self, epoch: int) -> None:
-        """Below which probability an entry of each label is a pseudo-negative in this epoch."""
-        if epoch < self.warmup or int(self.cuts_of) == epoch:
+    def _update_thresholds(self, epoch: int) -> None:
+        """Per label, the probability below which an entry is a pseudo-negative in this epoch."""
+        if epoch < self.warmup or int(self.thresholds_epoch) == epoch:
             return
-        share = self.share * min((epoch - self.warmup + 1) / self.rise, 1.0)
-        n_columns = max(_MOST_AT_ONCE // max(len(self.seen), 1), 1)
-        parts = [torch.nanquantile(part, share, dim=0) for part in self.seen.split(n_columns, 1)]
-        self.cuts.copy_(torch.cat(parts).nan_to_num(-1.0))
-        self.cuts_of.fill_(epoch)
+        share = self.share * min((epoch - self.warmup + 1) / self.ramp, 1.0)
+        n_columns = max(_MAX_QUANTILE_ENTRIES // max(len(self.probabilities), 1), 1)
+        quantiles = [
+            torch.nanquantile(columns, share, dim=0)
+            for columns in self.probabilities.split(n_columns, 1)
+        ]
+        self.thresholds.copy_(torch.cat(quantiles).nan_to_num(-1.0))
+        self.thresholds_epoch.fill_(epoch)
