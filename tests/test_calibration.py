@@ -113,7 +113,7 @@ def test_bad_input_is_named(rng):
     Y, p = overconfident(rng, 50, 3)
     with pytest.raises(InputError, match="between 0 and 1"):
         LabelCalibrator().fit(Y, p * 3)
-    with pytest.raises(InputError, match="knows 3 labels"):
+    with pytest.raises(InputError, match="fitted to 3 labels"):
         LabelCalibrator().fit(Y, p).transform(p[:, :2])
 
 
@@ -154,7 +154,7 @@ def test_prefit_needs_a_fitted_classifier_of_the_same_labels(rng):
     X, Y = features(rng, 100)
     with pytest.raises(InputError, match="fitted estimator"):
         CalibratedMultiLabel(cv="prefit").fit(X, Y)
-    with pytest.raises(InputError, match="knows 2 labels"):
+    with pytest.raises(InputError, match="has 2 labels"):
         CalibratedMultiLabel(BinaryRelevance().fit(X, Y[:, :2]), cv="prefit").fit(X, Y)
 
 
