@@ -7,9 +7,9 @@ import pytest
 from labelweave.nn import session
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def short_training(monkeypatch):
-    """Networks train for two epochs: these tests check that the code runs, not its figures."""
+    """Networks train for two epochs, for tests that check that code runs and not its figures."""
     train = session.train
 
     def train_briefly(task, batches, settings, **options):

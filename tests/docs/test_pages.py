@@ -57,6 +57,8 @@ def test_blocks_run(name, tmp_path, monkeypatch, request):
     text = (ROOT / name).read_text(encoding="utf-8")
     if "<!-- data -->" in text:
         request.getfixturevalue("data_home")
+    if not any(">>>" in block.code for block in blocks(text)):  # what it prints is compared
+        request.getfixturevalue("short_training")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__page__"}
     for block in blocks(text):

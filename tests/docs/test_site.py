@@ -49,6 +49,7 @@ def test_a_method_page_has_all_its_parts(id):
     assert "Measured here" in docs_site.ending(page.stem)
 
 
+@pytest.mark.usefixtures("short_training")
 @pytest.mark.parametrize("name", method_figures.FIGURES)
 def test_figures_of_methods_are_drawn_by_the_code(name):
     pytest.importorskip("matplotlib")
@@ -117,6 +118,7 @@ def test_the_linter_finds_an_import_between_rooms(tmp_path, monkeypatch):
     assert lint_imports(tmp_path, monkeypatch) == 1
 
 
+@pytest.mark.usefixtures("short_training")
 @pytest.mark.parametrize("path", gallery.examples(), ids=lambda path: path.stem)
 def test_examples_run_and_are_on_the_site(path):
     pytest.importorskip("matplotlib")
