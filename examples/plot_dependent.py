@@ -1,8 +1,8 @@
-"""Labels that go together
+"""Labels that occur together
 
-Genes of yeast have several functions, and some functions imply others. One classifier a label
-(BR) knows nothing of that; the other methods model labels together. The left plot shows how
-the labels go together, the right one how often the whole label set of a test row is right.
+Genes of yeast have several functions, and some functions imply others. One classifier per label
+(BR) ignores this; the other methods model the labels jointly. The left plot shows which labels
+occur together, the right one the share of test rows whose whole label set is right.
 """
 
 import matplotlib.pyplot as plt
@@ -15,9 +15,9 @@ scores = {}
 for method in ("br", "mlp", "chain-ensemble", "label-powerset", "c-gmvae", "extra-trees"):
     model = lw.make(method, threshold="tuned:subset_accuracy", random_state=0)
     model.fit(train.X, train.Y, validation=validation)
-    found = lw.evaluate(model, test)
-    scores[method] = found["subset_accuracy"]
-    print(f"{method:14} whole sets right {found['subset_accuracy']:.3f}, mAP {found['map']:.3f}")
+    result = lw.evaluate(model, test)
+    scores[method] = result["subset_accuracy"]
+    print(f"{method:14} whole sets right {result['subset_accuracy']:.3f}, mAP {result['map']:.3f}")
 
 Y = train.Y.to_numpy()
 together = (Y.T @ Y) / Y.sum(axis=0)[:, None]

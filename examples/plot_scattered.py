@@ -1,8 +1,8 @@
 """One student of two teachers
 
-Two teachers know overlapping halves of the labels of yeast and were trained on rows of their own.
-A student learns all labels from rows without any. It is compared with its teachers, all kept and
-asked (union), and with a model that was given the labels of the student's rows.
+Two teachers know overlapping halves of the labels of yeast and were trained on different rows.
+A student learns all labels from unlabelled rows. It is compared with the combined predictions of
+its teachers (union), and with a model trained on the true labels of the student's rows.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +26,9 @@ models = {
 }
 scores = {}
 for name, model in models.items():
-    found = lw.evaluate(model, test.select_labels(list(model.label_names_)))
-    scores[name] = found["map"]
-    print(f"{name:9} mAP {found['map']:.3f}, example F1 {found['f1_example']:.3f}")
+    result = lw.evaluate(model, test.select_labels(list(model.label_names_)))
+    scores[name] = result["map"]
+    print(f"{name:9} mAP {result['map']:.3f}, example F1 {result['f1_example']:.3f}")
 
 figure, axes = plt.subplots(figsize=(5, 3.2))
 axes.bar(list(scores), list(scores.values()), color=["grey", "C0", "C0", "C0", "grey"])

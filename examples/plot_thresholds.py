@@ -1,7 +1,7 @@
 """From probabilities to label sets
 
-The same probabilities, cut in different ways. All cuts but the fixed one are chosen on validation
-rows; the bars show the test rows.
+The same probabilities are turned into label sets by different rules. All thresholds except the
+fixed one are chosen on the validation rows; the bars show the test rows.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """Labels without an example
 
-A classifier knows six subjects. Two more are added by name and description alone, and every
-document is ranked for them. Words are weighted by TF-IDF here, so that nothing but
-scikit-learn is needed; `encoder="minilm"` reads meaning instead.
+A classifier knows six subjects. Two more are added by name and description only, and the model
+ranks them for every document. Words are weighted by TF-IDF here, which needs nothing but
+scikit-learn; `encoder="minilm"` uses sentence embeddings.
 """
 
 import matplotlib.pyplot as plt

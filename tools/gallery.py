@@ -1,7 +1,7 @@
 """Run the examples and write their pages: `python tools/gallery.py [NAME ...]`.
 
-Each ``examples/plot_*.py`` becomes ``docs/gallery/<name>.md`` with its text, its code, what it
-prints, and its figure. A test runs the examples again and compares the pages' code with them.
+Each ``examples/plot_*.py`` becomes ``docs/gallery/<name>.md`` with its text, its code, its output
+and its figure. A test runs the examples again and compares the code of the pages with them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def examples() -> list[Path]:
 
 
 def parts(path: Path) -> tuple[str, str, str]:
-    """Title, text and code of an example: its docstring is the page's beginning."""
+    """Return title, text and code of an example; title and text are its docstring."""
     source = path.read_text(encoding="utf-8")
     first = ast.parse(source).body[0]
     title, _, text = ast.get_docstring(ast.parse(source)).partition("\n")
@@ -32,20 +32,20 @@ def parts(path: Path) -> tuple[str, str, str]:
 
 
 def run(path: Path, figure: Path | None) -> str:
-    """Run an example; what it prints. Its figure is saved as SVG where a path is given."""
+    """Run an example and return what it prints; save its figure as SVG if a path is given."""
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = path.stem  # the same figure, the same file
+    matplotlib.rcParams["svg.hashsalt"] = path.stem  # equal figures give equal files
     import matplotlib.pyplot as plt
 
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         runpy.run_path(str(path), run_name="__main__")
     if figure is not None:
         plt.gcf().savefig(figure, bbox_inches="tight", metadata={"Date": None})
     plt.close("all")
-    return said.getvalue()
+    return printed.getvalue()
 
 
 def page(path: Path, printed: str) -> str:
@@ -58,7 +58,7 @@ def page(path: Path, printed: str) -> str:
 
 
 def index() -> str:
-    lines = ["# Gallery", "", "Scripts of less than a minute each, as they ran.", ""]
+    lines = ["# Gallery", "", "Scripts that run in less than a minute each, with their output.", ""]
     for path in examples():
         title = parts(path)[0]
         lines += [f"## [{title}]({path.stem}.md)", "", f"![{title}]({path.stem}.svg)", ""]
