@@ -33,16 +33,16 @@ def command(out: str, quick: bool, as_json: bool, quiet: bool) -> None:
     """
     output = Output(as_json, quiet)
 
-    from labelweave.demo.tour import conditions, rows
+    from labelweave.demo.tour import conditions, table_rows
 
     started = time.perf_counter()
     found = list(conditions(output.say, n_texts=600 if quick else 4000, quick=quick))
     output.say()
     columns = ("labels are", "", "method", "scores", "first", "second", "what it is")
-    output.table(columns, rows(found), title="on test rows, which nothing was chosen on")
+    output.table(columns, table_rows(found), title="on test rows, which nothing was chosen on")
     output.say()
     for condition in found:
-        output.say(f"{condition.name} ({condition.told}): {condition.verdict()}")
+        output.say(f"{condition.name} ({condition.description}): {condition.verdict()}")
     folder = Path(out)
     model = found[0].trials[-1].model
     model.save(folder / "model")
@@ -59,7 +59,7 @@ def command(out: str, quick: bool, as_json: bool, quiet: bool) -> None:
             "conditions": [
                 {
                     "labels": condition.name,
-                    "data": condition.told,
+                    "data": condition.description,
                     "verdict": condition.verdict(),
                     "trials": [
                         {"method": trial.method, "scores": trial.scores, "seconds": trial.seconds}

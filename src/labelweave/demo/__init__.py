@@ -1,1 +1,1 @@
-"""The tour of `labelweave demo`: each condition of labels, its method, and a plain baseline."""
+"""The tour of `labelweave demo`: each condition of labels, its method, and simple baselines."""

@@ -1,4 +1,4 @@
-"""Data of the tour: real where they are on this machine, made up otherwise; never downloaded."""
+"""Data of the tour: real data if they are on this machine, otherwise made up; never downloaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SUBJECTS = {
 
 
 def vectors() -> tuple[Dataset, Dataset]:
-    """Training and test rows with features: scene, else yeast, else made up."""
+    """Return training and test rows with features: scene, else yeast, else made up."""
     for name in ("scene", "yeast"):
         if get_entry(name).local_source() is not None:
             train, test = load_dataset(name).split()
@@ -44,9 +44,9 @@ def vectors() -> tuple[Dataset, Dataset]:
 
 
 def texts(n_rows: int = 4000) -> tuple[Dataset, Dataset]:
-    """Training and test documents with named labels: cooking-se, else made up.
+    """Return training and test documents with named labels: cooking-se, else made up.
 
-    The labels of cooking-se are those with ten documents or more in each part that is kept.
+    Of cooking-se, labels with at least ten training and three test documents are kept.
     """
     if get_entry("cooking-se").local_source() is None:
         train, test = _made_up_texts().split(test_size=0.3)
@@ -60,7 +60,7 @@ def texts(n_rows: int = 4000) -> tuple[Dataset, Dataset]:
 
 
 def _made_up_texts() -> Dataset:
-    """Documents of a dozen words from the words of their one or two labels."""
+    """Make documents of twelve words drawn from the words of their one or two labels."""
     rng = np.random.default_rng(0)
     names = list(_SUBJECTS)
     documents, labels = [], []

@@ -1,7 +1,7 @@
-"""Four conditions of labels, each with its method beside a plain baseline, scored once.
+"""Four conditions of labels, each with its method beside simple baselines, scored once.
 
-Every method has its defaults and the seed 0; nothing was chosen by the scores that are shown, and
-where the plain baseline is better the table says so.
+Every method has its defaults and the seed 0. Nothing was chosen by the scores that are shown, and
+the table also shows where a baseline is better.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["Condition", "Trial", "conditions"]
 
 SETS = ("f1_example", "map")
 ORDERS = ("precision@1", "ndcg@5")
-LEVEL = 0.02  # seeds differ by about as much on these sets
-_CHAIN = {"lr": 0.01, "batch_size": 32}  # of teachers and students of a few hundred rows
+CLOSE = 0.02  # differences between seeds are about as large on these sets
+_CHAIN = {"lr": 0.01, "batch_size": 32}  # for teachers and students with few hundred rows
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A method and its scores on the test rows."""
+    """A fitted method and its scores on the test rows."""
 
     method: str
     what: str
@@ -41,27 +41,27 @@ class Trial:
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of labels: plain baselines first, the condition's own method last."""
+    """One condition of labels: baselines first, the method for this condition last."""
 
     name: str
-    told: str
+    description: str
     trials: tuple[Trial, ...]
     test: Dataset
 
     def verdict(self) -> str:
-        """Who is better, by the first score."""
-        *plain, own = self.trials
-        metric = next(iter(own.scores))
-        best = max(plain, key=lambda trial: trial.scores[metric])
-        gap = own.scores[metric] - best.scores[metric]
-        if abs(gap) < LEVEL:
-            return f"{own.method} and {best.method} are too close for one seed to tell apart"
-        better, worse = (own, best) if gap > 0 else (best, own)
+        """Return which method is better, by the first score."""
+        *baselines, method = self.trials
+        metric = next(iter(method.scores))
+        best = max(baselines, key=lambda trial: trial.scores[metric])
+        gap = method.scores[metric] - best.scores[metric]
+        if abs(gap) < CLOSE:
+            return f"{method.method} and {best.method} are too close to be separated by one seed"
+        better, worse = (method, best) if gap > 0 else (best, method)
         return f"{better.method} is better than {worse.method} here, by {abs(gap):.3f}"
 
 
 def conditions(say: Say, *, n_texts: int = 4000, quick: bool = False) -> Iterator[Condition]:
-    """Run the tour; `quick` trains for a few epochs only, for a look at the machinery."""
+    """Run the tour; `quick` trains for a few epochs only, to see that everything works."""
     short = {"epochs": 3} if quick else {}
     train, test = vectors()
     yield dependent(train, test, say, short)
@@ -71,18 +71,18 @@ def conditions(say: Say, *, n_texts: int = 4000, quick: bool = False) -> Iterato
 
 
 def dependent(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> Condition:
-    """Full annotation: C-GMVAE against one classifier a label and a plain network."""
+    """Full annotation: C-GMVAE against one classifier per label and a plain network."""
     say(f"dependent: {len(train):,} rows of {train.name}, every label annotated")
     trials = [
         _fitted(id, what, train.X, train.Y, test, say, threshold="tuned", **more)
         for id, what, more in (
-            ("br", "one logistic regression a label", {}),
+            ("br", "one logistic regression per label", {}),
             ("mlp", "a plain network", short),
             ("c-gmvae", "labels as Gaussians in one latent space", short),
         )
     ]
-    told = f"{train.name}, all {train.Y.n_labels} labels annotated"
-    return Condition("dependent", told, tuple(trials), test)
+    description = f"{train.name}, all {train.Y.n_labels} labels annotated"
+    return Condition("dependent", description, tuple(trials), test)
 
 
 def partial(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> Condition:
@@ -90,20 +90,20 @@ def partial(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> C
     from labelweave.data.scenarios import hide_positives
 
     hidden = hide_positives(train.Y, 0.5, random_state=0)
-    say(f"partial: the same rows, half of their {train.Y.counts()[0].sum():,} positives blanked")
+    say(f"partial: the same rows, half of their {train.Y.counts()[0].sum():,} positives hidden")
     inner = {f"base__{name}": value for name, value in short.items()}
     trials = [
         _fitted(id, what, train.X, hidden.Y, test, say, **inner)
         for id, what in (
-            ("an", "a blank is taken for a negative"),
-            ("cls", "two networks leave out each other's likely misses"),
+            ("an", "unannotated entries are taken for negatives"),
+            ("cls", "two networks exclude likely missing positives for each other"),
         )
     ]
-    return Condition("partial", f"{train.name}, half of the positives blank", tuple(trials), test)
+    return Condition("partial", f"{train.name}, half of the positives hidden", tuple(trials), test)
 
 
 def scattered(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> Condition:
-    """Two teachers with labels and rows of their own; the student sees rows without labels."""
+    """Two teachers with different labels and rows; the student sees unlabelled rows."""
     from labelweave.data.scenarios import share_among_teachers
     from labelweave.scattered.teacher import Teacher
 
@@ -121,15 +121,15 @@ def scattered(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) ->
         )
         for id, what in (
             ("bl", "a student of the majority vote"),
-            ("ant", "a student of teachers that informed one another"),
+            ("ant", "a student of teachers after knowledge transfer"),
         )
     ]
-    told = f"{train.name}, labels in two trained models ({sizes})"
-    return Condition("scattered", told, tuple(trials), test)
+    description = f"{train.name}, labels in two trained models ({sizes})"
+    return Condition("scattered", description, tuple(trials), test)
 
 
 def unseen(train: Dataset, test: Dataset, say: Say) -> Condition:
-    """A fifth of the labels has a name and no example; they are ranked for each test row."""
+    """A fifth of the labels has a name but no example; they are ranked for each test row."""
     from labelweave.data.scenarios import hold_labels_out
 
     held = hold_labels_out(train, test, 0.2, random_state=0)
@@ -154,8 +154,8 @@ def unseen(train: Dataset, test: Dataset, say: Say) -> Condition:
         scores = {name: get_metric(name)(held.test_unseen.Y, Y_score=order) for name in ORDERS}
         trials.append(Trial(id, what, scores, time.perf_counter() - start, model))
         say(f"  {id}: {_in_words(scores)}, {trials[-1].seconds:.0f} s")
-    told = f"{train.name}, {len(held.unseen)} labels without an example"
-    return Condition("unseen", told, tuple(trials), held.test_unseen)
+    description = f"{train.name}, {len(held.unseen)} labels without an example"
+    return Condition("unseen", description, tuple(trials), held.test_unseen)
 
 
 def _fitted(
@@ -170,8 +170,8 @@ def _fitted(
     model.fit(X) if Y is None else model.fit(X, Y)
     seconds = time.perf_counter() - start
     names = list(model.label_names_)
-    found = evaluate(model, test.select_labels(names), metrics=list(SETS))
-    scores = {name: float(found[name]) for name in SETS}
+    result = evaluate(model, test.select_labels(names), metrics=list(SETS))
+    scores = {name: float(result[name]) for name in SETS}
     say(f"  {id}: {_in_words(scores)}, {seconds:.0f} s")
     return Trial(id, what, scores, seconds, model)
 
@@ -180,10 +180,10 @@ def _in_words(scores: dict[str, float]) -> str:
     return ", ".join(f"{get_metric(name).label} {value:.3f}" for name, value in scores.items())
 
 
-def rows(found: Sequence[Condition]) -> list[tuple[Any, ...]]:
-    """The table of the whole tour."""
+def table_rows(results: Sequence[Condition]) -> list[tuple[Any, ...]]:
+    """Return the rows of the table of all conditions."""
     table = []
-    for condition in found:
+    for condition in results:
         for trial in condition.trials:
             kind = "method" if trial is condition.trials[-1] else "baseline"
             first, second = (float(np.round(value, 4)) for value in trial.scores.values())
