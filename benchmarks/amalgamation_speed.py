@@ -1,4 +1,4 @@
-"""ANT's targets computed once in batches, against a plain reading of the paper.
+"""ANT's targets computed once in batches, against a reference implementation.
 
 The plain reading computes the targets of each row anew in each epoch, one row at a time: run both
 teachers, look for shared labels on which one alone is positive, run the other teacher again for
@@ -47,16 +47,16 @@ def plain_targets(teachers: list[Teacher], x: np.ndarray, names: list[str]) -> n
     """Eq. 1 to 5 for one row, label by label."""
     final = [run(teacher, x) for teacher in teachers]
     variants: list[list[dict[str, float]]] = [[own] for own in final]
-    told: set[tuple[int, str]] = set()
+    informed: set[tuple[int, str]] = set()
     news = [(t, label) for t, own in enumerate(final) for label in own if own[label] > 0]
     while news:
         heard = []
         for t, teacher in enumerate(teachers):
             for giver, label in news:
                 best = max((v[label] for v in variants[t] if label in v), default=1.0)
-                if giver == t or label not in final[t] or best > 0 or (t, label) in told:
+                if giver == t or label not in final[t] or best > 0 or (t, label) in informed:
                     continue
-                told.add((t, label))
+                informed.add((t, label))
                 value = max(v[label] for v in variants[giver])
                 start = [{**final[t], label: value}[name] for name in teacher.labels]
                 heard.append((t, run(teacher, x, start)))

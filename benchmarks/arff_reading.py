@@ -3,7 +3,7 @@
     LABELWEAVE_DATA=/path/to/data python benchmarks/arff_reading.py
 
 Every reader starts from the same unpacked file and ends with feature and label matrices
-(sparse for sparse files), in a process of its own, so that peak memory can be told apart.
+(sparse for sparse files), in a process of its own, so that peak memory can be measured for each.
 SciPy cannot read sparse ARFF, so it takes part on scene only. Seconds are CPU seconds; peak
 is the resident memory that reading added at its highest (Linux).
 """

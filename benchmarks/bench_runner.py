@@ -109,14 +109,14 @@ def large_comparison(n_cells: int) -> None:
     base = load_suite("c-gmvae-1")
     n_seeds = -(-n_cells // (len(base.data) * len(base.methods) * len(base.protocols)))
     cells = all_cells(replace(base, seeds=tuple(range(n_seeds))))[:n_cells]
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "out")
         store.create()
         for cell in cells:
             record = failed_record(cell, "", "")
-            scores = {name: float(chance.random()) for name in ("f1_example", "f1_micro", "map")}
-            history = {"epoch": list(range(50)), "loss": chance.random(50).tolist()}
+            scores = {name: float(rng.random()) for name in ("f1_example", "f1_micro", "map")}
+            history = {"epoch": list(range(50)), "loss": rng.random(50).tolist()}
             done = {**record, "error": None, "scores": scores, "history": history}
             store.path(cell.name).write_text(json.dumps(done))
         command = [sys.executable, "-m", "labelweave", "bench", "compare", base.name, "--quiet"]

@@ -1,4 +1,4 @@
-"""Results of long benchmarks, one line a run, so that a script can go on where it stopped."""
+"""Results of long benchmarks, one line per run, so that a stopped script can continue."""
 
 from __future__ import annotations
 

@@ -34,13 +34,13 @@ FORMS: dict[str, dict[str, object]] = {
 
 def diagnose(data: lw.Dataset, changes: dict, seed: int) -> dict[str, float]:
     """Diagnostics and example-F1 of one fit, on rows that it has not seen."""
-    train, judged = (data[part] for part in stratified_holdout(data.Y, 0.25, random_state=seed))
+    train, held_out = (data[part] for part in stratified_holdout(data.Y, 0.25, random_state=seed))
     rest, held = (train[part] for part in stratified_holdout(train.Y, 0.2, random_state=seed))
     model = CGMVAE(random_state=seed, **changes).fit(rest.X, rest.Y, validation=held)
     rule = make_threshold("tuned").fit(held.Y, model.predict_proba(held.X))
-    sets = rule.apply(model.predict_proba(judged.X))
-    score = get_metric("f1_example")(judged.Y, Y_pred=sets)
-    return {"f1_example": score, **model.latent_diagnostics(judged.X, judged.Y)}
+    sets = rule.apply(model.predict_proba(held_out.X))
+    score = get_metric("f1_example")(held_out.Y, Y_pred=sets)
+    return {"f1_example": score, **model.latent_diagnostics(held_out.X, held_out.Y)}
 
 
 def main() -> None:

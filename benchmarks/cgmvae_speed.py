@@ -1,4 +1,4 @@
-"""Speed and memory of C-GMVAE against the plain form of the same maths, on one thread.
+"""Speed and memory of C-GMVAE against a reference implementation, on one thread.
 
 The plain form is written here from the equations, in the manner of the authors' program: label
 embeddings by a product with the identity, three decodes one after the other, logits computed
@@ -106,8 +106,8 @@ def plain_validation(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 
     mixed = [j for j in range(truth.shape[1]) if 0 < truth[:, j].sum() < len(truth)]
     best: dict[str, float] = {}
-    for cut in PAPER_GRID:
-        sets = (scores > cut).astype(int)
+    for threshold in PAPER_GRID:
+        sets = (scores > threshold).astype(int)
         found = {
             f"f1_{how}": f1_score(truth, sets, average=how, zero_division=0)
             for how in ("samples", "micro", "macro")
@@ -222,7 +222,7 @@ def compare_epochs(rows: lw.Dataset, held: lw.Dataset) -> None:
     task = make_task(rows.X.shape[1], rows.Y.n_labels)
     plain = PlainNetwork(task.network)
     batches = Batches(rows.X, rows.Y, batch_size=128, scaling=scaling)
-    judged = Batches(held.X, held.Y, batch_size=1024, scaling=scaling)
+    validation_batches = Batches(held.X, held.Y, batch_size=1024, scaling=scaling)
     truth = np.nan_to_num(held.Y.to_numpy()).astype(int)
     optimizer = torch.optim.Adam(plain.parameters(), lr=1e-3, weight_decay=1e-5)
     plain.train()
@@ -234,7 +234,7 @@ def compare_epochs(rows: lw.Dataset, held: lw.Dataset) -> None:
     trained = time.process_time() - started
     plain.eval()
     with torch.no_grad():
-        scores = torch.cat([plain(batch.x) for batch in judged.in_order()]).numpy()
+        scores = torch.cat([plain(batch.x) for batch in validation_batches.in_order()]).numpy()
     plain_validation(truth, scores)
     plain_seconds = time.process_time() - started
 
@@ -245,7 +245,7 @@ def compare_epochs(rows: lw.Dataset, held: lw.Dataset) -> None:
         return found
 
     started = time.process_time()
-    train(task, batches, LoopSettings(epochs=1), validation=Validation(judged, judge))
+    train(task, batches, LoopSettings(epochs=1), validation=Validation(validation_batches, judge))
     ours = time.process_time() - started
     print(
         f"epoch: {len(rows)} training and {len(held)} validation rows; plain trains {trained:.1f} s"

@@ -66,9 +66,9 @@ def parts_of(name: str, split: str, seed: int) -> tuple[lw.Dataset, lw.Dataset, 
     data = lw.load_dataset(name)
     if split == "training":  # settings are chosen here: the test part is not looked at
         train, _ = data.split()
-        rest, judged = stratified_holdout(train.Y, 0.25, random_state=100 + seed)
+        rest, held_out = stratified_holdout(train.Y, 0.25, random_state=100 + seed)
         fitted, kept = stratified_holdout(train[rest].Y, 0.2, random_state=seed)
-        return train[rest][fitted], train[rest][kept], train[judged]
+        return train[rest][fitted], train[rest][kept], train[held_out]
     if split == "random":
         how = {"method": "random", "test_size": 0.1, "validation": 1 / 9}
         train, held, test = data.split(**how, random_state=seed)
@@ -79,7 +79,7 @@ def parts_of(name: str, split: str, seed: int) -> tuple[lw.Dataset, lw.Dataset, 
 
 
 def honest_scores(chosen_on: tuple[Any, Any], test: lw.Dataset, at_test: Any) -> dict:
-    """Label sets cut where each metric is best on the rows to choose on."""
+    """Score label sets at the threshold at which each metric is best on held-out rows."""
     found = {}
     for name in OF_SETS:
         rule = make_threshold(f"tuned:{name}").fit(*chosen_on)
@@ -88,7 +88,7 @@ def honest_scores(chosen_on: tuple[Any, Any], test: lw.Dataset, at_test: Any) ->
 
 
 def published_scores(test: lw.Dataset, at_test: Any) -> dict:
-    """Label sets cut where each metric is best on the test part itself."""
+    """Score label sets at the threshold at which each metric is best on the test rows."""
     found = {}
     for name in OF_SETS:
         average = name.removeprefix("f1_")

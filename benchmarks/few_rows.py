@@ -2,7 +2,7 @@
 
 With a few steps an epoch, patience is over before anything is learnt; `min_steps` says how many
 steps count as an epoch at the least. A quarter of the training rows is held out to be scored, a
-fifth of the others chooses epochs and cuts; test rows are not read.
+fifth of the others chooses epochs and thresholds; test rows are not read.
 
     python benchmarks/few_rows.py --datasets genbase medical --methods ofcc mpvae c-gmvae c2ae mlp
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from weave_rules import CUT, training_part
+from weave_rules import METRICS, training_part
 
 import labelweave as lw
 from labelweave.data.splits import stratified_holdout
@@ -29,8 +29,8 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.datasets:
         train, held = training_part(name, options.seed)
-        rest, judged = stratified_holdout(train.Y, 0.2, random_state=options.seed)
-        train, choice = train[rest], train[judged]
+        rest, validation = stratified_holdout(train.Y, 0.2, random_state=options.seed)
+        train, choice = train[rest], train[validation]
         for method in options.methods:
             for steps in options.min_steps:
                 started = time.process_time()
@@ -38,11 +38,17 @@ def main() -> None:
                 model.fit(train.X, train.Y, validation=(choice.X, choice.Y))
                 seconds = time.process_time() - started
                 probabilities = model.predict_proba(held.X)
-                to_cut = model.predict_proba(choice.X)
+                validation_scores = model.predict_proba(choice.X)
                 scores = {"map": get_metric("map")(held.Y, Y_score=probabilities)}
-                for metric in CUT:
-                    cut = make_threshold("tuned").set_params(metric=metric).fit(choice.Y, to_cut)
-                    scores[metric] = get_metric(metric)(held.Y, Y_pred=cut.apply(probabilities))
+                for metric in METRICS:
+                    threshold = (
+                        make_threshold("tuned")
+                        .set_params(metric=metric)
+                        .fit(choice.Y, validation_scores)
+                    )
+                    scores[metric] = get_metric(metric)(
+                        held.Y, Y_pred=threshold.apply(probabilities)
+                    )
                 shown = ", ".join(f"{metric} {score:.3f}" for metric, score in scores.items())
                 epochs = f"epoch {model.best_epoch_} of {len(model.history_)}"
                 print(

@@ -171,9 +171,9 @@ def main() -> None:
             shares = [None if gains is None else share_closed(gains) for gains in found]
             known = [share for share in shares if share is not None]
             if known:
-                told = " ".join("no gap" if one is None else f"{one:+6.0%}" for one in shares)
+                text = " ".join("no gap" if one is None else f"{one:+6.0%}" for one in shares)
                 spread = interval([gains for gains in found if gains is not None])
-                print(f"  {method:32s} {told}  {statistics.fmean(known):+6.0%}{spread}")
+                print(f"  {method:32s} {text}  {statistics.fmean(known):+6.0%}{spread}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Images a second in training: labelweave against a plain torch script, in one run.
+"""Images per second in training: labelweave against a plain torch script, in one run.
 
 Both train a ResNet-18 on the same random images (bytes in memory) by binary cross-entropy with
 AdamW, on the same number of threads, and augment alike: random crop and resize, mirror images,
@@ -139,7 +139,7 @@ class Plain:
 
 
 class Ours:
-    """The parts of labelweave's training loop, so that waiting can be told from computing."""
+    """The parts of labelweave's training loop, to time waiting and computing separately."""
 
     def __init__(
         self, images: np.ndarray, labels: np.ndarray, stem: str, options: argparse.Namespace

@@ -1,11 +1,11 @@
 """What methods make of dependence between labels, on rows held out of the training part.
 
 known
-    Half of the labels of each row, drawn at random, are told at prediction
+    Half of the labels of each row, drawn at random, are known at prediction
     (``predict_proba(X, known=...)``); mean average precision on the other half, without and
     with that.
 whole sets
-    Share of the rows whose whole label set is right: labels cut one by one at one half, and,
+    Share of the rows whose whole label set is right: each label at the threshold one half, and,
     for methods that have it, the set that is most probable as a whole.
 
 Run it with, say,
@@ -30,17 +30,17 @@ from labelweave.metrics import mean_average_precision, subset_accuracy
 def run(method: str, name: str, seed: int, parameters: dict) -> dict[str, float]:
     """Scores of one fit; the test part is not looked at."""
     train, _ = lw.load_dataset(name).split()
-    rest, judged = stratified_holdout(train.Y, 0.25, random_state=100 + seed)
+    rest, held_out = stratified_holdout(train.Y, 0.25, random_state=100 + seed)
     model = lw.make(method, random_state=seed, **parameters).fit(train[rest].X, train[rest].Y)
-    X, Y = train[judged].X, train[judged].Y.to_numpy()
+    X, Y = train[held_out].X, train[held_out].Y.to_numpy()
     found = {"sets": subset_accuracy(Y, model.predict(X))}
     if hasattr(model, "most_probable_sets"):
         found["sets as a whole"] = subset_accuracy(Y, model.most_probable_sets(X))
     if isinstance(model, KnownLabelsMixin):
-        told = np.random.default_rng(seed).random(Y.shape) < 0.5
-        asked = np.where(told, np.nan, Y)
+        is_known = np.random.default_rng(seed).random(Y.shape) < 0.5
+        asked = np.where(is_known, np.nan, Y)
         found["map"] = mean_average_precision(asked, model.predict_proba(X))
-        given = model.predict_proba(X, known=np.where(told, Y, np.nan))
+        given = model.predict_proba(X, known=np.where(is_known, Y, np.nan))
         found["map, half known"] = mean_average_precision(asked, given)
     return found
 

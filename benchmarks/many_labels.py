@@ -2,7 +2,7 @@
 
     python benchmarks/many_labels.py --labels 1000000
 
-Label names are two or three words of the documents, drawn by chance. XML0 over its linear base
+Label names are two or three words of the documents, drawn at random. XML0 over its linear base
 classifier, with the static vectors of `FastEmbedder`; the recall compares the index with the
 same scores over all labels, on as many labels as --check.
 """

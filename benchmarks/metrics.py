@@ -19,7 +19,7 @@ from sklearn import metrics as sk
 
 import labelweave.metrics as lwm
 
-CUTS = np.linspace(0.1, 0.9, 9)
+THRESHOLDS = np.linspace(0.1, 0.9, 9)
 
 
 def problem(n_rows: int, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +37,7 @@ def pairs() -> dict[str, tuple[Callable[..., Any], Callable[..., Any]]]:
     """Ours and scikit-learn's."""
 
     def swept_by_one(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
-        predicted = [np.greater_equal(S, cut) for cut in CUTS]
+        predicted = [np.greater_equal(S, threshold) for threshold in THRESHOLDS]
         return np.array([sk.f1_score(Y, P, average="samples", zero_division=0) for P in predicted])
 
     return {
@@ -46,7 +46,7 @@ def pairs() -> dict[str, tuple[Callable[..., Any], Callable[..., Any]]]:
         "label-ranking AP": (lwm.lrap, sk.label_ranking_average_precision_score),
         "ranking loss": (lwm.ranking_loss, sk.label_ranking_loss),
         "coverage": (lwm.coverage, sk.coverage_error),
-        "example F1, 9 cuts": (lambda Y, S: lwm.sweep_f1(Y, S, CUTS), swept_by_one),
+        "example F1, 9 thresholds": (lambda Y, S: lwm.sweep_f1(Y, S, THRESHOLDS), swept_by_one),
     }
 
 

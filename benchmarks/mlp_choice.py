@@ -1,4 +1,4 @@
-"""Which settings of a network are best, judged on rows held out of the training parts alone.
+"""Which settings of a network are best, scored on rows held out of the training parts alone.
 
 From the official training part of each set a quarter is held out (stratified, one draw a
 split); the network is fitted to the rest, with a fifth of that as its validation part, where
@@ -7,7 +7,7 @@ thresholds are tuned for each metric; the held-out rows are scored. No test part
     LABELWEAVE_DATA=... python benchmarks/mlp_choice.py --splits 3 --results choice.jsonl
 
 prints for each setting its scores averaged over the sets, its average rank over sets and
-metrics, and its time. With ``--strengths`` it prints instead the macro F1 at cuts per label,
+metrics, and its time. With ``--strengths`` it prints the macro F1 at thresholds per label,
 for several strengths with which rare labels are held back.
 """
 

@@ -1,7 +1,7 @@
 """Quality of methods for partial labels: how much of the gap to full annotation they close.
 
 For each data set, scenario and seed: the official split (or a random one); positives of the
-training part are hidden by chance (a share is kept, or a single one a row). A method gets these
+training part are hidden at random (a share is kept, or a single one per row). A method gets these
 rows and no others: what it needs for early stopping, estimates and thresholds it holds out of them
 (a fifth, or each fold in its turn), **annotated just as partially**; the test part is scored once,
 with its full labels. Methods stand on the same network, `mlp`, with defaults. With full annotation

@@ -1,4 +1,4 @@
-"""The most memory that each method takes while it is fitted and asked, each in its own process.
+"""Peak memory of each method while it is fitted and predicts, each in a process of its own.
 
 Networks train one epoch: their memory does not grow with epochs. A method that is not done after
 `--seconds` is stopped, and its peak so far is shown, marked with `>`.

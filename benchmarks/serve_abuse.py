@@ -1,4 +1,4 @@
-"""What `labelweave serve` bears: a kill amid label changes, schemathesis, hostile bodies.
+"""What `labelweave serve` withstands: a kill during label changes, schemathesis, hostile bodies.
 
 Real models behind the real command, in a process of their own: XML0 with an encoder of TF-IDF
 weights (its labels can change), MLP on yeast, binary relevance over texts.

@@ -1,4 +1,4 @@
-"""SLEEC against a plain form of its equations: time to fit and predict, and agreement.
+"""SLEEC against a reference implementation: time to fit and predict, and agreement.
 
 The plain form (below, `sleec_by_loops`) is what one writes down from the paper: pairs found row by
 row, the whole matrix of inner products decomposed in each step of the singular value projection,

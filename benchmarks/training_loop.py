@@ -1,4 +1,4 @@
-"""What the training loop costs above bare torch, and that two processes equal one.
+"""The overhead of the training loop over bare torch, and that two processes equal one.
 
 Both sides train the same MLP on the same batches of scene (1,211 x 294, 6 labels; random
 numbers of that shape where the data set is not at hand), in turns, in one process:

@@ -1,6 +1,6 @@
-"""How well unseen labels are ranked: XML0's Table II protocol on texts that are here.
+"""How well unseen labels are ranked: XML0's Table II protocol on texts of the catalog.
 
-A fifth of the labels is held out, by chance, several times; the test documents that have such a
+A fifth of the labels is held out at random, several times; the test documents that have such a
 label are scored on the order of the unseen labels alone. The linear base classifier is one a
 label, so it is fitted once to all labels and each draw takes the columns of its seen ones: the
 same as fitting it to these alone.

@@ -19,7 +19,7 @@ from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
 from labelweave.thresholds import make_threshold
 
-CUT = ("f1_example", "f1_micro", "f1_macro")
+METRICS = ("f1_example", "f1_micro", "f1_macro")
 
 
 def training_part(name: str, seed: int):
@@ -48,9 +48,9 @@ def main() -> None:
             probabilities = model.predict_proba(held.X)
             chosen_on = model.held_out_predictions(None)
             scores = {"map": get_metric("map")(held.Y, Y_score=probabilities)}
-            for metric in CUT:
-                cut = make_threshold("tuned").set_params(metric=metric).fit(*chosen_on)
-                scores[metric] = get_metric(metric)(held.Y, Y_pred=cut.apply(probabilities))
+            for metric in METRICS:
+                threshold = make_threshold("tuned").set_params(metric=metric).fit(*chosen_on)
+                scores[metric] = get_metric(metric)(held.Y, Y_pred=threshold.apply(probabilities))
             shown = ", ".join(f"{metric} {score:.4f}" for metric, score in scores.items())
             print(f"{name:16} {word:8} {shown} ({seconds:.0f} s)", flush=True)
 

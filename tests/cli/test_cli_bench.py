@@ -119,7 +119,7 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
         (["run", "ant-2", "--only", "nothing"], "called 'nothing'"),
         (["run", "ant-2", "--seeds", "a"], "--seeds is a number"),
         (["run", "ant-2", "--seeds", "0-20261117"], "asks for 20261118 seeds, more than 1000"),
-        (["run", "ant-2", "--backend", "dask"], "go together"),
+        (["run", "ant-2", "--backend", "dask"], "dask backend"),
         (["compare", "ant-2"], "is not a folder of results"),
         (["run", "missing.toml"], "no such file"),
         (["export", "cells.jsonl"], "is not a folder of results"),

@@ -210,9 +210,9 @@ def _end_of_process():
 
 
 def test_a_backend_and_its_address_go_together():
-    with pytest.raises(InputError, match="go together"):
+    with pytest.raises(InputError, match="dask backend"):
         Pool(backend="dask")
-    with pytest.raises(InputError, match="go together"):
+    with pytest.raises(InputError, match="dask backend"):
         Pool(address="tcp://127.0.0.1:1")
     with pytest.raises(InputError, match="one of loky, dask"):
         Pool(backend="threads")

@@ -53,7 +53,7 @@ class Pool:
         if self.backend not in BACKENDS:
             raise InputError(f"backend is one of {', '.join(BACKENDS)}, not {self.backend!r}")
         if (self.backend == "dask") != (self.address is not None):
-            raise InputError("the dask backend and the address of a scheduler go together")
+            raise InputError("an address of a scheduler is for the dask backend, which needs one")
 
     def describe(self) -> str:
         if self.backend == "dask":
