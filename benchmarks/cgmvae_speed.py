@@ -24,11 +24,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 import labelweave as lw
+from labelweave.dependent._networks.mixture import log_mixture
 from labelweave.dependent.cgmvae import CGMVAE, PUBLIC_CODE
 from labelweave.dependent.cgmvae_network import CGMVAENetwork, CGMVAETask, Objective
 from labelweave.metrics import get_metric, sweep_f1
 from labelweave.nn.batches import Batch, Batches
-from labelweave.nn.mixture import log_mixture
 from labelweave.nn.scaling import fit_scaling
 from labelweave.nn.task import StepInfo
 from labelweave.nn.training import LoopSettings, Validation, train

@@ -107,8 +107,8 @@ def known_labels() -> tuple[float, float, Paint]:
 def label_graph() -> tuple[float, float, Paint]:
     """Frequencies of labels beside each other, and what ML-GCN makes of them."""
     import labelweave as lw
+    from labelweave.dependent._networks.label_graph import conditional_frequencies
     from labelweave.dependent.mlgcn import reweighted_graph
-    from labelweave.nn.label_graph import conditional_frequencies
 
     sets = [["sea", "beach"]] * 6 + [["sea", "boat"]] * 3 + [["sea"], ["city", "car"]]
     sets += [["city", "car", "night"]] * 3 + [["city"], ["night"], ["beach"]]
@@ -149,7 +149,7 @@ def mixture() -> tuple[float, float, Paint]:
     """C-GMVAE's prior for three label sets."""
     import torch
 
-    from labelweave.nn.mixture import log_mixture
+    from labelweave.dependent._networks.mixture import log_mixture
 
     means = torch.tensor([[-1.5, 0.0], [1.5, 0.6], [0.2, -1.6]])
     log_variances = torch.log(torch.tensor([[0.5, 0.3], [0.3, 0.6], [0.7, 0.25]]))
@@ -182,7 +182,7 @@ def latent() -> tuple[float, float, Paint]:
     import torch
     from scipy.stats import norm
 
-    from labelweave.nn.ranking import exponential_ranking
+    from labelweave.dependent._networks.pairwise_ranking import exponential_ranking
 
     gap = torch.linspace(-1, 1, 81)
     scores = torch.stack([0.5 - gap / 2, 0.5 + gap / 2], dim=1)

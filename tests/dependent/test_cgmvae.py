@@ -10,12 +10,12 @@ import torch
 from batches import check_shares_add_up, make_batch
 from sklearn.datasets import make_multilabel_classification
 
+from labelweave.dependent._networks.mixture import sample_gaussian
 from labelweave.dependent.cgmvae import CGMVAE, PUBLIC_CODE
 from labelweave.dependent.cgmvae_network import CGMVAETask, Objective
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
-from labelweave.nn.mixture import sample_gaussian
 from labelweave.nn.task import StepInfo
 
 SMALL = {

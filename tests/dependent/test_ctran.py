@@ -7,11 +7,11 @@ import torch
 from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
+from labelweave.dependent._networks.label_attention import LabelMaskTask
 from labelweave.dependent.ctran import CTran
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, mean_average_precision
 from labelweave.nn.batches import Batch
-from labelweave.nn.label_attention import LabelMaskTask
 from labelweave.nn.losses import bce
 from labelweave.nn.task import StepInfo
 
@@ -68,7 +68,7 @@ def test_only_what_a_row_was_not_told_counts(monkeypatch):
     task, batch = make_task(most=0.75), make_batch()
     told = torch.full_like(batch.y, torch.nan)
     told[:, :2] = batch.y[:, :2]
-    where = "labelweave.nn.label_attention.reveal_some"
+    where = "labelweave.dependent._networks.label_attention.reveal_some"
     monkeypatch.setattr(where, lambda targets, most, rows: told)
     task.train()
     for module in task.network.modules():

@@ -11,10 +11,10 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
+from labelweave.dependent._networks.pairwise_ranking import exponential_ranking, signed_targets
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.ranking import exponential_ranking, signed_targets
 from labelweave.nn.shares import gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 

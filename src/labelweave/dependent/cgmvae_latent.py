@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from labelweave.dependent._networks.mixture import log_gaussian, sample_gaussian
 from labelweave.dependent.cgmvae_network import CGMVAENetwork, has_prior
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
 from labelweave.nn.batches import Batches
-from labelweave.nn.mixture import log_gaussian, sample_gaussian
 
 __all__ = ["latent_diagnostics"]
 

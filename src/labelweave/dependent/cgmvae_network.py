@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
+from labelweave.dependent._networks.mixture import log_gaussian, log_mixture, sample_gaussian
+from labelweave.dependent.cgmvae_contrast import cosines, label_contrast, label_triplets
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, Dropout, MLPEncoder, build_encoder
-from labelweave.nn.label_contrast import cosines, label_contrast, label_triplets
 from labelweave.nn.losses import bce
-from labelweave.nn.mixture import log_gaussian, log_mixture, sample_gaussian
 from labelweave.nn.shares import draw_rows, gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 

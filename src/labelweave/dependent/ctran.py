@@ -11,10 +11,10 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
-from labelweave.nn.attention import AttentionBlock
+from labelweave.dependent._networks.attention import AttentionBlock
+from labelweave.dependent._networks.label_attention import LabelAttentionClassifier, LabelMaskTask
+from labelweave.dependent._networks.label_nodes import LabelNodes, LabelReadout
 from labelweave.nn.estimator import TrainingSession
-from labelweave.nn.label_attention import LabelAttentionClassifier, LabelMaskTask
-from labelweave.nn.label_nodes import LabelNodes, LabelReadout
 from labelweave.nn.task import Task
 
 __all__ = ["CTran", "CTranNetwork"]
@@ -81,7 +81,7 @@ class CTran(LabelAttentionClassifier):
     epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
     patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
     threshold, validation_fraction, random_state
-        The other parameters of :class:`labelweave.nn.label_attention.LabelAttentionClassifier`:
+        The parameters that LaMP and C-Tran share:
         size, heads, tokens, dropout, loss and training.
 
     Notes

@@ -12,12 +12,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
 from labelweave.base import Pair
+from labelweave.dependent._networks.attention import AttentionBlock
+from labelweave.dependent._networks.label_attention import LabelAttentionClassifier, LabelMaskTask
+from labelweave.dependent._networks.label_graph import cooccurrence_graph
+from labelweave.dependent._networks.label_nodes import LabelNodes, LabelReadout
 from labelweave.labels import LabelMatrix
-from labelweave.nn.attention import AttentionBlock
 from labelweave.nn.estimator import TrainingSession
-from labelweave.nn.label_attention import LabelAttentionClassifier, LabelMaskTask
-from labelweave.nn.label_graph import cooccurrence_graph
-from labelweave.nn.label_nodes import LabelNodes, LabelReadout
 from labelweave.nn.losses import mean_loss
 from labelweave.nn.task import Task
 
@@ -143,7 +143,7 @@ class LaMP(LabelAttentionClassifier):
     epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
     patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
     threshold, validation_fraction, random_state
-        The other parameters of :class:`labelweave.nn.label_attention.LabelAttentionClassifier`:
+        The parameters that LaMP and C-Tran share:
         size, heads, tokens, dropout, loss and training.
 
     Notes

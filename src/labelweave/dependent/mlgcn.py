@@ -15,12 +15,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
+from labelweave.dependent._networks.label_graph import conditional_frequencies
 from labelweave.exceptions import InputError
 from labelweave.input_checks import first_not_finite
 from labelweave.labels import LabelMatrix
 from labelweave.nn.encoders import NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier
-from labelweave.nn.label_graph import conditional_frequencies
 from labelweave.nn.losses import LOSSES
 
 __all__ = ["MLGCN", "MLGCNNetwork", "reweighted_graph"]

@@ -13,14 +13,14 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
+from labelweave.dependent._networks.mixture import gaussian_divergence, sample_gaussian
+from labelweave.dependent._networks.pairwise_ranking import exponential_ranking, signed_targets
 from labelweave.dependent.cgmvae_network import Decoder, GaussianEncoder
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import bce
-from labelweave.nn.mixture import gaussian_divergence, sample_gaussian
-from labelweave.nn.ranking import exponential_ranking, signed_targets
 from labelweave.nn.shares import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 

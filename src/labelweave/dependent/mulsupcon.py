@@ -15,13 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from labelweave.dependent.mulsupcon_finetuning import FineTuningTask, encoder_and_head
+from labelweave.dependent.mulsupcon_momentum import ContrastiveTask
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.contrastive import POSITIVES
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.finetuning import FineTuningTask, encoder_and_head
-from labelweave.nn.momentum import ContrastiveTask
 from labelweave.nn.scaling import FeatureScaling
 from labelweave.nn.scoring import predict_scores
 from labelweave.nn.task import SCHEDULES, Task

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
+from labelweave.dependent.rbcc_structure import LabelForest, cross_residuals, learn_parents
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.label_forest import LabelForest, cross_residuals, learn_parents
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["RBCC", "RBCCNetwork", "RBCCTask"]

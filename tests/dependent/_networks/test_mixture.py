@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from labelweave.nn.mixture import (
+from labelweave.dependent._networks.mixture import (
     gaussian_divergence,
     log_gaussian,
     log_mixture,

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+from labelweave.dependent._networks.attention import Attention, AttentionBlock
 from labelweave.exceptions import InputError
-from labelweave.nn.attention import Attention, AttentionBlock
 
 
 def attention_by_loops(layer, nodes, senders, edges=None):

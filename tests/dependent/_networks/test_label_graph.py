@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from labelweave.dependent._networks.label_graph import conditional_frequencies, cooccurrence_graph
 from labelweave.labels import as_labels
-from labelweave.nn.label_graph import conditional_frequencies, cooccurrence_graph
 
 
 def frequencies_by_loops(Y):

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from labelweave.nn.label_forest import LabelForest, cross_residuals, learn_parents
+from labelweave.dependent.rbcc_structure import LabelForest, cross_residuals, learn_parents
 
 FORESTS = {
     "roots": [-1, -1, -1],

@@ -13,13 +13,13 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
+from labelweave.dependent._networks.label_nodes import FeatureTokens, PlaceTokens, reveal_some
 from labelweave.exceptions import InputError
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS, build_encoder
 from labelweave.nn.estimator import NeuralClassifier
-from labelweave.nn.label_nodes import FeatureTokens, PlaceTokens, reveal_some
 from labelweave.nn.losses import LOSSES, Loss, mean_loss
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
@@ -202,7 +202,7 @@ class LabelMaskTask(Task):
     network, loss, plan, name
         As in :class:`~labelweave.nn.task.SupervisedTask`.
     most, rows : float
-        How much is told; see :func:`~labelweave.nn.label_nodes.reveal_some`.
+        How much is told; see :func:`~labelweave.dependent._networks.label_nodes.reveal_some`.
     """
 
     def __init__(

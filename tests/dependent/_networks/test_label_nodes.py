@@ -2,7 +2,12 @@
 
 import torch
 
-from labelweave.nn.label_nodes import FeatureTokens, LabelNodes, LabelReadout, reveal_some
+from labelweave.dependent._networks.label_nodes import (
+    FeatureTokens,
+    LabelNodes,
+    LabelReadout,
+    reveal_some,
+)
 from labelweave.nn.shares import RowShare, held_share
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from labelweave.nn.label_contrast import cosines, label_contrast, label_triplets
+from labelweave.dependent.cgmvae_contrast import cosines, label_contrast, label_triplets
 
 
 def drawn(n_rows=6, n_labels=5, size=4, unknown=True, seed=0):

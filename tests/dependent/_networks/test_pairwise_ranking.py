@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from labelweave.nn.ranking import exponential_ranking, signed_targets
+from labelweave.dependent._networks.pairwise_ranking import exponential_ranking, signed_targets
 
 
 def drawn(n_rows=9, n_labels=6, unknown=0.2, seed=0):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from labelweave.dependent._networks.label_nodes import LabelNodes
 from labelweave.dependent.ctran import CTran
-from labelweave.nn.label_nodes import LabelNodes
 from labelweave.nn.scoring import scoring_rows
 
 

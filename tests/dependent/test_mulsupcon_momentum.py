@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+from labelweave.dependent.mulsupcon_momentum import ContrastiveTask, KeyQueue, masked_features
 from labelweave.nn.batches import Batch
 from labelweave.nn.contrastive import mulsupcon
 from labelweave.nn.encoders import MLPEncoder
-from labelweave.nn.momentum import ContrastiveTask, KeyQueue, masked_features
 from labelweave.nn.task import StepInfo
 
 INFO = StepInfo(0, 0, 0.0)

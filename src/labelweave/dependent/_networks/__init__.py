@@ -1,0 +1,1 @@
+"""Networks that several methods of this room share."""
