@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from labelweave.assembly.json_values import plain
 from labelweave.cli.output import Output
+from labelweave.pipeline.json_values import plain
 
 
 def test_plain_table_lines_up(capsys):

@@ -8,9 +8,9 @@ import pytest
 from cli_data import make_rows, write_csv
 
 import labelweave as lw
-from labelweave.assembly.parameters import to_toml
 from labelweave.cli import training
 from labelweave.exceptions import InputError
+from labelweave.pipeline.parameters import to_toml
 
 KNN = ("--labels", 3, "-m", "mlknn")
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import labelweave as lw
-from labelweave.assembly import recipe
-from labelweave.assembly.scoring import validation_score
 from labelweave.cli import training
 from labelweave.metrics import get_metric
+from labelweave.pipeline import recipe
+from labelweave.pipeline.scoring import validation_score
 
 pytest.importorskip("optuna")
 KNN = ("--labels", 3, "-m", "mlknn")

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from labelweave.assembly.protocol import Parts
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
+from labelweave.pipeline.protocol import Parts
 
 __all__ = ["PANEL", "PROTOCOLS", "EvaluationProtocol"]
 

@@ -108,7 +108,7 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.assembly.model_folder import checked_folder
+    from labelweave.pipeline.model_folder import checked_folder
     from labelweave.scattered.opinions import join_teachers
     from labelweave.scattered.teacher import as_teachers
 
@@ -156,9 +156,9 @@ def _parsed_aliases(aliases: Sequence[str]) -> dict[str, str]:
 
 def _made(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> Any:
     """The unfitted amalgamator; wrong names and values are refused before anything is read."""
-    from labelweave.assembly.parameters import parse_settings, parse_value
-    from labelweave.assembly.recipe import Recipe, check_parameters
     from labelweave.methods import get_class, list_methods, make
+    from labelweave.pipeline.parameters import parse_settings, parse_value
+    from labelweave.pipeline.recipe import Recipe, check_parameters
     from labelweave.thresholds import make_threshold
 
     get_class(method)
@@ -185,7 +185,7 @@ def _read(
     sources: Sequence[str], data: str, reading: dict[str, Any], abstain: float, known: bool
 ) -> tuple[Dataset, list[Teacher]]:
     """The rows, and the teachers with the columns that each takes."""
-    from labelweave.assembly.model_folder import Origin, read_origin
+    from labelweave.pipeline.model_folder import Origin, read_origin
     from labelweave.scattered.teacher import Teacher
 
     teachers = [Teacher(source, abstain=abstain) for source in sources]
@@ -216,11 +216,11 @@ def _rows(
 ) -> Dataset:
     from dataclasses import replace
 
-    from labelweave.assembly.protocol import check_finite
     from labelweave.data import Dataset
     from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.dataset import no_labels
     from labelweave.data.reading import iter_batches
+    from labelweave.pipeline.protocol import check_finite
     from labelweave.rows import concatenate_features, count_rows
 
     if known or is_catalog_name(data):
@@ -340,9 +340,9 @@ def _train_and_save(
 ) -> dict[str, Any]:
     import time
 
-    from labelweave.assembly.model_folder import save_model
-    from labelweave.assembly.protocol import Protocol, Source
     from labelweave.bench.running.measuring import versions
+    from labelweave.pipeline.model_folder import save_model
+    from labelweave.pipeline.protocol import Protocol, Source
 
     started = time.perf_counter()
     model.fit(rows.X, rows.Y if known else None)

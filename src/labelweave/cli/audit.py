@@ -100,11 +100,11 @@ def command(
     reading = pop_reader_options(options)
 
     import labelweave as lw
-    from labelweave.assembly.parameters import parse_settings
-    from labelweave.assembly.protocol import Source
-    from labelweave.assembly.recipe import Recipe
     from labelweave.auditing.findings import check_target
     from labelweave.cli.blanks import about_blanks
+    from labelweave.pipeline.parameters import parse_settings
+    from labelweave.pipeline.protocol import Source
+    from labelweave.pipeline.recipe import Recipe
 
     targets = [check_target(path) for path in files or _default_files(data)]
     recipe = Recipe.checked(

@@ -248,9 +248,9 @@ def compare_command(
 def _write(comparison: Any, path: str) -> None:
     import json
 
-    from labelweave.assembly.json_values import plain
     from labelweave.bench.comparing.comparison_tables import to_csv, to_markdown
     from labelweave.files import atomic_write_text
+    from labelweave.pipeline.json_values import plain
 
     writers = {
         ".md": to_markdown,

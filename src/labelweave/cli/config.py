@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from labelweave.assembly.parameters import check_names
 from labelweave.exceptions import DataFileError
+from labelweave.pipeline.parameters import check_names
 
 # Section and key of the file to the option it stands for.
 OPTIONS = {

@@ -53,12 +53,12 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.assembly.model_folder import open_model
-    from labelweave.assembly.protocol import Source, check_width, with_labels
-    from labelweave.assembly.scored_rows import rows_to_score, verdict_on
-    from labelweave.assembly.scoring import about_empty_rows, about_unknown, label_rows, score
     from labelweave.cli.scoring import show_scores
     from labelweave.metrics import get_metric
+    from labelweave.pipeline.model_folder import open_model
+    from labelweave.pipeline.protocol import Source, check_width, with_labels
+    from labelweave.pipeline.scored_rows import rows_to_score, verdict_on
+    from labelweave.pipeline.scoring import about_empty_rows, about_unknown, label_rows, score
 
     for name in metrics or ():
         get_metric(name)  # a wrong name is said before anything is read

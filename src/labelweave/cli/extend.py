@@ -63,10 +63,10 @@ def command(
         raise click.UsageError("Nothing to do: give --labels, --remove or --rename.")
     output = Output(as_json, quiet)
 
-    from labelweave.assembly.model_folder import checked_folder, open_model
-    from labelweave.assembly.parameters import parse_settings
     from labelweave.data.label_files import read_label_file
     from labelweave.persistence import save
+    from labelweave.pipeline.model_folder import checked_folder, open_model
+    from labelweave.pipeline.parameters import parse_settings
 
     pairs = [_pair(text) for text in rename]
     added = read_label_file(new_labels) if new_labels else {}
@@ -113,8 +113,8 @@ def _extended(
     model: Any, data: str | None, reading: dict[str, Any], settings: dict[str, Any], output: Output
 ) -> Any:
     """XML0 around a classifier of texts that is fitted already."""
-    from labelweave.assembly.protocol import Source, with_labels
-    from labelweave.assembly.recipe import check_parameters
+    from labelweave.pipeline.protocol import Source, with_labels
+    from labelweave.pipeline.recipe import check_parameters
     from labelweave.unseen.xml0 import XML0
 
     if getattr(model, "n_features_in_", None) is not None:

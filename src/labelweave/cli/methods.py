@@ -28,8 +28,8 @@ def command(name: str | None, room: str | None, as_json: bool, quiet: bool) -> N
 
 
 def _describe(name: str, output: Output) -> None:
-    from labelweave.assembly.parameters import describe_parameters, example_setting
     from labelweave.methods import get_class
+    from labelweave.pipeline.parameters import describe_parameters, example_setting
 
     cls = get_class(name)
     method = next(m for m in list_methods() if m.id == name)

@@ -115,7 +115,7 @@ def column_options(function: F) -> F:
 
 def pop_reader_options(options: dict[str, Any]) -> dict[str, Any]:
     """Take the reader options out of a command's options; only those given."""
-    from labelweave.assembly.parameters import parse_settings
+    from labelweave.pipeline.parameters import parse_settings
 
     given = {name: options.pop(name, None) for name in READER_OPTIONS}
     more = parse_settings(options.pop("data_options"), "--data-option")
@@ -156,7 +156,7 @@ def method_options(default: str) -> Callable[[F], F]:
 
 def pop_parameters(options: dict[str, Any]) -> dict[str, Any]:
     """Take `--config`, `--set` and `--threshold` out: the parameters of the method."""
-    from labelweave.assembly.parameters import parse_settings, parse_value
+    from labelweave.pipeline.parameters import parse_settings, parse_value
 
     parameters = {**options.pop("config"), **parse_settings(options.pop("settings"))}
     threshold = options.pop("threshold")

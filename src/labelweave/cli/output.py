@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import click
 
-from labelweave.assembly.json_values import plain
+from labelweave.pipeline.json_values import plain
 
 __all__ = ["Output"]
 

@@ -17,8 +17,8 @@ from labelweave.cli.output import Output
 from labelweave.exceptions import DataFileError, InputError
 
 if TYPE_CHECKING:
-    from labelweave.assembly.model_folder import Origin
     from labelweave.data import Dataset
+    from labelweave.pipeline.model_folder import Origin
 
 STANDARD = "-"
 
@@ -93,9 +93,9 @@ def command(
     output = Output(as_json, quiet, stdout_taken=out == STANDARD)
     reading = pop_reader_options(options)
 
-    from labelweave.assembly.model_folder import open_model
     from labelweave.cli.known_labels import KnownLabels
     from labelweave.cli.prediction_writing import make_writer
+    from labelweave.pipeline.model_folder import open_model
     from labelweave.progress import ProgressBar
 
     fitted, origin = open_model(model)
@@ -144,7 +144,7 @@ def _kind_of(out: str) -> str:
 
 def _rule(model: Any, top: int | None, threshold: str | None) -> Any:
     """What turns probabilities into label sets: the model's own rule, unless another is given."""
-    from labelweave.assembly.parameters import parse_value
+    from labelweave.pipeline.parameters import parse_value
     from labelweave.thresholds import make_threshold
 
     if top is None and threshold is None:
@@ -166,9 +166,9 @@ def _batches(
     batch_rows: int,
     reading: dict[str, Any],
 ) -> Iterator[Dataset]:
-    from labelweave.assembly.protocol import check_finite, check_width
     from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.reading import iter_batches
+    from labelweave.pipeline.protocol import check_finite, check_width
 
     n_rows = 0
     width = getattr(model, "n_features_in_", None)

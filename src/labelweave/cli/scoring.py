@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from labelweave.assembly.scoring import MAIN
 from labelweave.cli.output import Output
 from labelweave.metrics import Scores
+from labelweave.pipeline.scoring import MAIN
 
 __all__ = ["show_examples", "show_scores"]
 

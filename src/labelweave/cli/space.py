@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labelweave.assembly.parameters import parse_value
 from labelweave.exceptions import InputError
+from labelweave.pipeline.parameters import parse_value
 
 __all__ = ["Range", "make_space"]
 

@@ -77,10 +77,10 @@ def command(
     parameters = pop_parameters(options)
     source_options = pop_reader_options(options)
 
-    from labelweave.assembly.model_folder import checked_folder
-    from labelweave.assembly.protocol import Protocol, Source
-    from labelweave.assembly.recipe import Recipe
     from labelweave.cli import training
+    from labelweave.pipeline.model_folder import checked_folder
+    from labelweave.pipeline.protocol import Protocol, Source
+    from labelweave.pipeline.recipe import Recipe
 
     protocol = Protocol(**pop_protocol(options))
     recipe = Recipe.checked(

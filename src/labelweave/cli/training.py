@@ -7,16 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labelweave.assembly.model_folder import save_model
-from labelweave.assembly.protocol import Parts, Protocol, Source
-from labelweave.assembly.recipe import Recipe, defaults, fit, threshold_in_words
-from labelweave.assembly.scoring import (
-    about_empty_rows,
-    about_unknown,
-    example_rows,
-    label_rows,
-    score,
-)
 from labelweave.capabilities import capabilities
 from labelweave.cli.blanks import about_blanks
 from labelweave.cli.output import Output
@@ -24,6 +14,16 @@ from labelweave.cli.scoring import show_examples, show_scores
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
+from labelweave.pipeline.model_folder import save_model
+from labelweave.pipeline.protocol import Parts, Protocol, Source
+from labelweave.pipeline.recipe import Recipe, defaults, fit, threshold_in_words
+from labelweave.pipeline.scoring import (
+    about_empty_rows,
+    about_unknown,
+    example_rows,
+    label_rows,
+    score,
+)
 
 __all__ = ["say_data", "train_and_save", "with_corrections", "with_label_texts"]
 

@@ -22,8 +22,8 @@ from labelweave.cli.options import (
 from labelweave.cli.output import Output
 
 if TYPE_CHECKING:
-    from labelweave.assembly.protocol import Protocol
-    from labelweave.assembly.recipe import Recipe
+    from labelweave.pipeline.protocol import Protocol
+    from labelweave.pipeline.recipe import Recipe
 
 
 @click.command("tune")
@@ -101,16 +101,16 @@ def command(
     parameters = pop_parameters(options)
     reading = pop_reader_options(options)
 
-    from labelweave.assembly.model_folder import checked_folder, fingerprint
-    from labelweave.assembly.protocol import Protocol, Source
-    from labelweave.assembly.recipe import Recipe, check_parameters, defaults, fit
-    from labelweave.assembly.scoring import validation_score
     from labelweave.cli import search, training
     from labelweave.cli.space import make_space
     from labelweave.exceptions import InputError, require
     from labelweave.files import atomic_write_text
     from labelweave.methods import get_class
     from labelweave.metrics import get_metric
+    from labelweave.pipeline.model_folder import checked_folder, fingerprint
+    from labelweave.pipeline.protocol import Protocol, Source
+    from labelweave.pipeline.recipe import Recipe, check_parameters, defaults, fit
+    from labelweave.pipeline.scoring import validation_score
 
     require("optuna", "tune")
     judge = get_metric(metric)
@@ -199,7 +199,7 @@ def _config(
     data: str, reading: dict[str, Any], recipe: Recipe, protocol: Protocol, metric: str
 ) -> str:
     """The best parameters as a file that `labelweave train --config` reads."""
-    from labelweave.assembly.parameters import to_toml
+    from labelweave.pipeline.parameters import to_toml
 
     direct = {key: reading[key] for key in READER_OPTIONS if key in reading}
     more = [f"{key}={value}" for key, value in reading.items() if key not in READER_OPTIONS]

@@ -162,7 +162,7 @@ def _fitted(
     id: str, what: str, X: Any, Y: Any, test: Dataset, say: Say, **parameters: Any
 ) -> Trial:
     """A method of the library, fitted and scored on the test rows."""
-    from labelweave.assembly.recipe import Recipe
+    from labelweave.pipeline.recipe import Recipe
 
     recipe = Recipe(id, {"random_state": 0, **parameters})
     start = time.perf_counter()

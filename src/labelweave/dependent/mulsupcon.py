@@ -22,8 +22,8 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.contrastive import POSITIVES
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
+from labelweave.nn.prediction import predict_scores
 from labelweave.nn.scaling import FeatureScaling
-from labelweave.nn.scoring import predict_scores
 from labelweave.nn.task import SCHEDULES, Task
 
 __all__ = ["PUBLIC_CODE", "MulSupCon"]

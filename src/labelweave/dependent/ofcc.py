@@ -21,7 +21,7 @@ from labelweave.nn.distributed import find_device
 from labelweave.nn.encoders import NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.scoring import scoring_rows
+from labelweave.nn.prediction import scoring_rows
 from labelweave.nn.shares import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 

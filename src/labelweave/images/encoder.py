@@ -20,8 +20,8 @@ from labelweave.nn.batches import Batches
 from labelweave.nn.checkpoints import fingerprint
 from labelweave.nn.distributed import find_device
 from labelweave.nn.image_network import ImageBackbone, ResNet, make_encoder
+from labelweave.nn.prediction import predict_scores, scoring_rows
 from labelweave.nn.randomness import forked_rng
-from labelweave.nn.scoring import predict_scores, scoring_rows
 from labelweave.text.cache import EmbeddingCache
 
 __all__ = ["ImageEncoder"]

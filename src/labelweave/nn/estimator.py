@@ -20,9 +20,9 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.losses import Loss, get_loss
 from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.network_spec import NetworkSpec, TrainingSettings
+from labelweave.nn.prediction import scoring_rows
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
-from labelweave.nn.scoring import scoring_rows
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SCHEDULES, SupervisedTask, Task
 from labelweave.signatures import name_all_parameters

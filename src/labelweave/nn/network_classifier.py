@@ -19,9 +19,9 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import find_device
 from labelweave.nn.network_spec import NetworkSpec
+from labelweave.nn.prediction import predict_scores
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import FeatureScaling
-from labelweave.nn.scoring import predict_scores
 from labelweave.nn.session import TrainingSession
 
 __all__ = ["NetworkClassifier"]

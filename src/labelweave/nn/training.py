@@ -30,8 +30,8 @@ from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.callbacks import Callback, RunView
 from labelweave.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
 from labelweave.nn.distributed import Engine
+from labelweave.nn.prediction import predict_scores
 from labelweave.nn.randomness import get_rng_state, set_rng_state
-from labelweave.nn.scoring import predict_scores
 from labelweave.nn.shares import held_share
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task
 

@@ -16,7 +16,7 @@ from labelweave.data.splits import stratified_folds
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.scoring import predict_scores
+from labelweave.nn.prediction import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import StepInfo, SupervisedTask, Task
 from labelweave.partial._selection.partial_losses import PartialLossTask, plain_targets

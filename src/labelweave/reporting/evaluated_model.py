@@ -13,10 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from labelweave.assembly.model_folder import METRICS, open_model
-from labelweave.assembly.protocol import Source, check_width, with_labels
-from labelweave.assembly.scored_rows import rows_to_score, verdict_on
-from labelweave.assembly.scoring import score
 from labelweave.data import Dataset
 from labelweave.exceptions import (
     DataFileError,
@@ -26,6 +22,10 @@ from labelweave.exceptions import (
 )
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Scores
+from labelweave.pipeline.model_folder import METRICS, open_model
+from labelweave.pipeline.protocol import Source, check_width, with_labels
+from labelweave.pipeline.scored_rows import rows_to_score, verdict_on
+from labelweave.pipeline.scoring import score
 
 __all__ = ["EvaluatedModel", "evaluate_folder", "evaluate_model"]
 

@@ -49,7 +49,7 @@ def model_report(evaluated: EvaluatedModel, n_shown: int = 30) -> Report:
 
 
 def _scores_section(evaluated: EvaluatedModel) -> Section:
-    from labelweave.assembly.scoring import MAIN
+    from labelweave.pipeline.scoring import MAIN
 
     scores, rows_description = evaluated.scores, evaluated.rows_description
     rows = [

@@ -179,7 +179,7 @@ def _concatenate(parts: list[Any]) -> Any:
 
 def read_model(folder: Path, threads: int) -> tuple[Any, Sequence[str] | None]:
     """Load the model of a folder, and return it with the names of its features."""
-    from labelweave.assembly.model_folder import open_model
+    from labelweave.pipeline.model_folder import open_model
 
     model, origin = open_model(str(folder))
     disable_embedding_caches(model)

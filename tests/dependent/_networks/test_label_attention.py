@@ -4,7 +4,7 @@ import numpy as np
 
 from labelweave.dependent._networks.label_nodes import LabelNodes
 from labelweave.dependent.ctran import CTran
-from labelweave.nn.scoring import scoring_rows
+from labelweave.nn.prediction import scoring_rows
 
 
 def test_rows_scored_at_a_time_follow_the_tokens():

@@ -15,10 +15,10 @@ from labelweave.bench.kinds import check_keys
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
-    from labelweave.assembly.protocol import Parts
     from labelweave.bench.running.fitting import Outcome
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
+    from labelweave.pipeline.protocol import Parts
 
 __all__ = ["check_options", "check_scenario", "run"]
 

@@ -33,10 +33,10 @@ from labelweave.exceptions import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from labelweave.assembly.protocol import Parts
     from labelweave.bench.running.fitting import Outcome
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
+    from labelweave.pipeline.protocol import Parts
     from labelweave.scattered.teacher import Teacher
 
 __all__ = ["check_options", "check_scenario", "run"]
@@ -219,7 +219,7 @@ def _predict(cell: Cell, classroom: Classroom, role: str) -> Predictions:
 
 def _make_method(cell: Cell, **more: Any) -> Any:
     """Make the unfitted method of a cell, with fewer epochs in a smoke run."""
-    from labelweave.assembly.recipe import Recipe
+    from labelweave.pipeline.recipe import Recipe
     from labelweave.scattered.student import made_student
 
     parameters = {"random_state": cell.seed, **cell.settings, **more}
@@ -252,8 +252,8 @@ def _score_teachers(cell: Cell, classroom: Classroom) -> Outcome:
     """Average the scores of the teachers on their own labels."""
     import statistics
 
-    from labelweave.assembly.protocol import Parts
     from labelweave.bench.running.fitting import Outcome
+    from labelweave.pipeline.protocol import Parts
 
     scores = []
     for teacher in classroom.teachers:

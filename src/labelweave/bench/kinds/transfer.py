@@ -51,9 +51,9 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     """Train the encoder, then fit and score; `source_settings` replace the settings there."""
     import numpy as np
 
-    from labelweave.assembly.protocol import Parts
     from labelweave.bench.running.cell_data import load
     from labelweave.bench.running.fitting import fit, fit_and_score, quick_rows
+    from labelweave.pipeline.protocol import Parts
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     if cell.scenario.settings["source"] == OTHER_LABELS:

@@ -45,12 +45,12 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 def run(cell: Cell, data: Dataset) -> Outcome:
     """Hold labels out, fit and score; `unseen` is their number or share."""
-    from labelweave.assembly.protocol import Parts
     from labelweave.bench.evaluation_protocol import PANEL
     from labelweave.bench.running.cell_scores import score_test_rows
     from labelweave.bench.running.fitting import Outcome, fit, quick_rows
     from labelweave.data.scenarios import hold_labels_out
     from labelweave.metrics import get_metric
+    from labelweave.pipeline.protocol import Parts
 
     settings = cell.scenario.settings
     kept = quick_rows(cell, capped_rows(data, *(settings.get(name) for name in _CAPS)))

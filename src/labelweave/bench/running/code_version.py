@@ -23,11 +23,11 @@ __all__ = ["HARMLESS", "code_version", "methods_named_in"]
 
 _PACKAGE = "labelweave"
 HARMLESS = (
-    "labelweave.assembly.json_values",
-    "labelweave.assembly.model_folder",
-    "labelweave.assembly.parameters",
-    "labelweave.assembly.protocol",
-    "labelweave.assembly.scoring",
+    "labelweave.pipeline.json_values",
+    "labelweave.pipeline.model_folder",
+    "labelweave.pipeline.parameters",
+    "labelweave.pipeline.protocol",
+    "labelweave.pipeline.scoring",
     "labelweave.bench.running.plan",
     "labelweave.bench.running.cell_data",
     "labelweave.bench.storing.records",

@@ -9,7 +9,7 @@ from labelweave.data import Dataset
 from labelweave.metrics import get_metric
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import Callback, RunView
-from labelweave.nn.scoring import predict_scores
+from labelweave.nn.prediction import predict_scores
 
 __all__ = ["TestCurve"]
 

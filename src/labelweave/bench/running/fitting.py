@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.assembly.protocol import Parts
-from labelweave.assembly.recipe import Recipe, check_parameters, defaults
 from labelweave.bench.evaluation_protocol import PANEL
 from labelweave.bench.running.cell_scores import score_test_rows
 from labelweave.bench.running.plan import Cell
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
+from labelweave.pipeline.protocol import Parts
+from labelweave.pipeline.recipe import Recipe, check_parameters, defaults
 
 __all__ = ["KEEPABLE", "Outcome", "check_method", "fit", "fit_and_score", "quick_rows"]
 

@@ -101,7 +101,7 @@ def _facts(data: Any) -> dict[str, Any]:
 def _record(
     cell: Cell, outcome: Outcome | None, failure: Failure | None, facts: dict[str, Any]
 ) -> Record:
-    from labelweave.assembly.json_values import plain
+    from labelweave.pipeline.json_values import plain
 
     done = outcome or Outcome({}, {}, {}, 0.0)
     return plain(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from labelweave.data.splits import stratified_folds
 from labelweave.labels import LabelMatrix
-from labelweave.nn.scoring import predict_scores
+from labelweave.nn.prediction import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.partial._selection.peer_networks import peers_of
 from labelweave.unannotated import assume_negative

@@ -12,7 +12,7 @@ from torch import nn
 
 from labelweave.base import Pair
 from labelweave.missing_positives import missing_share
-from labelweave.nn.scoring import predict_scores
+from labelweave.nn.prediction import predict_scores
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial._selection.held_out import HeldOutRows

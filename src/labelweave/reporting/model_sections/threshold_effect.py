@@ -36,7 +36,7 @@ class ThresholdEffect(NamedTuple):
 
 def threshold_section(evaluated: EvaluatedModel) -> Section:
     """Return metrics at each threshold, on the validation rows and on the scored rows."""
-    from labelweave.assembly.recipe import threshold_in_words
+    from labelweave.pipeline.recipe import threshold_in_words
 
     title = "Threshold"
     if not evaluated.has_probabilities:

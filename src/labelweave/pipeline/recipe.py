@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labelweave.assembly.parameters import check_names, describe_parameters
-from labelweave.assembly.protocol import Parts
 from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
+from labelweave.pipeline.parameters import check_names, describe_parameters
+from labelweave.pipeline.protocol import Parts
 
 __all__ = ["Recipe", "check_parameters", "defaults", "fit", "threshold_in_words"]
 

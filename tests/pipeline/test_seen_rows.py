@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from labelweave.assembly import seen_rows
-from labelweave.assembly.seen_rows import row_numbers
+from labelweave.pipeline import seen_rows
+from labelweave.pipeline.seen_rows import row_numbers
 
 
 def test_dense_sparse_and_frame_agree():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from labelweave.assembly.recipe import Recipe
 from labelweave.capabilities import capabilities
 from labelweave.methods import list_methods
+from labelweave.pipeline.recipe import Recipe
 
 
 @pytest.mark.parametrize("id", [method.id for method in list_methods()])

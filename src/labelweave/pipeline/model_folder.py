@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelweave.assembly.json_values import plain
-from labelweave.assembly.protocol import Parts, Protocol, Source
-from labelweave.assembly.seen_rows import row_numbers
 from labelweave.data import Dataset
 from labelweave.exceptions import ModelFolderError
+from labelweave.pipeline.json_values import plain
+from labelweave.pipeline.protocol import Parts, Protocol, Source
+from labelweave.pipeline.seen_rows import row_numbers
 
 __all__ = ["Origin", "checked_folder", "open_model", "save_model"]
 
@@ -29,7 +29,7 @@ class Origin(NamedTuple):
     """Where a model comes from, as far as its folder tells.
 
     `reading` are the reader options that the training data needed; `seen` holds one number a
-    row that training or validation used, see :func:`labelweave.assembly.seen_rows.row_numbers`.
+    row that training or validation used, see :func:`labelweave.pipeline.seen_rows.row_numbers`.
     """
 
     data: str | None = None

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelweave.assembly.model_folder import Origin
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
+from labelweave.pipeline.model_folder import Origin
 
 __all__ = ["ScoredRows", "rows_to_score", "verdict_on"]
 

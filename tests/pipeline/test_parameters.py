@@ -4,7 +4,8 @@ import tomllib
 
 import pytest
 
-from labelweave.assembly.parameters import (
+from labelweave.exceptions import InputError
+from labelweave.pipeline.parameters import (
     check_names,
     describe_parameters,
     example_setting,
@@ -12,7 +13,6 @@ from labelweave.assembly.parameters import (
     parse_value,
     to_toml,
 )
-from labelweave.exceptions import InputError
 
 
 class Documented:
