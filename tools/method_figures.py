@@ -335,7 +335,7 @@ def selection() -> tuple[float, float, Paint]:
     return 7.4, 3.0, paint
 
 
-def chances() -> tuple[float, float, Paint]:
+def posterior() -> tuple[float, float, Paint]:
     """cross-em: how likely an unannotated entry is positive."""
     from labelweave.partial._selection.posterior import positive_posterior
 
@@ -593,7 +593,7 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
         selection,
         ("cls", "ll-r", "ll-ct", "ll-cp", "co-teaching", "co-teaching+", "decoupling", "jocor"),
     ),
-    "chances": (chances, ("cross-em", "em-forest")),
+    "posterior": (posterior, ("cross-em", "em-forest")),
     "rules": (rules, ("ant", "bl", "tc", "union")),
     "label-counts": (label_counts, ("smoothed-union",)),
     "layers": (layers, ("cfl", "aka", "fka")),
