@@ -23,9 +23,7 @@ class AssumeNegative(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
@@ -55,9 +53,7 @@ class WeakAssumeNegative(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
@@ -84,11 +80,9 @@ class SmoothedAssumeNegative(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     smoothing : float, default=0.1
         The targets are ``smoothing / 2`` and ``1 - smoothing / 2``.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References

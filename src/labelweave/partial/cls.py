@@ -162,8 +162,6 @@ class CLS(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     tau_h : float or "auto", default="auto"
         Share of the unannotated entries of highest loss to remove in the end. ``"auto"``: the
         estimated share of entries that are more likely positive than negative.
@@ -184,7 +182,7 @@ class CLS(PartialClassifier):
         Whether the annotated labels of a row are considered, in addition to the loss, when its
         entries of highest loss are selected. ``"auto"``: if entries are softened, `tau_h` is
         estimated and rows with two annotated labels are not rare.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Attributes

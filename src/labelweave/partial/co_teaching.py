@@ -73,8 +73,6 @@ class CoTeaching(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     noise_rate : float or "auto", default="auto"
         Share of the rows of a mini-batch that are ignored in the end. ``"auto"``: the estimated
         share of missing positives among the unannotated entries, as in CLS. (The share of rows
@@ -82,7 +80,7 @@ class CoTeaching(PartialClassifier):
     ramp : float or "auto", default="auto"
         Number of epochs over which that share rises from zero. ``"auto"``: half of the run, at
         most 10.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References

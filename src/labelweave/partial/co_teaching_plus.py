@@ -33,10 +33,9 @@ class CoTeachingPlus(CoTeaching):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
     noise_rate, ramp
         As in :class:`~labelweave.partial.co_teaching.CoTeaching`.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References

@@ -34,9 +34,7 @@ class Decoupling(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References

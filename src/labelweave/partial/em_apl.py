@@ -25,8 +25,6 @@ class EMAPL(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     alpha : float, default=0.2
         Weight of the entropy.
     beta : float, default=0.5
@@ -40,7 +38,7 @@ class EMAPL(PartialClassifier):
         Number of epochs before the first pseudo-labels.
     ramp : int, default=10
         Number of epochs over which their share rises.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Notes

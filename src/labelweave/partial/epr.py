@@ -28,8 +28,6 @@ class EPR(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     expected : float or "auto", default="auto"
         Expected number of positives per row, the paper's k. ``"auto"``: the annotated positives
         plus the missing ones as estimated by
@@ -37,7 +35,7 @@ class EPR(PartialClassifier):
         for a few epochs.
     weight : float, default=1.0
         Weight of the second term, the paper's lambda.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Attributes

@@ -24,14 +24,12 @@ class GR(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     loss_params : dict, optional
         Parameters of the loss that differ from the paper's: `slope`, `offset`, `mean`, `width`
         (pairs: values at the start and at the end of the ramp), `q_positive`, `q_negative`.
     ramp : int, default=10
         Number of epochs over which the loss moves from the first to the second value of each pair.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References

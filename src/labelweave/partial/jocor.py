@@ -51,12 +51,11 @@ class JoCoR(CoTeaching):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
     agreement : float, default=0.1
         Weight of the divergences, the paper's lambda.
     noise_rate, ramp
         As in :class:`~labelweave.partial.co_teaching.CoTeaching`.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References

@@ -73,11 +73,9 @@ class LargeLossRejection(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     delta : float, default=0.005
         By how much the share rises per epoch.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
@@ -138,10 +136,9 @@ class LargeLossCorrection(LargeLossRejection):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
     delta : float, default=0.002
         By how much the share of corrected entries rises per epoch.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Examples
@@ -187,10 +184,9 @@ class LargeLossPermanent(LargeLossRejection):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
     delta : float, default=0.001
         Share of the unannotated entries to correct per epoch.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Examples

@@ -23,12 +23,11 @@ class ROLE(EPR):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
     expected, weight
         As in :class:`~labelweave.partial.epr.EPR`.
     label_rate : float, default=10.0
         Learning rate of the labels, as a multiple of that of the network.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References

@@ -21,8 +21,6 @@ class SPLC(PartialClassifier):
 
     Parameters
     ----------
-    base : str or neural estimator, default="mlp"
-        The network to train; see :class:`~labelweave.partial.base.PartialClassifier`.
     tau : float, default=0.6
         Probability above which an entry has the loss of a positive.
     margin : float, default=1.0
@@ -31,7 +29,7 @@ class SPLC(PartialClassifier):
         Focusing parameter of the loss of positives.
     warmup : int, default=1
         Number of epochs before corrections start.
-    unannotated, validation, monitor, threshold, validation_fraction, random_state
+    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     References
