@@ -27,15 +27,18 @@ from labelweave.data import load_dataset
 from labelweave.data.scenarios import share_among_teachers
 from labelweave.dependent.ofcc import OFCC, OFCCTask
 from labelweave.nn.batches import Batch
+from labelweave.scattered._amalgamation.integration import integrate
+from labelweave.scattered._amalgamation.teacher_predictions import (
+    joint_vocabulary,
+    predict_with_teachers,
+)
 from labelweave.scattered.ant import ANT
-from labelweave.scattered.integration import integrate
-from labelweave.scattered.opinions import ask_teachers, join_teachers
+from labelweave.scattered.ant_transfer import exchange_knowledge
 from labelweave.scattered.teacher import Teacher
-from labelweave.scattered.transfer import transfer
 
 
 def run(teacher: Teacher, x: np.ndarray, start: list[float] | None = None) -> dict[str, float]:
-    """Final logits of a teacher's chain for one row, by label; only what must be done is."""
+    """Final logits of a teacher's chain for one row, by label."""
     row = teacher.model.scaling_.apply(torch.from_numpy(x[None].astype(np.float32)))
     given = None if start is None else torch.tensor([start])
     with torch.inference_mode():
@@ -43,28 +46,28 @@ def run(teacher: Teacher, x: np.ndarray, start: list[float] | None = None) -> di
     return dict(zip(teacher.labels, logits.tolist(), strict=True))
 
 
-def plain_targets(teachers: list[Teacher], x: np.ndarray, names: list[str]) -> np.ndarray:
+def reference_targets(teachers: list[Teacher], x: np.ndarray, names: list[str]) -> np.ndarray:
     """Eq. 1 to 5 for one row, label by label."""
     final = [run(teacher, x) for teacher in teachers]
     variants: list[list[dict[str, float]]] = [[own] for own in final]
-    informed: set[tuple[int, str]] = set()
-    news = [(t, label) for t, own in enumerate(final) for label in own if own[label] > 0]
-    while news:
-        heard = []
+    received: set[tuple[int, str]] = set()
+    positive = [(t, label) for t, own in enumerate(final) for label in own if own[label] > 0]
+    while positive:
+        revisions = []
         for t, teacher in enumerate(teachers):
-            for giver, label in news:
+            for transferor, label in positive:
                 best = max((v[label] for v in variants[t] if label in v), default=1.0)
-                if giver == t or label not in final[t] or best > 0 or (t, label) in informed:
+                if transferor == t or label not in final[t] or best > 0 or (t, label) in received:
                     continue
-                informed.add((t, label))
-                value = max(v[label] for v in variants[giver])
+                received.add((t, label))
+                value = max(v[label] for v in variants[transferor])
                 start = [{**final[t], label: value}[name] for name in teacher.labels]
-                heard.append((t, run(teacher, x, start)))
-        news = []
-        for t, revised in heard:
+                revisions.append((t, run(teacher, x, start)))
+        positive = []
+        for t, revised in revisions:
             for label, value in revised.items():
                 if value > 0 and max(v[label] for v in variants[t]) <= 0:
-                    news.append((t, label))
+                    positive.append((t, label))
             variants[t].append(revised)
     targets = []
     for name in names:
@@ -74,7 +77,7 @@ def plain_targets(teachers: list[Teacher], x: np.ndarray, names: list[str]) -> n
     return np.array(targets, dtype=np.float32)
 
 
-def plain_amalgamation(
+def reference_amalgamation(
     teachers: list[Teacher],
     X: np.ndarray,
     names: list[str],
@@ -93,7 +96,7 @@ def plain_amalgamation(
         order = rng.permutation(len(X))
         for first in range(0, len(X), batch_size):
             batch = order[first : first + batch_size]
-            targets = np.array([plain_targets(teachers, X[i], names) for i in batch])
+            targets = np.array([reference_targets(teachers, X[i], names) for i in batch])
             taken = torch.from_numpy(batch)
             y = torch.from_numpy(targets)
             loss = task.losses(Batch(rows[taken], y, taken), None)["bce"]  # type: ignore[arg-type]
@@ -111,8 +114,8 @@ def seconds(function: Any) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="emotions")
-    parser.add_argument("--epochs", type=int, default=200, help="of the plain form")
-    parser.add_argument("--batch-size", type=int, default=8, help="of the plain form")
+    parser.add_argument("--epochs", type=int, default=200, help="of the reference implementation")
+    parser.add_argument("--batch-size", type=int, default=8, help="of the reference implementation")
     parser.add_argument("--timed-epochs", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
@@ -124,22 +127,22 @@ def main() -> None:
         for k, share in enumerate(shares.teachers)
     ]
     X = np.asarray(shares.rest.X)[: round(0.75 * len(shares.rest))]
-    vocabulary = join_teachers(teachers, match="exact")
-    opinions = ask_teachers(teachers, vocabulary, X)
-    ours = integrate(transfer(opinions, X).logits, "positive")
-    theirs = np.array([plain_targets(teachers, x, list(vocabulary.names)) for x in X])
+    vocabulary = joint_vocabulary(teachers, match="exact")
+    predictions = predict_with_teachers(teachers, vocabulary, X)
+    ours = integrate(exchange_knowledge(predictions, X).logits, "positive")
+    theirs = np.array([reference_targets(teachers, x, list(vocabulary.names)) for x in X])
     print(f"targets of {len(X)} rows differ by at most {np.abs(ours - theirs).max():.1e}")
 
     names = list(vocabulary.names)
     ratios = []
     for number in range(options.rounds):
         # As in the paper: the same rows and the same student for both.
-        model = ANT(teachers, match="exact", augment=0, rates=0, random_state=number)
+        model = ANT(teachers, match="exact", augment=0, prevalence_weight=0, random_state=number)
         ours_took = seconds(lambda model=model: model.fit(X))
         student, epochs = model.student_, len(model.student_.history_)
         one_epoch = [
             seconds(
-                lambda student=student, size=size: plain_amalgamation(
+                lambda student=student, size=size: reference_amalgamation(
                     teachers, X, names, student, options.timed_epochs, size
                 )
             )

@@ -361,25 +361,25 @@ def contrast() -> tuple[float, float, Paint]:
 
 
 def rules() -> tuple[float, float, Paint]:
-    """What becomes of the opinions of two teachers."""
+    """Combined predictions of two teachers."""
     from scipy.special import logit
 
-    from labelweave.scattered.integration import integrate
+    from labelweave.scattered._amalgamation.integration import integrate
 
     side = np.linspace(0.04, 0.96, 12)
     first, second = np.meshgrid(logit(side), logit(side))
-    opinions = np.stack([first.ravel(), second.ravel()])[:, :, None]
+    logits = np.stack([first.ravel(), second.ravel()])[:, :, None]
     kinds = {
         "positive": "positive (ANT, Eq. 5)",
         "mean-logit": "mean-logit (TC)",
         "vote": "vote (BL)",
     }
-    found = {title: integrate(opinions, kind).reshape(12, 12) for kind, title in kinds.items()}
+    combined = {title: integrate(logits, kind).reshape(12, 12) for kind, title in kinds.items()}
 
     def paint(figure: Any) -> None:
         axes = figure.subplots(1, 3, sharey=True)
         shade = None
-        for axis, (title, values) in zip(axes, found.items(), strict=True):
+        for axis, (title, values) in zip(axes, combined.items(), strict=True):
             shade = axis.pcolormesh(side, side, values, cmap=HEAT, vmin=0, vmax=1)
             axis.set(title=title, xlabel="teacher 1", aspect="equal")
             axis.grid(visible=False)
@@ -392,7 +392,11 @@ def rules() -> tuple[float, float, Paint]:
 def label_counts() -> tuple[float, float, Paint]:
     """How many labels rows have by a union of teachers, and what knowing better makes of them."""
     import labelweave as lw
-    from labelweave.scattered.label_counts import count_chances, count_weights, reweighted
+    from labelweave.scattered.smoothed_union_counts import (
+        count_probabilities,
+        count_weights,
+        reweight_by_count,
+    )
 
     rng = np.random.default_rng(0)
     kinds = rng.integers(6, size=1400)
@@ -408,8 +412,8 @@ def label_counts() -> tuple[float, float, Paint]:
     ]
     p = lw.TeacherUnion(teachers).fit(X[400:]).predict_proba(X[400:]).astype(np.float64)
     counts = lw.SmoothedUnion(teachers, drop=0.0, random_state=0).fit(X[400:]).counts_
-    after = reweighted(p, count_weights(p, counts))
-    bars = {"independent labels": count_chances(p).mean(axis=0), "sharpened": counts}
+    after = reweight_by_count(p, count_weights(p, counts))
+    bars = {"independent labels": count_probabilities(p).mean(axis=0), "sharpened": counts}
 
     def paint(figure: Any) -> None:
         left, right = figure.subplots(1, 2)

@@ -28,6 +28,7 @@ _NAMES = {
     "apply_corrections": "labelweave.data.corrections",
     "as_labels": "labelweave.labels",
     "audit": "labelweave.auditing",
+    "disagreement": "labelweave.scattered._amalgamation.agreement",
     "evaluate": "labelweave.metrics",
     "list_datasets": "labelweave.data",
     "list_methods": "labelweave.methods",

@@ -81,6 +81,7 @@ from labelweave.partial.splc import SPLC as SPLC
 from labelweave.persistence.model import load as load
 from labelweave.persistence.model import save as save
 from labelweave.reporting import report as report
+from labelweave.scattered._amalgamation.agreement import disagreement as disagreement
 from labelweave.scattered.aka import AKA as AKA
 from labelweave.scattered.ant import ANT as ANT
 from labelweave.scattered.bl import BL as BL

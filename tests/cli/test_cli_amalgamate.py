@@ -55,9 +55,9 @@ def test_a_student_of_two_folders(run, school, rows):
     done = run("amalgamate", *school, "--data", "new.csv", "--out", "student", *QUICK)
     assert "3 labels in all, 1 of them shared; 160 rows of new" in done.stdout
     assert "joined: Blue, blue" in done.stdout
-    assert "only colours knows: red" in done.stdout
+    assert "only colours predicts: red" in done.stdout
     assert "colours and forms share 1 labels and contradict each other in" in done.stdout
-    assert "how the student follows each teacher" in done.stdout
+    assert "fidelity of the student to each teacher" in done.stdout
     student = lw.load("student")
     assert student.label_names_.tolist() == ["Blue", "red", "round"]
     X, Y = rows
@@ -113,15 +113,15 @@ def test_other_methods_students_and_labels(run, school, rows, workdir):
     )  # fmt: skip
     student = lw.load("student")
     assert type(student).__name__ == "TC"
-    assert "trust" in student.notes_
+    assert "teacher_weights" in student.notes_
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--method", "mlp"], "mlp does not learn from teachers: choose one of aka, ant"),
-        (["--method", "union"], "union does not learn from teachers"),
-        (["--method", "smoothed-union"], "smoothed-union does not learn from teachers"),
+        (["--method", "mlp"], "mlp does not train a student: choose one of aka, ant"),
+        (["--method", "union"], "union does not train a student"),
+        (["--method", "smoothed-union"], "smoothed-union does not train a student"),
         (["--method", "annt"], "did you mean"),
         (["--set", "integrat=vote"], "did you mean 'integrate'"),
         (["--set", "integrate=loudest"], "integrate"),
@@ -152,5 +152,5 @@ def test_bad_teachers_and_rows(run, school, rows, workdir):
 def test_exact_names_make_more_labels(run, school, rows):
     done = run("amalgamate", *school, "--data", "new.csv", "--exact", "--dry-run")
     assert "4 labels in all, 0 of them shared" in done.stdout
-    assert "nothing to contradict" in done.stdout
+    assert "nothing to compare" in done.stdout
     assert done.stderr.count("no label in common") == 1

@@ -1,4 +1,6 @@
-"""Small teachers for the tests: made-up chains, and real ones on easy data."""
+"""Small teachers for the tests (linear chains, and trained ones on easy data), and references."""
+
+from itertools import product
 
 import numpy as np
 from scipy.special import expit
@@ -9,21 +11,21 @@ from labelweave.scattered.teacher import Teacher
 
 
 class FakeChain:
-    """A chain whose answer to other labels' log odds is linear and known."""
+    """A chain whose reaction to the logits of other labels is linear and known."""
 
     def __init__(self, weights, influence):
         self.weights = np.asarray(weights, dtype=np.float64)
         self.influence = np.asarray(influence, dtype=np.float64)
 
-    def _own(self, X):
+    def _first_logits(self, X):
         return X @ self.weights
 
     def predict_proba(self, X):
-        return expit(self._own(X))
+        return expit(self._first_logits(X))
 
     def chain_logits(self, X, *, start=None):
-        own = self._own(X)
-        return own if start is None else own + (start - own) @ self.influence
+        first = self._first_logits(X)
+        return first if start is None else first + (start - first) @ self.influence
 
 
 def fake_chains(n_features=4, seed=0):
@@ -59,3 +61,13 @@ def small_chain(X, Y, seed=0, **changes):
 
 def small_student(**changes):
     return OFCC(16, **{"epochs": 6, "lr": 1e-2, **changes})
+
+
+def enumerated(p, weights):
+    """P(k labels), and P(label) under weights, by enumeration of all label sets of each row."""
+    sets = np.array(list(product([0, 1], repeat=p.shape[1])))
+    size = sets.sum(axis=1)
+    p_set = np.where(sets, p[:, None], 1 - p[:, None]).prod(axis=2)
+    counts = np.stack([p_set[:, size == k].sum(axis=1) for k in range(p.shape[1] + 1)], axis=1)
+    joint = p_set * weights[np.minimum(size, len(weights) - 1)]
+    return counts, (joint @ sets) / joint.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Teachers of every kind, and what is refused."""
+"""Teachers of every kind, and errors for wrong ones."""
 
 import json
 import threading
@@ -44,19 +44,19 @@ def data():
 def test_any_shape_of_predict_proba(data, model):
     X, Y = data
     model.fit(X, Y)
-    found = Teacher(model, NAMES).probabilities(X)
-    assert found.shape == Y.shape
+    p = Teacher(model, NAMES).probabilities(X)
+    assert p.shape == Y.shape
     # Whatever the shape, the column of a label is that of its being 1.
-    assert ((found > 0.5) == model.predict(X)).mean() > 0.99
+    assert ((p > 0.5) == model.predict(X)).mean() > 0.99
 
 
 def test_a_constant_label_of_a_forest_has_one_class(data):
     X, Y = data
     Y = Y.copy()
     Y[:, 2], Y[:, 3] = 0, 1
-    found = Teacher(RandomForestClassifier(5, random_state=0).fit(X, Y), NAMES).probabilities(X)
-    assert (found[:, 2] == 0).all()
-    assert (found[:, 3] == 1).all()
+    p = Teacher(RandomForestClassifier(5, random_state=0).fit(X, Y), NAMES).probabilities(X)
+    assert (p[:, 2] == 0).all()
+    assert (p[:, 3] == 1).all()
 
 
 def test_decision_values_become_probabilities_and_can_be_calibrated(data):
@@ -79,8 +79,8 @@ def test_a_model_that_only_predicts_votes(data):
             return (X[:, :2] > 3).astype(int)
 
     X, _ = data
-    found = Teacher(Voter(), ["x", "y"]).probabilities(X)
-    assert np.array_equal(found, X[:, :2] > 3)
+    p = Teacher(Voter(), ["x", "y"]).probabilities(X)
+    assert np.array_equal(p, X[:, :2] > 3)
     assert np.isfinite(Teacher(Voter(), ["x", "y"]).logits(X)).all()
 
 
@@ -92,7 +92,7 @@ def test_one_binary_classifier_is_a_teacher_of_one_label(data):
     assert Teacher(ridge, ["a"]).probabilities(X).shape == (len(X), 1)
 
 
-def test_one_class_a_row_tells_its_own_labels(data):
+def test_a_classifier_of_one_class_per_row_lists_its_labels(data):
     X, Y = data
     model = LogisticRegression(max_iter=1000).fit(X, np.array(NAMES)[Y.argmax(axis=1)])
     teacher = Teacher(model)
@@ -100,7 +100,7 @@ def test_one_class_a_row_tells_its_own_labels(data):
     assert np.allclose(teacher.probabilities(X), model.predict_proba(X))
 
 
-def test_an_estimator_of_ours_and_its_folder_say_the_same(data, tmp_path):
+def test_an_estimator_and_its_folder_predict_the_same(data, tmp_path):
     X, Y = data
     model = lw.make("mlknn").fit(X, lw.as_labels(Y, names=NAMES))
     model.save(tmp_path / "model")
@@ -108,34 +108,34 @@ def test_an_estimator_of_ours_and_its_folder_say_the_same(data, tmp_path):
     assert own.labels == saved.labels == tuple(NAMES)
     assert saved.name == "model"
     assert np.array_equal(own.probabilities(X), saved.probabilities(X))
-    assert np.array_equal(own.rates, np.mean(Y, axis=0))
-    assert np.array_equal(saved.rates, own.rates)
+    assert np.array_equal(own.prevalence, np.mean(Y, axis=0))
+    assert np.array_equal(saved.prevalence, own.prevalence)
 
 
-def test_rates_are_told_by_the_model_or_by_hand(data):
+def test_prevalence_is_the_models_or_is_passed(data):
     X, Y = data
     partial = lw.make("an", base=lw.make("mlp", epochs=1, hidden=(4,)))
-    assert Teacher(partial.fit(X, Y)).rates is None  # its zeros may be blanks
+    assert Teacher(partial.fit(X, Y)).prevalence is None  # its zeros may be blanks
     texts = lw.TextClassifier(partial).fit(["sun", "rain", "snow"] * 4, Y[:12])
-    assert Teacher(texts).rates is None
-    assert Teacher(len, ["x", "y"]).rates is None
-    assert Teacher(len, ["x", "y"], rates=[0.1, np.nan]).rates.tolist()[0] == 0.1
+    assert Teacher(texts).prevalence is None
+    assert Teacher(len, ["x", "y"]).prevalence is None
+    assert Teacher(len, ["x", "y"], prevalence=[0.1, np.nan]).prevalence.tolist()[0] == 0.1
 
 
 def test_texts(data):
     texts = ["sun and sea", "snow", "sun", "cold snow"] * 10
     model = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(LogisticRegression(C=100)))
     model.fit(texts, np.array([[1, 0], [0, 1], [1, 0], [0, 1]] * 10))
-    found = Teacher(model, ["warm", "cold"]).probabilities(["sea sun", "snow"])
-    assert found.argmax(axis=1).tolist() == [0, 1]
+    p = Teacher(model, ["warm", "cold"]).probabilities(["sea sun", "snow"])
+    assert p.argmax(axis=1).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("form", ["frame", "mapping", "sparse", "stacked"])
-def test_functions_may_answer_in_many_forms(data, form):
+def test_functions_may_return_many_forms(data, form):
     X, _ = data
     p = np.abs(np.sin(X[:, :2]))
 
-    def answer(X):
+    def function(X):
         if form == "frame":
             return pd.DataFrame({"y": p[:, 1], "x": p[:, 0]})  # by name, not by place
         if form == "mapping":
@@ -144,11 +144,11 @@ def test_functions_may_answer_in_many_forms(data, form):
             return sp.csr_array(p)
         return np.stack([np.stack([1 - p[:, j], p[:, j]], axis=1) for j in range(2)])
 
-    assert np.allclose(Teacher(answer, ["x", "y"]).probabilities(X), p)
+    assert np.allclose(Teacher(function, ["x", "y"]).probabilities(X), p)
 
 
-def bad(answer, labels=("x", "y")):
-    return lambda: Teacher(lambda X: answer, list(labels), name="t").probabilities(np.zeros((2, 1)))
+def bad(output, labels=("x", "y")):
+    return lambda: Teacher(lambda X: output, list(labels), name="t").probabilities(np.zeros((2, 1)))
 
 
 @pytest.mark.parametrize(
@@ -161,17 +161,17 @@ def bad(answer, labels=("x", "y")):
         (bad([[0.1, 0.2]] * 3), "2 columns for 3 rows"),
         (bad([0.1, 0.2]), r"the shape \(2,\)"),
         (bad({"x": [0.1, 0.2]}), "no column for its label 'y'"),
-        (bad([["q", "r"], ["s", "t"]]), "holds no numbers"),
-        (bad(None), "holds no numbers|the shape"),
+        (bad([["q", "r"], ["s", "t"]]), "does not hold numbers"),
+        (bad(None), "does not hold numbers|the shape"),
         (lambda: Teacher(len, ["x", "y", "x"], name="t"), "'t' has the label 'x' twice"),
         (lambda: Teacher(len, []), "has no labels"),
         (lambda: Teacher(len, "xy"), "not the text 'xy'"),
-        (lambda: Teacher(len), "does not tell its labels"),
-        (lambda: Teacher(3, ["x"]), "3 cannot teach"),
-        (lambda: Teacher(LogisticRegression, ["x"]), "cannot teach"),
+        (lambda: Teacher(len), "does not list its labels"),
+        (lambda: Teacher(3, ["x"]), "3 cannot be a teacher"),
+        (lambda: Teacher(LogisticRegression, ["x"]), "cannot be a teacher"),
         (lambda: Teacher(len, ["x"], abstain=0.7), "abstain must be"),
-        (lambda: Teacher(len, ["x"], rates=[0.1, 0.2]), "must be 1 shares from 0 to 1"),
-        (lambda: Teacher(len, ["x"], rates=[1.5]), "must be 1 shares from 0 to 1"),
+        (lambda: Teacher(len, ["x"], prevalence=[0.1, 0.2]), "must be 1 shares from 0 to 1"),
+        (lambda: Teacher(len, ["x"], prevalence=[1.5]), "must be 1 shares from 0 to 1"),
         (lambda: as_teachers([Teacher(len, ["x"])]), "at least two teachers, not 1"),
         (lambda: as_teachers(Teacher(len, ["x"])), "a sequence of at least two"),
         (lambda: as_teachers([Teacher(len, ["x"])] * 2), "are the same model"),
@@ -192,10 +192,10 @@ def test_a_model_of_another_width_is_named(data):
         Teacher(lw.make("mlknn").fit(X, Y), ["x", "y"])
 
 
-# -- a model behind an address ---------------------------------------------------------
+# -- remote models ----------------------------------------------------------------------
 
 
-class Answers(BaseHTTPRequestHandler):
+class Service(BaseHTTPRequestHandler):
     broken = None
 
     def do_GET(self):
@@ -203,11 +203,11 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        asked = body["inputs"][0]
-        if asked["datatype"] == "BYTES":
-            rows = np.array([[len(text) / 10, 0.5] for text in asked["data"]])
+        tensor = body["inputs"][0]
+        if tensor["datatype"] == "BYTES":
+            rows = np.array([[len(text) / 10, 0.5] for text in tensor["data"]])
         else:
-            rows = np.reshape(asked["data"], asked["shape"])[:, :2]
+            rows = np.reshape(tensor["data"], tensor["shape"])[:, :2]
         output = {
             "name": "p",
             "datatype": "FP64",
@@ -216,8 +216,8 @@ class Answers(BaseHTTPRequestHandler):
         }
         self._reply({"outputs": [output]} if self.broken is None else self.broken)
 
-    def _reply(self, answer):
-        content = json.dumps(answer).encode()
+    def _reply(self, response):
+        content = json.dumps(response).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -229,7 +229,7 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Service)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/v2/models/m"
@@ -238,7 +238,7 @@ def address():
     server.server_close()
 
 
-def test_a_remote_model_is_asked_in_batches(address):
+def test_a_remote_model_predicts_in_batches(address):
     rows = np.random.default_rng(0).random((600, 3))
     teacher = Teacher(address)
     assert teacher.labels == ("x", "y")
@@ -247,9 +247,9 @@ def test_a_remote_model_is_asked_in_batches(address):
     assert Teacher(address, ["p", "q"]).probabilities(["abc"]).tolist() == [[0.3, 0.5]]
 
 
-@pytest.mark.parametrize("answer", [{}, {"outputs": []}, [], {"outputs": [{"name": "p"}]}])
-def test_a_remote_model_that_answers_nonsense(address, monkeypatch, answer):
-    monkeypatch.setattr(Answers, "broken", answer)
+@pytest.mark.parametrize("response", [{}, {"outputs": []}, [], {"outputs": [{"name": "p"}]}])
+def test_a_remote_model_with_a_wrong_response(address, monkeypatch, response):
+    monkeypatch.setattr(Service, "broken", response)
     with pytest.raises(InputError, match="something other than an inference"):
         Teacher(address, ["x", "y"]).probabilities(np.zeros((1, 2)))
 

@@ -1,4 +1,4 @@
-"""`labelweave amalgamate`: one student of several trained models."""
+"""`labelweave amalgamate`: train one student on the predictions of several models."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
     from labelweave.data import Dataset
-    from labelweave.scattered.disagreement import Disagreement
+    from labelweave.scattered._amalgamation.agreement import Disagreement
+    from labelweave.scattered._amalgamation.vocabulary import Vocabulary
     from labelweave.scattered.teacher import Teacher
-    from labelweave.scattered.vocabulary import Vocabulary
 
-_MOST_LINES = 10  # of a table that could be long
-_KEEP_TEACHERS = ("union", "smoothed-union")  # they train no student
+_MAX_LINES = 10  # of a list that could be long
 
 
 @click.command("amalgamate")
@@ -32,7 +31,7 @@ _KEEP_TEACHERS = ("union", "smoothed-union")  # they train no student
 @click.option(
     "--data",
     required=True,
-    help="Rows for the student to learn on, without labels: a file or a name of `datasets`.",
+    help="Unlabelled rows to train the student on: a file or a name of `datasets`.",
 )
 @click.option("--out", type=click.Path(), help="Model folder. [default: DATA-METHOD, numbered]")
 @click.option(
@@ -46,37 +45,39 @@ _KEEP_TEACHERS = ("union", "smoothed-union")  # they train no student
     metavar="NAME=VALUE",
     help="A parameter of the method, such as integrate=mean-logit or student__hidden_size=128.",
 )
-@click.option("--student", metavar="METHOD", help="What the student is. [default: ofcc]")
+@click.option("--student", metavar="METHOD", help="Method of the student. [default: ofcc]")
 @click.option(
     "--alias",
     "aliases",
     multiple=True,
     metavar="LABEL=NAME",
-    help="A label that other teachers call otherwise; may be repeated.",
+    help="The common name of a label that teachers name differently; may be repeated.",
 )
-@click.option("--exact", is_flag=True, help="Labels that differ in case are different.")
+@click.option("--exact", is_flag=True, help="Labels that differ in case are different labels.")
 @click.option(
     "--abstain",
     type=click.FloatRange(0, 0.5, max_open=True),
     default=0.0,
     show_default=True,
-    help="Teachers have no say within this distance of one half.",
+    help="Teachers abstain where a probability is within this distance of one half.",
 )
 @click.option(
     "--known-labels",
     is_flag=True,
-    help="Some rows of DATA are labelled (a blank is unknown): learn, weigh and calibrate by them.",
+    help="Some rows of DATA are labelled (a blank is unknown): use these labels.",
 )
 @click.option("--threshold", default="0.5", show_default=True, help="As for `train`.")
-@click.option("--dry-run", is_flag=True, help="Report on the teachers and train nothing.")
+@click.option("--dry-run", is_flag=True, help="Report on the teachers without training.")
 @click.option(
     "--report",
     type=click.Path(dir_okay=False),
-    help="FILE.csv for the disagreement of each pair and label; the rows go beside it.",
+    help="FILE.csv for the disagreement per pair and label; FILE-rows.csv lists the rows.",
 )
-@click.option("--plot", type=click.Path(dir_okay=False), help="FILE.svg for a plot of it.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
+    "--plot", type=click.Path(dir_okay=False), help="FILE.svg for a plot of the disagreement."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
 )
 @reader_options
 @output_options
@@ -97,85 +98,95 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Make one student that knows the labels of all TEACHERS.
+    """Train one student for the labels of all TEACHERS.
 
-    TEACHERS are two or more model folders, or http addresses of models. They are asked about the
-    rows of --data, which need no labels; where they contradict each other is reported before the
-    student learns from them. Labels are joined by their names.
+    TEACHERS are two or more model folders, or http addresses of models. They predict the rows of
+    --data, which need no labels; where they contradict each other is reported before the student is
+    trained on their predictions. Labels are joined by their names.
     """
     if len(teachers) < 2:
         raise click.UsageError("Amalgamation needs two models or more.")
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.pipeline.model_folder import checked_folder
-    from labelweave.scattered.opinions import join_teachers
+    from labelweave.pipeline.model_folder import checked_folder, save_model
+    from labelweave.pipeline.protocol import Protocol, Source
+    from labelweave.scattered._amalgamation.agreement import disagreement
+    from labelweave.scattered._amalgamation.teacher_predictions import joint_vocabulary
     from labelweave.scattered.teacher import as_teachers
 
-    match = "exact" if exact else "ignore-case"
-    renamed = _parsed_aliases(aliases)
-    model = _made(method, options, seed=seed, verbose=not quiet)
+    names: dict[str, Any] = {
+        "aliases": _parse_aliases(aliases),
+        "match": "exact" if exact else "ignore-case",
+    }
+    model = _make_model(method, options, seed=seed, verbose=not quiet)
     folder = None if dry_run else checked_folder(out, f"{stem_of(data)}-{method}")
-    rows, asked = _read(teachers, data, reading, abstain, known_labels)
-    vocabulary = join_teachers(as_teachers(asked), aliases=renamed, match=match)
-    _say_teachers(output, asked, vocabulary, rows)
-    if dry_run:
-        from labelweave.scattered.disagreement import disagreement
-
-        found = disagreement(
-            asked, rows.X, aliases=renamed, match=match, row_ids=rows.row_ids, verbose=not quiet
+    rows, loaded = _read(teachers, data, reading, abstain, known_labels)
+    vocabulary = joint_vocabulary(as_teachers(loaded), **names)
+    _describe_teachers(output, loaded, vocabulary, rows)
+    if folder is None:
+        contradictions = disagreement(
+            loaded, rows.X, row_ids=rows.row_ids, verbose=not quiet, **names
         )
-        _show_disagreement(output, found)
-        _write_report(output, found, report, plot)
-        output.result(_as_result(vocabulary, asked, found))
+        _show_disagreement(output, contradictions)
+        _write_report(output, contradictions, report, plot)
+        output.result(_as_result(vocabulary, loaded, contradictions))
         return
-    assert folder is not None
 
-    def listen(found: Disagreement) -> None:
-        _show_disagreement(output, found)
-        _write_report(output, _with_ids(found, rows.row_ids), report, plot)
+    def on_disagreement(contradictions: Disagreement) -> None:
+        _show_disagreement(output, contradictions)
+        _write_report(output, _with_row_ids(contradictions, rows.row_ids), report, plot)
         output.say(f"training {method}")
 
-    model.set_params(teachers=asked, aliases=renamed, match=match)
-    model._listener = listen
-    result = _train_and_save(
-        model, method, rows, folder, output, (data, reading), seed, known_labels
+    model.set_params(teachers=loaded, on_disagreement=on_disagreement, **names)
+    metrics = _train(model, method, rows, known_labels, output)
+    save_model(
+        model,
+        folder,
+        data=rows,
+        source=Source(data, reading),
+        parts=None,
+        protocol=Protocol(seed=seed),
+        scores={},
+        metrics=metrics,
     )
-    output.result(result)
+    output.say(f"student and metrics.json written to {folder}")
+    output.result({**metrics, "model": str(folder)})
 
 
-def _parsed_aliases(aliases: Sequence[str]) -> dict[str, str]:
-    found = {}
+def _parse_aliases(aliases: Sequence[str]) -> dict[str, str]:
+    names = {}
     for alias in aliases:
         label, equals, name = alias.partition("=")
         if not equals or not label.strip() or not name.strip():
             raise InputError(f"--alias takes LABEL=NAME, not {alias!r}")
-        found[label.strip()] = name.strip()
-    return found
+        names[label.strip()] = name.strip()
+    return names
 
 
-def _made(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> Any:
-    """The unfitted amalgamator; wrong names and values are refused before anything is read."""
+def _make_model(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> Any:
+    """The unfitted method; wrong names and values are refused before any file is read."""
     from labelweave.methods import get_class, list_methods, make
     from labelweave.pipeline.parameters import parse_settings, parse_value
     from labelweave.pipeline.recipe import Recipe, check_parameters
+    from labelweave.scattered._amalgamation.student_method import StudentMethod
     from labelweave.thresholds import make_threshold
 
-    get_class(method)
-    able = [one.id for one in list_methods("scattered") if one.id not in _KEEP_TEACHERS]
-    if method not in able:
-        raise InputError(
-            f"{method} does not learn from teachers: choose one of {', '.join(sorted(able))}"
-        )
+    def trains_student(id: str) -> bool:
+        return issubclass(get_class(id), StudentMethod)
+
+    if not trains_student(method):
+        ids = sorted(one.id for one in list_methods("scattered") if trains_student(one.id))
+        raise InputError(f"{method} does not train a student: choose one of {', '.join(ids)}")
     parameters = parse_settings(options["settings"])
     check_parameters(method, parameters)
     if options["student"] is not None:
         parameters["student"] = make(options["student"])
     threshold = parse_value(options["threshold"])
     make_threshold(threshold)
-    chosen = {"threshold": threshold, "random_state": seed, **parameters}
-    # Nested parameters come last, when the student that they belong to is there.
-    ordered = dict(sorted(chosen.items(), key=lambda item: "__" in item[0]))
+    parameters = {"threshold": threshold, "random_state": seed, **parameters}
+    # Nested parameters come last, after the student that they belong to.
+    ordered = dict(sorted(parameters.items(), key=lambda item: "__" in item[0]))
     model = Recipe(method, ordered, verbose).make()
     model._validate_params()
     return model
@@ -184,7 +195,7 @@ def _made(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> 
 def _read(
     sources: Sequence[str], data: str, reading: dict[str, Any], abstain: float, known: bool
 ) -> tuple[Dataset, list[Teacher]]:
-    """The rows, and the teachers with the columns that each takes."""
+    """The rows, and the teachers with the columns that each uses."""
     from labelweave.pipeline.model_folder import Origin, read_origin
     from labelweave.scattered.teacher import Teacher
 
@@ -228,7 +239,7 @@ def _rows(
         if not rows.is_text and wanted is not None and rows.feature_names is not None:
             places = {name: j for j, name in enumerate(rows.feature_names)}
             if missing := [name for name in wanted if name not in places]:
-                raise InputError(f"{data} has no feature {missing[0]!r}, which a teacher takes")
+                raise InputError(f"{data} has no feature {missing[0]!r}, which a teacher uses")
             columns = [places[name] for name in wanted]
             rows = replace(rows, X=rows.X[:, columns], feature_names=list(wanted))
     else:
@@ -245,73 +256,64 @@ def _rows(
     return rows
 
 
-def _say_teachers(
+def _describe_teachers(
     output: Output, teachers: Sequence[Teacher], vocabulary: Vocabulary, rows: Dataset
 ) -> None:
     from labelweave.scattered.teacher import unique_names
 
     names = unique_names(teachers)
     for name, teacher in zip(names, teachers, strict=True):
-        told = "" if teacher.kind == "chain" else "; it can be told nothing, being no chain"
-        output.say(f"{name}: {len(teacher.labels)} labels{told}")
+        note = "" if teacher.can_revise else "; cannot revise its predictions, not being a chain"
+        output.say(f"{name}: {len(teacher.labels)} labels{note}")
     output.say(
         f"{len(vocabulary.names)} labels in all, {len(vocabulary.shared)} of them shared; "
         f"{len(rows):,} rows of {rows.name}"
     )
-    joined = [spelt for spelt in vocabulary.spellings if len(spelt) > 1]
-    for spelt in joined[:_MOST_LINES]:
-        output.say(f"joined: {', '.join(spelt)}")
-    for name, label in _orphans(vocabulary, names):
-        output.say(f"only {name} knows: {label}")
-    for one, other in vocabulary.near_misses()[:_MOST_LINES]:
-        output.say(f"not joined, though alike: {one}, {other} (--alias '{one}={other}' joins them)")
-
-
-def _orphans(vocabulary: Vocabulary, names: Sequence[str]) -> list[tuple[str, str]]:
-    """For each teacher the labels that it alone knows, the first few by name."""
-    known = vocabulary.known
-    alone = known & (known.sum(axis=0) == 1)
-    found = []
-    for name, mask in zip(names, alone, strict=True):
-        labels = [vocabulary.names[j] for j in mask.nonzero()[0].tolist()]
+    joined = [spellings for spellings in vocabulary.spellings if len(spellings) > 1]
+    for spellings in joined[:_MAX_LINES]:
+        output.say(f"joined: {', '.join(spellings)}")
+    orphans = set(vocabulary.orphans)
+    for name, columns in zip(names, vocabulary.columns, strict=True):
+        labels = sorted(orphans.intersection(vocabulary.names[j] for j in columns.tolist()))
         if labels:
-            more = f" and {len(labels) - _MOST_LINES} more" if len(labels) > _MOST_LINES else ""
-            found.append((name, ", ".join(labels[:_MOST_LINES]) + more))
-    return found
+            more = f" and {len(labels) - _MAX_LINES} more" if len(labels) > _MAX_LINES else ""
+            output.say(f"only {name} predicts: {', '.join(labels[:_MAX_LINES])}{more}")
+    for one, other in vocabulary.near_misses()[:_MAX_LINES]:
+        output.say(f"similar, but not joined: {one}, {other} (--alias '{one}={other}' joins them)")
 
 
-def _show_disagreement(output: Output, found: Disagreement) -> None:
-    for line in found.summary():
+def _show_disagreement(output: Output, report: Disagreement) -> None:
+    for line in report.summary():
         output.say(line)
-    worst = found.table.sort_values("rate", ascending=False, kind="stable").head(_MOST_LINES)
+    worst = report.table.sort_values("rate", ascending=False, kind="stable").head(_MAX_LINES)
     if len(worst):
         columns = ["first", "second", "label", "rate", "first_only", "second_only", "both"]
         lines = worst[columns].values.tolist()
         output.table(columns, lines, title="where teachers contradict each other most")
 
 
-def _with_ids(found: Disagreement, ids: Sequence[Any] | None) -> Disagreement:
-    """The report with the rows' own names in the place of their numbers."""
+def _with_row_ids(report: Disagreement, ids: Sequence[Any] | None) -> Disagreement:
+    """The report with the ids of the rows in place of their numbers."""
     from dataclasses import replace
 
-    if ids is None or found.rows.empty:
-        return found
-    return replace(found, rows=found.rows.assign(row=[ids[i] for i in found.rows["row"]]))
+    if ids is None or report.rows.empty:
+        return report
+    return replace(report, rows=report.rows.assign(row=[ids[i] for i in report.rows["row"]]))
 
 
 def _write_report(
-    output: Output, found: Disagreement, report: str | None, plot: str | None
+    output: Output, report: Disagreement, table: str | None, plot: str | None
 ) -> None:
-    if report is not None:
-        written = found.to_csv(report)
+    if table is not None:
+        written = report.to_csv(table)
         output.say(f"disagreement written to {' and '.join(str(path) for path in written)}")
     if plot is not None:
-        found.plot(plot)
+        report.plot(plot)
         output.say(f"plot written to {plot}")
 
 
 def _as_result(
-    vocabulary: Vocabulary, teachers: Sequence[Teacher], found: Disagreement
+    vocabulary: Vocabulary, teachers: Sequence[Teacher], report: Disagreement
 ) -> dict[str, Any]:
     from labelweave.scattered.teacher import unique_names
 
@@ -324,40 +326,32 @@ def _as_result(
             {"name": name, "kind": teacher.kind, "labels": list(teacher.labels)}
             for name, teacher in zip(unique_names(teachers), teachers, strict=True)
         ],
-        "disagreement": found.table.to_dict("records"),
+        "disagreement": report.table.to_dict("records"),
     }
 
 
-def _train_and_save(
-    model: Any,
-    method: str,
-    rows: Dataset,
-    folder: Path,
-    output: Output,
-    source: tuple[str, dict[str, Any]],
-    seed: int,
-    known: bool,
-) -> dict[str, Any]:
+def _train(model: Any, method: str, rows: Dataset, known: bool, output: Output) -> dict[str, Any]:
+    """Fit the student, and return what is written about it."""
     import time
 
     from labelweave.bench.running.measuring import versions
-    from labelweave.pipeline.model_folder import save_model
-    from labelweave.pipeline.protocol import Protocol, Source
 
     started = time.perf_counter()
     model.fit(rows.X, rows.Y if known else None)
     seconds = time.perf_counter() - started
     output.say(f"trained in {seconds:.1f} s")
-    if model.notes_.get("told"):
-        told, turned = model.notes_["told"], model.notes_["turned"]
-        output.say(f"teachers were told a label {told:,} times, {turned:,} entries turned positive")
+    if n_transfers := model.notes_.get("transfers"):
+        output.say(
+            f"teachers transferred {n_transfers:,} predictions to each other; "
+            f"{model.notes_['revised']:,} entries were revised to positive"
+        )
     fidelity = model.fidelity_
     output.table(
         list(fidelity.columns),
         fidelity.values.tolist(),
-        title="how the student follows each teacher, on rows held out",
+        title="fidelity of the student to each teacher, on held-out rows",
     )
-    metrics = {
+    return {
         "method": method,
         "teachers": model.teacher_labels_,
         "fidelity": fidelity.to_dict("records"),
@@ -367,15 +361,3 @@ def _train_and_save(
         "seconds": {"fit": round(seconds, 3)},
         "versions": versions(),
     }
-    save_model(
-        model,
-        folder,
-        data=rows,
-        source=Source(source[0], source[1]),
-        parts=None,
-        protocol=Protocol(seed=seed),
-        scores={},
-        metrics=metrics,
-    )
-    output.say(f"student and metrics.json written to {folder}")
-    return {**metrics, "model": str(folder)}

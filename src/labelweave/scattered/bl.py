@@ -1,26 +1,28 @@
-"""BL: a student of the teachers' votes."""
+"""BL: a student of the teachers' majority vote."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from labelweave.scattered.amalgamator import Amalgamator
-from labelweave.scattered.integration import integrate
-from labelweave.scattered.lesson import Lesson
+from labelweave.scattered._amalgamation.integration import integrate
+from labelweave.scattered._amalgamation.student_method import StudentMethod
+from labelweave.scattered._amalgamation.training_set import TrainingSet
 
 __all__ = ["BL"]
 
 
-class BL(Amalgamator):
-    """Baseline: the student learns the majority vote of the teachers, a tie counts as positive.
+class BL(StudentMethod):
+    """Baseline: the student learns the majority vote of the teachers; a tie is positive [1]_.
 
-    Any teacher will do: only the side of one half that its probability is on matters.
+    Any teacher can be used: it only matters whether its probability is above one half.
 
     Parameters
     ----------
     teachers : sequence of Teacher
-    **options
-        The other parameters of :class:`labelweave.scattered.amalgamator.Amalgamator`.
+    student, augment, aliases, match, calibration, batch_rows, verbose, on_disagreement
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
+    threshold, validation_fraction, random_state
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
 
     References
     ----------
@@ -28,5 +30,5 @@ class BL(Amalgamator):
        Amalgamation for Multi-Label Classification via Label Dependency Transfer. AAAI 2023.
     """
 
-    def _targets(self, lesson: Lesson) -> np.ndarray:
-        return integrate(lesson.opinions.heard(), "vote")
+    def _targets(self, training_set: TrainingSet) -> np.ndarray:
+        return integrate(training_set.predictions.without_abstentions(), "vote")

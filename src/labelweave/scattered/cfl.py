@@ -1,8 +1,8 @@
-"""CFL: a student whose last features lie where those of its teachers do."""
+"""CFL: a student whose last features are distributed as those of its teachers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,7 +13,12 @@ from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.shares import gather_rows
-from labelweave.scattered.layered import LayeredAmalgamator, LayeredTask, TeacherLayers
+from labelweave.scattered._amalgamation.agreement import Disagreement
+from labelweave.scattered._amalgamation.layerwise import (
+    LayerwiseMethod,
+    LayerwiseTask,
+    TeacherLayers,
+)
 from labelweave.scattered.teacher import Teacher
 
 __all__ = ["CFL", "CFLTask", "mmd"]
@@ -37,20 +42,20 @@ def mmd(a: Tensor, b: Tensor, sigmas: Sequence[float] = SIGMAS) -> Tensor:
     return kernel(a, a) + kernel(b, b) - 2 * kernel(a, b)
 
 
-class CFLTask(LayeredTask):
-    """Distillation, likeness in a common space, and reconstruction of the teachers' features."""
+class CFLTask(LayerwiseTask):
+    """Distillation, similarity in a common space, reconstruction of the teachers' features."""
 
     def __init__(
         self,
         network: nn.Module,
         teachers: Sequence[TeacherLayers],
         n_train: int,
-        plan: dict[str, Any],
+        optimizer_options: dict[str, Any],
         *,
         student_width: int,
         weights: tuple[float, float],
     ) -> None:
-        super().__init__(network, teachers, n_train, plan)
+        super().__init__(network, teachers, n_train, optimizer_options)
         width = max(student_width // 4, 1)
         self.weights = weights
         self.align = nn.Sequential(nn.Linear(student_width, width), nn.ReLU())
@@ -62,43 +67,45 @@ class CFLTask(LayeredTask):
 
     def layer_losses(self, batch: Batch, hidden: list[Tensor], rows: Tensor) -> dict[str, Tensor]:
         ours = _unit(self.extract(self.align(hidden[-1])))
-        likeness = reconstruction = ours.new_zeros(())
+        discrepancy = reconstruction = ours.new_zeros(())
         modules = zip(self.teachers, self.align_teacher, self.decode, strict=True)
         for teacher, align, decode in modules:
             features = teacher.hidden[-1][rows].to(ours.device)
             common = self.extract(align(features))
-            likeness = likeness + mmd(gather_rows(ours), gather_rows(_unit(common)))
+            discrepancy = discrepancy + mmd(gather_rows(ours), gather_rows(_unit(common)))
             reconstruction = reconstruction + F.mse_loss(decode(common), features)
-        return {"mmd": self.weights[0] * likeness, "decode": self.weights[1] * reconstruction}
+        return {"mmd": self.weights[0] * discrepancy, "decode": self.weights[1] * reconstruction}
 
 
 def _unit(rows: Tensor) -> Tensor:
     return F.normalize(rows, dim=1, eps=1e-6)
 
 
-class CFL(LayeredAmalgamator):
-    """Common feature learning.
+class CFL(LayerwiseMethod):
+    """Common feature learning [1]_.
 
-    The last hidden features of each teacher and of the student are brought into a common space
-    (a layer of its own each, then two shared ones), in which those of the student shall be
-    distributed as the teachers' are; a decoder must be able to tell a teacher's features from
-    there. Beside that the student learns the mean of the teachers' log odds.
+    The last hidden features of each teacher and of the student are mapped into a common space (one
+    separate layer each, then two shared ones), in which the student's features should be
+    distributed as the teachers' are; a decoder reconstructs each teacher's features from the
+    common space. In addition the student learns the mean of the teachers' logits.
 
     Parameters
     ----------
     teachers : sequence of Teacher
         Networks with hidden layers: OFCC or MLP.
     mmd_weight : float, default=1.0
-        Of the maximum mean discrepancy, Gaussian kernels of widths .001 to 2.
+        Weight of the maximum mean discrepancy, with Gaussian kernels of widths .001 to 2.
     decode_weight : float, default=1.0
-        Of the mean squared error of the reconstruction.
-    **options
-        The other parameters of :class:`labelweave.scattered.amalgamator.Amalgamator`; the
+        Weight of the mean squared error of the reconstruction.
+    student, augment, aliases, match, calibration, batch_rows, verbose, on_disagreement
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`; the
         student is an OFCC or an MLP.
+    threshold, validation_fraction, random_state
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
 
     Notes
     -----
-    Adapted: the original classifies images, one class each, with a softmax. Here a label has a
+    Adapted: the original is for images with one class each, and a softmax. Here each label has a
     sigmoid, shared labels are averaged, and the common space is a quarter as wide as the
     student's last layer. The hidden features of a chain are its state after the first step.
 
@@ -110,7 +117,7 @@ class CFL(LayeredAmalgamator):
 
     _same_depth = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LayeredAmalgamator._parameter_constraints,
+        **LayerwiseMethod._parameter_constraints,
         "mmd_weight": [Interval(Real, 0, None, closed="left")],
         "decode_weight": [Interval(Real, 0, None, closed="left")],
     }
@@ -121,9 +128,32 @@ class CFL(LayeredAmalgamator):
         *,
         mmd_weight: float = 1.0,
         decode_weight: float = 1.0,
-        **options: Any,
+        student: Any = None,
+        augment: float | str = 0.0,
+        aliases: Mapping[str, str] | None = None,
+        match: str = "ignore-case",
+        calibration: str | None = None,
+        batch_rows: int = 4096,
+        verbose: int = 0,
+        on_disagreement: Callable[[Disagreement], None] | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(teachers, **options)
+        super().__init__(
+            teachers,
+            student=student,
+            augment=augment,
+            aliases=aliases,
+            match=match,
+            calibration=calibration,
+            batch_rows=batch_rows,
+            verbose=verbose,
+            on_disagreement=on_disagreement,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.mmd_weight = mmd_weight
         self.decode_weight = decode_weight
 
@@ -132,13 +162,13 @@ class CFL(LayeredAmalgamator):
         network: nn.Module,
         teachers: Sequence[TeacherLayers],
         n_train: int,
-        plan: dict[str, Any],
-    ) -> LayeredTask:
+        optimizer_options: dict[str, Any],
+    ) -> LayerwiseTask:
         return CFLTask(
             network,
             teachers,
             n_train,
-            plan,
+            optimizer_options,
             student_width=self._student_widths(network)[-1],
             weights=(self.mmd_weight, self.decode_weight),
         )

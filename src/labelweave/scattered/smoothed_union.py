@@ -1,8 +1,8 @@
-"""The teachers asked about copies of a row, and a belief about how many labels rows have."""
+"""A union of teachers made better by unlabelled rows: feature dropout, prevalence, label counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,11 +13,14 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
-from labelweave.scattered.label_counts import count_weights, reweighted, sharpened_counts
-from labelweave.scattered.label_rates import rate_shift, shift_to_count
-from labelweave.scattered.lesson import Lesson
-from labelweave.scattered.opinions import ask_teachers
-from labelweave.scattered.synthetic import is_numbers
+from labelweave.scattered._amalgamation.agreement import Disagreement
+from labelweave.scattered._amalgamation.prevalence import prevalence_shift, shift_to_count
+from labelweave.scattered._amalgamation.training_set import TrainingSet, is_numeric
+from labelweave.scattered.smoothed_union_counts import (
+    count_weights,
+    reweight_by_count,
+    sharpened_counts,
+)
 from labelweave.scattered.teacher import LOGIT_EPS, Teacher
 from labelweave.scattered.union import TeacherUnion
 
@@ -25,45 +28,49 @@ __all__ = ["SmoothedUnion"]
 
 
 class SmoothedUnion(TeacherUnion):
-    """All teachers kept; what rows without labels tell makes their union better.
+    """All teachers are kept, and unlabelled rows make their union better.
 
-    1. The teachers are asked about copies of a row that lack some of its features, the same ones
-       for all rows, and the log odds of their union are averaged over the copies [1]_. For each
-       label their mean and spread over the rows of `fit` are then made those of the plain union.
-    2. Models of this library tell how frequent labels were where they learnt. The log odds of a
-       label, of the plain union and of the averaged one, are moved towards the shift that would
-       make it as frequent among the rows of `fit`.
-    3. Each teacher knows its own labels only, so that none knows how many a row has
-       altogether. How often rows have k labels is read off the plain union, each row surer of its
-       number than independent labels make it; weights of the numbers of labels make the
-       probabilities agree with that [2]_.
-    4. A common shift of the log odds leaves as many labels above one half as the plain union has,
-       and some of those more that its probabilities promise.
+    1. The teachers predict copies of a row in which some features are left out, the same ones for
+       all rows, and the logits of their union are averaged over the copies [1]_. The mean and
+       standard deviation of each label over the rows of `fit` are then set to those of the plain
+       union.
+    2. Models of this library know the prevalence of their labels. The logits of a label, of the
+       plain union and of the averaged one, are shifted towards that prevalence among the rows of
+       `fit`.
+    3. Each teacher predicts its own labels only, so that none knows how many labels a row has
+       altogether. The distribution of the number of labels is estimated from the plain union,
+       sharpened for each row, and the probabilities are reweighted to agree with it [2]_.
+    4. One common shift of the logits leaves as many labels above one half as the plain union
+       predicts, or more of those that its probabilities lead one to expect.
 
     Parameters
     ----------
     teachers : sequence of Teacher
     drop : float, default=0.2
         Share of the features that a copy lacks: they are 0 where X is sparse, else their mean.
-        Texts and tables that are not all numbers are asked about as they are.
+        Texts, and tables with columns that are not numbers, are predicted as they are.
     copies : int, default=40
-        How many copies are asked about.
-    rates : float from 0 to 1, default=0.5
-        How far log odds are moved in step 2; 0 leaves it out. Labels whose rate no teacher tells
-        (`rates` of :class:`labelweave.scattered.teacher.Teacher`) are left as they are.
+        Number of copies.
+    prevalence_weight : float from 0 to 1, default=0.5
+        How far the logits are shifted in step 2; 0 leaves it out. Labels of unknown prevalence
+        are not shifted.
     sharpen : float, default=3.0
-        How much surer a row is of its number of labels: its chances are raised to this power. 1
-        leaves step 3 out.
-    expected : float from 0 to 1, default=0.25
-        How many labels are above one half after step 4: 0 as many as in the plain union, 1 as
-        many as its probabilities sum up to.
-    **options
-        The other parameters of :class:`labelweave.scattered.union.TeacherUnion`.
+        Power to which the probabilities of the number of labels of a row are raised. 1 leaves
+        step 3 out.
+    cardinality_weight : float from 0 to 1, default=0.25
+        The number of labels above one half after step 4: with 0 that of the plain union, with 1
+        the sum of its probabilities.
+    integrate, revise
+        As in :class:`labelweave.scattered.union.TeacherUnion`.
+    aliases, match, calibration, batch_rows, verbose, on_disagreement
+        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
+    threshold, validation_fraction, random_state
+        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
 
     Attributes
     ----------
     counts_ : ndarray
-        How often rows have 0, 1, 2, ... labels, as found in step 3.
+        Share of the rows with 0, 1, 2, ... labels, as estimated in step 3.
 
     References
     ----------
@@ -78,9 +85,9 @@ class SmoothedUnion(TeacherUnion):
         **TeacherUnion._parameter_constraints,
         "drop": [Interval(Real, 0, 1, closed="left")],
         "copies": [Interval(Integral, 1, None, closed="left")],
-        "rates": [Interval(Real, 0, 1, closed="both")],
+        "prevalence_weight": [Interval(Real, 0, 1, closed="both")],
         "sharpen": [Interval(Real, 1, None, closed="left")],
-        "expected": [Interval(Real, 0, 1, closed="both")],
+        "cardinality_weight": [Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
@@ -89,112 +96,135 @@ class SmoothedUnion(TeacherUnion):
         *,
         drop: float = 0.2,
         copies: int = 40,
-        rates: float = 0.5,
+        prevalence_weight: float = 0.5,
         sharpen: float = 3.0,
-        expected: float = 0.25,
-        **options: Any,
+        cardinality_weight: float = 0.25,
+        integrate: str = "mean-logit",
+        revise: bool = False,
+        aliases: Mapping[str, str] | None = None,
+        match: str = "ignore-case",
+        calibration: str | None = None,
+        batch_rows: int = 4096,
+        verbose: int = 0,
+        on_disagreement: Callable[[Disagreement], None] | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(teachers, **options)
+        super().__init__(
+            teachers,
+            integrate=integrate,
+            revise=revise,
+            aliases=aliases,
+            match=match,
+            calibration=calibration,
+            batch_rows=batch_rows,
+            verbose=verbose,
+            on_disagreement=on_disagreement,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.drop = drop
         self.copies = copies
-        self.rates = rates
+        self.prevalence_weight = prevalence_weight
         self.sharpen = sharpen
-        self.expected = expected
+        self.cardinality_weight = cardinality_weight
+
+    def _targets(self, training_set: TrainingSet) -> np.ndarray:
+        plain = super()._targets(training_set)
+        self._draw_features(training_set)
+        plain_logits = _logits(plain).astype(np.float64)
+        averaged = self._averaged_logits(training_set.X)
+        self._slope, offset = _matching_moments(averaged, plain_logits)
+        self._offset = offset + self._prevalence_shift(averaged * self._slope + offset)
+        shifted = expit(plain_logits + self._prevalence_shift(plain_logits))
+        shifted = np.nan_to_num(shifted, nan=0.0)
+        self.counts_ = sharpened_counts(shifted, self.sharpen)
+        p = self._shifted(averaged)
+        self._weights = None if self.sharpen == 1 else count_weights(p, self.counts_)
+        n_predicted = np.count_nonzero(shifted > 0.5)
+        weight = self.cardinality_weight
+        n_positive = round((1 - weight) * n_predicted + weight * shifted.sum())
+        self._common_shift = shift_to_count(_logits(self._reweighted(p)), n_positive)
+        return np.where(np.isnan(plain), np.nan, self._smoothed(averaged))
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        return self._smoothed(self._averaged_logits(X))
+
+    def _draw_features(self, training_set: TrainingSet) -> None:
+        """Draw the features that each copy keeps; the others are replaced by their means."""
+        X = training_set.X
+        self._kept: np.ndarray | None = None
+        if self.drop > 0 and is_numeric(X):
+            generator = np.random.RandomState(training_set.seed)
+            self._kept = generator.uniform(size=(self.copies, X.shape[1])) >= self.drop
+            self._means = None if sp.issparse(X) else np.asarray(X, dtype=np.float64).mean(axis=0)
+        self.notes_["copies"] = 0 if self._kept is None else self.copies
+
+    def _averaged_logits(self, X: Any) -> np.ndarray:
+        """Step 1: logits of the union, averaged over the copies; NaN where all always abstain."""
+        if self._kept is None:
+            return _logits(self._union(X))
+        total = np.zeros((count_rows(X), self.n_labels_))
+        n_copies = np.zeros_like(total)
+        for kept in self._kept:
+            logits = _logits(self._union(_without_features(X, kept, self._means)))
+            total += np.nan_to_num(logits, nan=0.0)
+            n_copies += ~np.isnan(logits)
+        return np.where(n_copies > 0, total / np.maximum(n_copies, 1), np.nan)
+
+    def _prevalence_shift(self, logits: np.ndarray) -> np.ndarray:
+        """What is added to the logits of each label in step 2."""
+        return self.prevalence_weight * prevalence_shift(logits, self.label_prevalence_)
+
+    def _shifted(self, averaged: np.ndarray) -> np.ndarray:
+        """Probabilities after step 2; 0 where all teachers abstain."""
+        return np.nan_to_num(expit(averaged * self._slope + self._offset), nan=0.0)
+
+    def _reweighted(self, p: np.ndarray) -> np.ndarray:
+        """Probabilities after step 3."""
+        return p if self._weights is None else reweight_by_count(p, self._weights)
+
+    def _smoothed(self, averaged: np.ndarray) -> np.ndarray:
+        """Probabilities after step 4."""
+        logits = _logits(self._reweighted(self._shifted(averaged))).astype(np.float64)
+        p = expit(logits - self._common_shift)
+        return np.where(np.isnan(averaged), 0.0, p).astype(np.float32)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.capabilities.randomized = True
         return tags
 
-    def _targets(self, lesson: Lesson) -> np.ndarray:
-        plain = super()._targets(lesson)
-        self._vocabulary = lesson.opinions.vocabulary
-        self._fit_copies(lesson)
-        odds = log_odds(plain, LOGIT_EPS, np.float32).astype(np.float64)
-        smooth = self._mean_odds(lesson.X)
-        self._slope, offset = _moments_moved(smooth, odds)
-        self._offset = offset + self._towards_rates(smooth * self._slope + offset)
-        told = np.nan_to_num(expit(odds + self._towards_rates(odds)), nan=0.0)
-        self.counts_ = sharpened_counts(told, self.sharpen)
-        moved = self._moved(smooth)
-        self._weights = None if self.sharpen == 1 else count_weights(moved, self.counts_)
-        self._shift = 0.0
-        counted = log_odds(self._counted(moved), LOGIT_EPS, np.float32)
-        found = np.count_nonzero(told > 0.5)
-        n_positive = round((1 - self.expected) * found + self.expected * told.sum())
-        self._shift = shift_to_count(counted, n_positive)
-        return np.where(np.isnan(plain), np.nan, self._final(smooth))
 
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        return self._final(self._mean_odds(X))
-
-    def _fit_copies(self, lesson: Lesson) -> None:
-        """Which features each copy keeps, and what stands in the place of the others."""
-        X = lesson.X
-        self._kept: np.ndarray | None = None
-        if self.drop > 0 and is_numbers(X):
-            random = np.random.RandomState(lesson.seed)
-            self._kept = random.uniform(size=(self.copies, X.shape[1])) >= self.drop
-            self._fill = None if sp.issparse(X) else np.asarray(X, dtype=np.float64).mean(axis=0)
-        self.notes_["copies"] = 0 if self._kept is None else self.copies
-
-    def _mean_odds(self, X: Any) -> np.ndarray:
-        """The log odds of the union, averaged over the copies; NaN where all abstain from all."""
-        if self._kept is None:
-            return self._union_odds(X)
-        total = np.zeros((count_rows(X), self.n_labels_))
-        heard = np.zeros_like(total)
-        for kept in self._kept:
-            odds = self._union_odds(_without(X, kept, self._fill))
-            total += np.nan_to_num(odds, nan=0.0)
-            heard += ~np.isnan(odds)
-        return np.where(heard > 0, total / np.maximum(heard, 1), np.nan)
-
-    def _union_odds(self, X: Any) -> np.ndarray:
-        opinions = ask_teachers(self.asked_, self._vocabulary, X, batch_rows=self.batch_rows)
-        rows = np.arange(count_rows(X))
-        p = self._joined(Lesson(X, opinions, None, rows, 0, 0))
-        return log_odds(p, LOGIT_EPS, np.float32)
-
-    def _towards_rates(self, odds: np.ndarray) -> np.ndarray:
-        """What is added to the log odds of each label in step 2."""
-        return self.rates * rate_shift(odds, self.label_prevalence_)
-
-    def _moved(self, smooth: np.ndarray) -> np.ndarray:
-        """Probabilities after step 2; 0 where nothing speaks for the label."""
-        return np.nan_to_num(expit(smooth * self._slope + self._offset), nan=0.0)
-
-    def _counted(self, p: np.ndarray) -> np.ndarray:
-        return p if self._weights is None else reweighted(p, self._weights)
-
-    def _final(self, smooth: np.ndarray) -> np.ndarray:
-        odds = log_odds(self._counted(self._moved(smooth)), LOGIT_EPS, np.float32)
-        found = expit(odds.astype(np.float64) - self._shift)
-        return np.where(np.isnan(smooth), 0.0, found).astype(np.float32)
+def _logits(p: np.ndarray) -> np.ndarray:
+    return log_odds(p, LOGIT_EPS, np.float32)
 
 
-def _without(X: Any, kept: np.ndarray, fill: np.ndarray | None) -> Any:
+def _without_features(X: Any, kept: np.ndarray, means: np.ndarray | None) -> Any:
+    """A copy of X in which the features that are not kept are 0, or their means."""
     if sp.issparse(X):
         copy = sp.csr_array(X @ sp.diags_array(kept.astype(X.dtype)))
         copy.eliminate_zeros()
         return copy
-    assert fill is not None
-    copy = np.where(kept, np.asarray(X, dtype=np.float64), fill)
+    assert means is not None
+    copy = np.where(kept, np.asarray(X, dtype=np.float64), means)
     if hasattr(X, "iloc"):
         return type(X)(copy, columns=X.columns, index=X.index)
     return copy
 
 
-def _moments_moved(odds: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each label the slope and offset that give odds the mean and spread of others."""
-    known = ~(np.isnan(odds) | np.isnan(wanted))
+def _matching_moments(logits: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and offset per label that give logits the mean and standard deviation of others."""
+    known = ~(np.isnan(logits) | np.isnan(target))
     n = np.maximum(known.sum(axis=0), 1)
-    means, spreads = [], []
-    for values in (odds, wanted):
+    means, deviations = [], []
+    for values in (logits, target):
         values = np.where(known, values, 0.0)
         mean = values.sum(axis=0) / n
         means.append(mean)
-        spreads.append(np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / n))
-    still = spreads[0] < 1e-6
-    slope = np.where(still, 1.0, spreads[1] / np.where(still, 1.0, spreads[0]))
+        deviations.append(np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / n))
+    constant = deviations[0] < 1e-6
+    slope = np.where(constant, 1.0, deviations[1] / np.where(constant, 1.0, deviations[0]))
     return slope, means[1] - slope * means[0]

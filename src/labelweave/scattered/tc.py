@@ -1,44 +1,62 @@
-"""TC: a student of the teachers' mean, weighted by trust where a few labels are known."""
+"""TC: a student of the teachers' mean, weighted where a few labels are known."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
+import torch
 from sklearn.utils._param_validation import Interval
+from torch import Tensor, nn
 
-from labelweave.scattered.amalgamator import Amalgamator
-from labelweave.scattered.integration import integrate
-from labelweave.scattered.lesson import Lesson
+from labelweave.nn.batches import as_tensor
+from labelweave.nn.losses import bce
+from labelweave.nn.randomness import forked_rng
+from labelweave.nn.scaling import fit_scaling
+from labelweave.scattered._amalgamation.agreement import Disagreement
+from labelweave.scattered._amalgamation.integration import integrate
+from labelweave.scattered._amalgamation.student_method import StudentMethod
+from labelweave.scattered._amalgamation.training_set import TrainingSet
 from labelweave.scattered.teacher import Teacher
 
-__all__ = ["TC"]
+__all__ = ["TC", "teacher_weights"]
+
+_LR, _WEIGHT_DECAY = 1e-2, 1e-2
+_CHUNK = 4096  # rows whose weights are computed at a time
 
 
-class TC(Amalgamator):
-    """Teacher coordinator: the student learns the weighted mean of the teachers' log odds.
+class TC(StudentMethod):
+    """Teacher coordinator: the student learns the weighted mean of the teachers' logits [1]_.
 
-    Without labels the weights are equal, the form in which ANT is compared with it. Given labels
-    of a few rows (`y` of `fit`) a small network learns from the features how far to trust each
-    teacher on a row: a softmax over those that know a label.
+    Without labels the weights are equal; this is the form that the ANT paper compares with. With
+    labels of a few rows (`y` of `fit`), a small network learns from the features how to weight the
+    teachers on each row: a softmax over the teachers that predict a label.
 
     Parameters
     ----------
     teachers : sequence of Teacher
-    trust_hidden : int, default=16
-        Units of the network that gives the weights; 0 makes it linear.
-    trust_steps : int, default=300
-        Steps of its training, on all labelled rows at once.
-    **options
-        The other parameters of :class:`labelweave.scattered.amalgamator.Amalgamator`.
+    weight_hidden : int, default=16
+        Hidden units of the network that computes the weights; 0 makes it linear.
+    weight_steps : int, default=300
+        Number of its training steps, each on all labelled rows.
+    student, augment, aliases, match, calibration, batch_rows, verbose, on_disagreement
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
+    threshold, validation_fraction, random_state
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
+
+    Attributes
+    ----------
+    notes_ : dict
+        With labelled rows, `teacher_weights`: the mean weight of each teacher.
 
     Notes
     -----
-    Adapted: the original is for one class a row and sequences, with a softmax over classes;
-    here each label has a sigmoid. Rows of texts or of a DataFrame that is not all numbers get
-    one weight a teacher, the same for all rows.
+    Adapted: the original is for sequences with one class per row, with a softmax over classes;
+    here each label has a sigmoid. For texts, and for a DataFrame without numeric columns, each
+    teacher has the same weight on all rows.
 
     References
     ----------
@@ -47,38 +65,137 @@ class TC(Amalgamator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Amalgamator._parameter_constraints,
-        "trust_hidden": [Interval(Integral, 0, None, closed="left")],
-        "trust_steps": [Interval(Integral, 1, None, closed="left")],
+        **StudentMethod._parameter_constraints,
+        "weight_hidden": [Interval(Integral, 0, None, closed="left")],
+        "weight_steps": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
         teachers: Sequence[Teacher] = (),
         *,
-        trust_hidden: int = 16,
-        trust_steps: int = 300,
-        **options: Any,
+        weight_hidden: int = 16,
+        weight_steps: int = 300,
+        student: Any = None,
+        augment: float | str = 0.0,
+        aliases: Mapping[str, str] | None = None,
+        match: str = "ignore-case",
+        calibration: str | None = None,
+        batch_rows: int = 4096,
+        verbose: int = 0,
+        on_disagreement: Callable[[Disagreement], None] | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
-        super().__init__(teachers, **options)
-        self.trust_hidden = trust_hidden
-        self.trust_steps = trust_steps
-
-    def _targets(self, lesson: Lesson) -> np.ndarray:
-        logits = lesson.opinions.heard()
-        self.notes_ = {}
-        if lesson.truth is None:
-            return integrate(logits, "mean-logit")
-        from labelweave.scattered.trust import trust_weights
-
-        weights = trust_weights(
-            lesson.X,
-            logits,
-            lesson.truth,
-            hidden=self.trust_hidden,
-            steps=self.trust_steps,
-            seed=lesson.seed,
+        super().__init__(
+            teachers,
+            student=student,
+            augment=augment,
+            aliases=aliases,
+            match=match,
+            calibration=calibration,
+            batch_rows=batch_rows,
+            verbose=verbose,
+            on_disagreement=on_disagreement,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
         )
-        names = lesson.opinions.names
-        self.notes_["trust"] = dict(zip(names, weights.mean(axis=1).tolist(), strict=True))
+        self.weight_hidden = weight_hidden
+        self.weight_steps = weight_steps
+
+    def _targets(self, training_set: TrainingSet) -> np.ndarray:
+        predictions = training_set.predictions
+        logits = predictions.without_abstentions()
+        if training_set.known_labels is None:
+            return integrate(logits, "mean-logit")
+        weights = teacher_weights(
+            training_set.X,
+            logits,
+            training_set.known_labels,
+            hidden=self.weight_hidden,
+            steps=self.weight_steps,
+            seed=training_set.seed,
+        )
+        means = weights.mean(axis=1).tolist()
+        self.notes_["teacher_weights"] = dict(zip(predictions.names, means, strict=True))
         return integrate(logits, "reliability", weights[:, :, None])
+
+
+def teacher_weights(
+    X: Any, logits: np.ndarray, known_labels: np.ndarray, *, hidden: int, steps: int, seed: int
+) -> np.ndarray:
+    """Learn the weight of each teacher on each row from a few labelled rows.
+
+    Parameters
+    ----------
+    X : rows
+        Numbers; for other rows the weights do not depend on the row.
+    logits : array of shape (teachers, rows, labels)
+        NaN where there is no prediction.
+    known_labels : array of shape (rows, labels)
+        1 or 0, NaN where a label is unknown.
+    hidden, steps, seed : int
+
+    Returns
+    -------
+    float32 array of shape (teachers, rows), which sums to 1 over the teachers
+    """
+    features = _ScaledFeatures(X, known_labels.shape[0])
+    labelled = np.flatnonzero(~np.isnan(known_labels).all(axis=1))
+    with forked_rng(seed):
+        network = _weight_network(features.width, len(logits), hidden)
+        predicted = torch.from_numpy(logits[:, labelled]).permute(1, 0, 2)  # rows, teachers, labels
+        targets = torch.from_numpy(known_labels[labelled])
+        # An entry without a prediction is left out of the loss.
+        targets = targets.masked_fill(torch.isnan(predicted).all(dim=1), torch.nan)
+        x = features.rows(labelled)
+        optimizer = torch.optim.AdamW(network.parameters(), lr=_LR, weight_decay=_WEIGHT_DECAY)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            bce(_weighted_logits(network(x), predicted), targets).mean().backward()
+            optimizer.step()
+    n_rows = len(known_labels)
+    with torch.inference_mode():
+        parts = [
+            torch.softmax(network(features.rows(rows)), dim=1)
+            for rows in np.array_split(np.arange(n_rows), n_rows // _CHUNK + 1)
+        ]
+        return torch.cat(parts).T.contiguous().numpy()
+
+
+def _weight_network(n_features: int, n_teachers: int, hidden: int) -> nn.Module:
+    last = nn.Linear(hidden or n_features, n_teachers)
+    nn.init.zeros_(last.weight)  # equal weights to begin with
+    nn.init.zeros_(last.bias)
+    if not hidden:
+        return last
+    return nn.Sequential(nn.Linear(n_features, hidden), nn.Tanh(), last)
+
+
+def _weighted_logits(scores: Tensor, logits: Tensor) -> Tensor:
+    """Mean of the logits, weighted by a softmax over the teachers that predict a label."""
+    known = ~torch.isnan(logits)
+    masked = scores.unsqueeze(2).expand_as(logits).masked_fill(~known, -torch.inf)
+    nobody = ~known.any(dim=1, keepdim=True)
+    weights = torch.softmax(masked.masked_fill(nobody, 0.0), dim=1)
+    return (weights * torch.nan_to_num(logits)).sum(dim=1)
+
+
+class _ScaledFeatures:
+    """Scaled numeric features of rows; one constant where the rows have none."""
+
+    def __init__(self, X: Any, n_rows: int) -> None:
+        if hasattr(X, "iloc"):
+            X = X.select_dtypes("number").to_numpy()
+        if not hasattr(X, "shape") or X.shape[1] == 0:
+            X = np.ones((n_rows, 1), dtype=np.float32)
+        self.X = X
+        self.width = X.shape[1]
+        self.scaling = fit_scaling(X, "auto") if self.width > 1 else None
+
+    def rows(self, rows: np.ndarray) -> Tensor:
+        x = self.X[rows]
+        values = as_tensor(x.toarray() if sp.issparse(x) else x)
+        return values if self.scaling is None else self.scaling.apply(values)

@@ -1,11 +1,11 @@
-"""A teacher: any trained model, and the names of the labels that it knows."""
+"""A teacher: any trained model, and the names of the labels that it predicts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from scipy.special import expit, logit
@@ -15,42 +15,52 @@ from labelweave.exceptions import InputError
 from labelweave.methods import method_of
 from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
-from labelweave.scattered.answers import as_probabilities
+from labelweave.scattered._amalgamation.teacher_outputs import as_probabilities
 
 __all__ = ["LOGIT_EPS", "Teacher", "as_teachers"]
 
-# Probabilities of 0 and 1, which trees and hard votes give, have no finite log odds; beyond
-# this a single teacher would outweigh all others in a mean.
+# Probabilities of 0 and 1, which trees and hard votes return, have no finite logits; beyond
+# this bound a single teacher would outweigh all others in a mean.
 LOGIT_EPS = 1e-4  # bounds the logits of teachers at 9.2 on either side
+
+_PREDICTION_METHODS = ("predict_proba", "decision_function", "predict")  # the best first
+
+
+@runtime_checkable
+class ClassifierChainModel(Protocol):
+    """A classifier chain that can be started from given logits, such as OFCC."""
+
+    def chain_logits(self, X: Any, *, start: np.ndarray | None = None) -> np.ndarray:
+        """Final logits of the chain, which starts from the logits `start`."""
 
 
 class Teacher:
-    """A trained model and the labels it knows.
+    """A trained model and the labels that it predicts.
 
     Parameters
     ----------
     model : estimator, path, URL or callable
-        * an estimator of this library, or the folder that one was saved to;
-        * a classifier or pipeline of scikit-learn, whatever shape its `predict_proba` has; one
-          with a `decision_function` only gives the sigmoid of it (:meth:`calibrated` makes
-          probabilities of it), one with `predict` only gives its votes;
-        * a function of rows that returns probabilities: an array of one column a label, or a
+        * an estimator of this library, or the folder that it was saved to;
+        * a classifier or pipeline of scikit-learn, whatever shape its `predict_proba` has. If it
+          has only a `decision_function`, the sigmoid of it is used (:meth:`calibrated` turns it
+          into probabilities); if it has only `predict`, its predictions count as votes;
+        * a function of rows that returns probabilities: an array with one column per label, or a
           DataFrame or a mapping with label names;
         * the ``http://`` address of a model that answers Open Inference requests, see
-          :class:`labelweave.scattered.remote.RemoteModel`.
+          :class:`labelweave.scattered._amalgamation.remote_model.RemoteModel`.
     labels : sequence of str, optional
-        Name of each column, in the model's order. Models of this library and remote ones that
-        tell their labels need none.
+        Name of each column, in the model's order. Models of this library, and remote models that
+        list their labels, need none.
     name : str, optional
-        How to call the teacher in reports.
+        Name of the teacher in reports.
     abstain : float from 0 to 0.5, default=0.0
-        The teacher has no say where its probability is within this distance of one half.
+        The teacher abstains where its probability is within this distance of one half.
     columns : sequence of int, optional
         The columns of the rows that the model was trained on, in its order, where it does not
-        take all of them.
-    rates : sequence of float, optional
-        How often each label is positive where the model learnt, NaN where that is not known;
-        by default what the model tells (`label_prevalence_`, as those of this library do).
+        use all of them.
+    prevalence : sequence of float, optional
+        Share of positives of each label in the rows that the model was trained on, NaN where it
+        is unknown; by default the model's `label_prevalence_`, where it has one.
 
     Examples
     --------
@@ -71,19 +81,19 @@ class Teacher:
         name: str | None = None,
         abstain: float = 0.0,
         columns: Sequence[int] | None = None,
-        rates: Sequence[float] | None = None,
+        prevalence: Sequence[float] | None = None,
     ) -> None:
         if isinstance(labels, str):
             raise InputError(f"labels must be a sequence of names, not the text {labels!r}")
         self.source = model if isinstance(model, str | PathLike) else None
-        self.model = _loaded(model)
+        self.model = _load_model(model)
         self.name = name or _name_of(model)
         self.labels = self._checked_labels(labels)
         if not 0 <= abstain < 0.5:
             raise InputError(f"abstain must be from 0 to below 0.5, not {abstain!r}")
         self.abstain = float(abstain)
         self.columns = None if columns is None else list(columns)
-        self.rates = self._checked_rates(rates)
+        self.prevalence = self._checked_prevalence(prevalence)
         self.calibrator: Any = None
 
     def __deepcopy__(self, memo: Any) -> Teacher:
@@ -93,65 +103,68 @@ class Teacher:
         return f"<Teacher {self.name}: {len(self.labels)} labels, {self.kind}>"
 
     @property
+    def can_revise(self) -> bool:
+        """Whether the model is a chain, which can revise its predictions (ANT)."""
+        return isinstance(self.model, ClassifierChainModel)
+
+    @property
     def kind(self) -> str:
-        """What it lets others do: "chain", "network" or "black box"."""
-        if hasattr(self.model, "chain_logits"):
+        """The kind of model: "chain", "network" or "black box"."""
+        if self.can_revise:
             return "chain"
-        return "network" if hasattr(self.model, "network_") else "black box"
+        return "black box" if getattr(self.model, "network_", None) is None else "network"
 
     @property
     def margin(self) -> float:
-        """Log odds that its word must have to count."""
+        """The teacher abstains where the absolute value of its logit is below this."""
         return float(logit(0.5 + self.abstain))
 
-    # -- what it says ------------------------------------------------------------------
+    # -- predictions -------------------------------------------------------------------
 
     def probabilities(self, X: Any) -> np.ndarray:
         """P(label | x) of each row, checked, in the order of `labels`."""
-        found = as_probabilities(self._answer(X), self.labels, count_rows(X), self.name, self.model)
-        return found if self.calibrator is None else self.calibrator.transform(found)
+        output = self._model_output(X)
+        p = as_probabilities(output, self.labels, count_rows(X), self.name, self.model)
+        return p if self.calibrator is None else self.calibrator.transform(p)
 
     def logits(self, X: Any) -> np.ndarray:
-        """Log odds of each label, bounded."""
+        """Logit of each label, bounded."""
         return log_odds(self.probabilities(X), LOGIT_EPS, np.float32)
 
     def revise(self, X: Any, start: np.ndarray) -> np.ndarray:
-        """Log odds of a chain that starts from given log odds (Eq. 3); chains only."""
-        own = self.model.chain_logits(self.features(X), start=start)
-        p = as_probabilities(expit(own.astype(np.float64)), self.labels, len(own), self.name)
+        """Logits of a chain that starts from the logits `start` (Eq. 3 of ANT); chains only."""
+        logits = self.model.chain_logits(self.features(X), start=start)
+        p = as_probabilities(expit(logits.astype(np.float64)), self.labels, len(logits), self.name)
         p = p if self.calibrator is None else self.calibrator.transform(p)
         return log_odds(p, LOGIT_EPS, np.float32)
 
     def calibrated(self, X: Any, Y: Any, method: str = "temperature") -> Self:
-        """The same teacher with probabilities calibrated on a few labelled rows.
+        """Return the same teacher with probabilities calibrated on a few labelled rows.
 
         Parameters
         ----------
         X : rows that the teacher was not trained on
-        Y : labels of these rows, in the order of `labels`; NaN where they are not known
+        Y : labels of these rows, in the order of `labels`; NaN where they are unknown
         method : {"temperature", "sigmoid", "isotonic"}, default="temperature"
             As in :class:`labelweave.calibration.LabelCalibrator`.
         """
         from labelweave.calibration import LabelCalibrator
 
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        other.calibrator = None
-        other.calibrator = LabelCalibrator(method).fit(Y, other.probabilities(X))
-        return other
+        teacher = object.__new__(type(self))
+        vars(teacher).update(vars(self))
+        teacher.calibrator = None
+        teacher.calibrator = LabelCalibrator(method).fit(Y, teacher.probabilities(X))
+        return teacher
 
     def features(self, X: Any) -> Any:
-        """The rows as the model takes them."""
+        """The columns of X that the model uses."""
         if self.columns is None:
             return X
         return X.iloc[:, self.columns] if hasattr(X, "iloc") else X[:, self.columns]
 
-    # -- reading -----------------------------------------------------------------------
-
-    def _answer(self, X: Any) -> Any:
-        ask = _question(self.model)
+    def _model_output(self, X: Any) -> Any:
         try:
-            return ask(self.features(X))
+            return _prediction_function(self.model)(self.features(X))
         except InputError as error:
             raise InputError(f"teacher {self.name!r}: {error}") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -159,77 +172,84 @@ class Teacher:
                 f"teacher {self.name!r} cannot score these rows: {' '.join(str(error).split())}"
             ) from error
 
+    # -- checks ------------------------------------------------------------------------
+
     def _checked_labels(self, labels: Sequence[str] | None) -> tuple[str, ...]:
-        own = _labels_of(self.model)
+        model_labels = _labels_of(self.model)
         if labels is None:
-            if own is None:
+            if model_labels is None:
                 raise InputError(
-                    f"the model of teacher {self.name!r} does not tell its labels: "
+                    f"the model of teacher {self.name!r} does not list its labels: "
                     "pass Teacher(model, labels)"
                 )
-            labels = own
-        chosen = tuple(str(label) for label in labels)
-        if not chosen:
+            labels = model_labels
+        checked = tuple(str(label) for label in labels)
+        if not checked:
             raise InputError(f"teacher {self.name!r} has no labels")
-        if len(set(chosen)) < len(chosen):
-            twice = next(label for label in chosen if chosen.count(label) > 1)
-            raise InputError(f"teacher {self.name!r} has the label {twice!r} twice: names differ")
-        if own is not None and len(own) != len(chosen):
+        if len(set(checked)) < len(checked):
+            twice = next(label for label in checked if checked.count(label) > 1)
             raise InputError(
-                f"teacher {self.name!r} was given {len(chosen)} labels, but its model has "
-                f"{len(own)}"
+                f"teacher {self.name!r} has the label {twice!r} twice: names must differ"
             )
-        return chosen
+        if model_labels is not None and len(model_labels) != len(checked):
+            raise InputError(
+                f"teacher {self.name!r} was given {len(checked)} labels, but its model has "
+                f"{len(model_labels)}"
+            )
+        return checked
 
-    def _checked_rates(self, rates: Sequence[float] | None) -> np.ndarray | None:
-        if rates is None:
-            rates = getattr(self.model, "label_prevalence_", None)
-            if rates is None or len(rates) != len(self.labels):
+    def _checked_prevalence(self, prevalence: Sequence[float] | None) -> np.ndarray | None:
+        if prevalence is None:
+            prevalence = getattr(self.model, "label_prevalence_", None)
+            if prevalence is None or len(prevalence) != len(self.labels):
                 return None
-        found = np.asarray(rates, dtype=np.float64)
-        if found.shape != (len(self.labels),) or (found < 0).any() or (found > 1).any():
+        shares = np.asarray(prevalence, dtype=np.float64)
+        if shares.shape != (len(self.labels),) or (shares < 0).any() or (shares > 1).any():
             raise InputError(
-                f"rates of teacher {self.name!r} must be {len(self.labels)} shares from 0 to 1, "
-                "one for each of its labels"
+                f"prevalence of teacher {self.name!r} must be {len(self.labels)} shares from 0 "
+                "to 1, one per label"
             )
-        return found
+        return shares
 
 
-def as_teachers(given: Any) -> list[Teacher]:
-    """At least two teachers, with names that differ; bare models that tell their labels too."""
-    if isinstance(given, Teacher | str | PathLike | Mapping) or not hasattr(given, "__iter__"):
+def as_teachers(teachers: Any) -> list[Teacher]:
+    """Check that there are at least two different teachers; models that list their labels may
+    stand for themselves."""
+    if isinstance(teachers, Teacher | str | PathLike | Mapping) or not hasattr(
+        teachers, "__iter__"
+    ):
         raise InputError("teachers must be a sequence of at least two teachers")
-    teachers = [one if isinstance(one, Teacher) else Teacher(one) for one in given]
-    if len(teachers) < 2:
+    checked = [one if isinstance(one, Teacher) else Teacher(one) for one in teachers]
+    if len(checked) < 2:
         raise InputError(
-            f"amalgamation needs at least two teachers, not {len(teachers)}: "
+            f"amalgamation needs at least two teachers, not {len(checked)}: "
             "teachers=[Teacher(model, labels), ...]"
         )
-    for k, teacher in enumerate(teachers):
-        for other in teachers[:k]:
+    for k, teacher in enumerate(checked):
+        for other in checked[:k]:
             if other.model is teacher.model and other.labels == teacher.labels:
                 raise InputError(
                     f"teachers {other.name!r} and {teacher.name!r} are the same model: "
-                    "give each model once"
+                    "pass each model once"
                 )
-    return teachers
+    return checked
 
 
 def unique_names(teachers: Sequence[Teacher]) -> list[str]:
-    """The teachers' names, numbered where two are called alike.
+    """The teachers' names, numbered where two are the same.
 
     >>> one, two = (Teacher(abs, [label], name="svm") for label in "ab")
     >>> unique_names([one, two])
     ['svm', 'svm-2']
     """
-    taken: list[str] = []
+    names: list[str] = []
     for teacher in teachers:
         name, number = teacher.name, 1
-        while name in taken:
+        while name in names:
             number += 1
             name = f"{teacher.name}-{number}"
-        taken.append(name)
-    return taken
+        names.append(name)
+    return names
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
@@ -237,9 +257,9 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     return _safe_indexing(X, rows)
 
 
-def _loaded(model: Any) -> Any:
+def _load_model(model: Any) -> Any:
     if isinstance(model, str) and model.startswith(("http://", "https://")):
-        from labelweave.scattered.remote import RemoteModel
+        from labelweave.scattered._amalgamation.remote_model import RemoteModel
 
         return RemoteModel(model)
     if isinstance(model, str | PathLike):
@@ -247,20 +267,18 @@ def _loaded(model: Any) -> Any:
 
         return load(model)
     if isinstance(model, type) or not (
-        callable(model) or any(hasattr(model, name) for name in _QUESTIONS)
+        callable(model) or any(hasattr(model, name) for name in _PREDICTION_METHODS)
     ):
         raise InputError(
-            f"{model!r} cannot teach: give a fitted classifier, a model folder, a URL or a function"
+            f"{model!r} cannot be a teacher: pass a fitted classifier, a model folder, a URL or a "
+            "function"
         )
     return model
 
 
-_QUESTIONS = ("predict_proba", "decision_function", "predict")
-
-
-def _question(model: Any) -> Callable[[Any], Any]:
-    """The best thing to ask a model: probabilities, decision values, or votes."""
-    for name in _QUESTIONS:
+def _prediction_function(model: Any) -> Callable[[Any], Any]:
+    """The method of a model that returns probabilities, decision values or votes."""
+    for name in _PREDICTION_METHODS:
         if hasattr(model, name):
             if name == "decision_function":
                 return lambda X: expit(np.asarray(model.decision_function(X), dtype=np.float64))

@@ -1,31 +1,37 @@
-"""The teachers themselves, joined: no student, nothing learnt."""
+"""The union of teachers: all of them are kept and combined, nothing is trained."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from labelweave.exceptions import InputError
-from labelweave.rows import count_rows
-from labelweave.scattered.amalgamator import Amalgamator
-from labelweave.scattered.integration import RULES
-from labelweave.scattered.lesson import Lesson
-from labelweave.scattered.opinions import ask_teachers, join_teachers
-from labelweave.scattered.rules import integrated
+from labelweave.scattered._amalgamation.agreement import Disagreement
+from labelweave.scattered._amalgamation.integration import (
+    INTEGRATION_RULES,
+    integrate,
+    teacher_reliability,
+)
+from labelweave.scattered._amalgamation.teacher_method import TeacherMethod
+from labelweave.scattered._amalgamation.teacher_predictions import (
+    TeacherPredictions,
+    teacher_logits,
+)
+from labelweave.scattered._amalgamation.training_set import TrainingSet
+from labelweave.scattered.ant_transfer import exchange_knowledge
 from labelweave.scattered.teacher import Teacher
-from labelweave.scattered.transfer import transfer
 
 __all__ = ["TeacherUnion"]
 
 
-class TeacherUnion(Amalgamator):
-    """All teachers kept and asked about each row; their opinions are joined by a rule.
+class TeacherUnion(TeacherMethod):
+    """All teachers are kept, predict each row, and are combined by a rule.
 
-    What a student is measured against: it costs all teachers at each prediction and can learn
-    nothing from their sum.
+    A student is compared with it. A prediction costs the predictions of all teachers, and nothing
+    is trained.
 
     Parameters
     ----------
@@ -33,19 +39,16 @@ class TeacherUnion(Amalgamator):
     integrate : {"mean-logit", "positive", "vote", "reliability"}, default="mean-logit"
         As in :class:`labelweave.scattered.ant.ANT`.
     revise : bool, default=False
-        Whether teachers that are chains tell one another what they find, as in ANT.
-    aliases, match, calibration, batch_rows, verbose
-        As in :class:`labelweave.scattered.amalgamator.Amalgamator`.
+        Whether teachers that are chains exchange their knowledge, as in ANT.
+    aliases, match, calibration, batch_rows, verbose, on_disagreement
+        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
     threshold, validation_fraction, random_state
-        As there. A union has neither `student` nor `augment`: nothing is trained.
+        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: kinds
-        for name, kinds in Amalgamator._parameter_constraints.items()
-        if name not in ("student", "augment")
-    } | {
-        "integrate": [StrOptions(set(RULES))],
+        **TeacherMethod._parameter_constraints,
+        "integrate": [StrOptions(set(INTEGRATION_RULES))],
         "revise": ["boolean"],
     }
 
@@ -60,6 +63,7 @@ class TeacherUnion(Amalgamator):
         calibration: str | None = None,
         batch_rows: int = 4096,
         verbose: int = 0,
+        on_disagreement: Callable[[Disagreement], None] | None = None,
         threshold: Any = 0.5,
         validation_fraction: float = 0.2,
         random_state: Any = None,
@@ -71,6 +75,7 @@ class TeacherUnion(Amalgamator):
             calibration=calibration,
             batch_rows=batch_rows,
             verbose=verbose,
+            on_disagreement=on_disagreement,
             threshold=threshold,
             validation_fraction=validation_fraction,
             random_state=random_state,
@@ -78,46 +83,45 @@ class TeacherUnion(Amalgamator):
         self.integrate = integrate
         self.revise = revise
 
+    def _targets(self, training_set: TrainingSet) -> np.ndarray:
+        predictions = training_set.predictions
+        self._calibrated_teachers = predictions.teachers
+        self._vocabulary = predictions.vocabulary
+        if self.integrate == "reliability":
+            weights = teacher_reliability(predictions, training_set.known_labels)
+            self.notes_["reliability"] = weights
+        return self._combined(predictions, training_set.X)
+
+    def _combined(self, predictions: TeacherPredictions, X: Any) -> np.ndarray:
+        """P(label | x) of all teachers together; NaN where all of them abstain."""
+        if self.revise:
+            predictions = predictions._replace(logits=exchange_knowledge(predictions, X).logits)
+        weights = None
+        if self.integrate == "reliability":
+            weights = np.array(list(self.notes_["reliability"].values()), np.float32)
+        return integrate(predictions.without_abstentions(), self.integrate, weights)
+
+    def _union(self, X: Any) -> np.ndarray:
+        logits = teacher_logits(
+            self._calibrated_teachers, self._vocabulary, X, batch_rows=self.batch_rows
+        )
+        return self._combined(
+            TeacherPredictions(self._calibrated_teachers, self._vocabulary, logits), X
+        )
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        return np.nan_to_num(self._union(X), nan=0.0)  # negative where all teachers abstain
+
+    def _state(self) -> dict[str, Any]:
+        raise InputError(
+            "a union of teachers cannot be saved, since it consists of them: save each teacher, or "
+            "train a student (ant, tc)"
+        )
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        raise InputError("a union of teachers cannot be loaded: it is never saved")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.capabilities.randomized = False
         return tags
-
-    def _targets(self, lesson: Lesson) -> np.ndarray:
-        self.notes_ = {}
-        self.asked_ = lesson.opinions.teachers  # calibrated, where that was asked for
-        return self._joined(lesson)
-
-    def _joined(self, lesson: Lesson) -> np.ndarray:
-        opinions = lesson.opinions
-        if self.revise:
-            opinions = opinions._replace(logits=transfer(opinions, lesson.X).logits)
-        if self.integrate == "reliability" and "reliability" in self.notes_:
-            from labelweave.scattered.integration import integrate
-
-            weights = [self.notes_["reliability"][name] for name in opinions.names]
-            return integrate(opinions.heard(), "reliability", np.array(weights, np.float32))
-        return integrated(opinions.heard(), self.integrate, lesson, self.notes_)
-
-    def _train(self, student: Any, lesson: Lesson, targets: np.ndarray) -> Any:
-        return None
-
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        vocabulary = join_teachers(self.asked_, aliases=self.aliases, match=self.match)
-        opinions = ask_teachers(self.asked_, vocabulary, X, batch_rows=self.batch_rows)
-        found = self._joined(Lesson(X, opinions, None, np.arange(count_rows(X)), 0, 0))
-        # Where all teachers abstain nothing speaks for the label.
-        return np.nan_to_num(found, nan=0.0)
-
-    def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        checked = super()._checked_features(X, reset=reset)
-        return X if hasattr(X, "iloc") else checked  # teachers may know columns by their names
-
-    def _own_rows(self, X: Any) -> Any:
-        return X
-
-    def _state(self) -> dict[str, Any]:
-        raise InputError(
-            "a union of teachers cannot be saved, since it is made of them: save each teacher, or "
-            "train a student (ant, tc)"
-        )

@@ -220,14 +220,14 @@ def _predict(cell: Cell, classroom: Classroom, role: str) -> Predictions:
 def _make_method(cell: Cell, **more: Any) -> Any:
     """Make the unfitted method of a cell, with fewer epochs in a smoke run."""
     from labelweave.pipeline.recipe import Recipe
-    from labelweave.scattered.student import made_student
+    from labelweave.scattered._amalgamation.student import make_student
 
     parameters = {"random_state": cell.seed, **cell.settings, **more}
     model = Recipe(cell.method, parameters).make()
     if cell.quick is not None:
         inner = model
         if "student" in model.get_params(deep=False):
-            inner = made_student(model.student, is_text=False)
+            inner = make_student(model.student, is_text=False)
             model.set_params(student=inner)
         if "epochs" in inner.get_params(deep=False):
             inner.set_params(epochs=min(inner.epochs, cell.quick.epochs))

@@ -1,4 +1,4 @@
-"""Where teachers contradict one another: how often, in which direction, on which rows."""
+"""How well teachers agree with each other, and a combined model with each of them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,37 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from labelweave.exceptions import InputError
 from labelweave.plotting import draw, line_style, shorten
-from labelweave.scattered.opinions import Opinions, ask_teachers, join_teachers
+from labelweave.scattered._amalgamation.teacher_predictions import (
+    TeacherPredictions,
+    joint_vocabulary,
+    predict_with_teachers,
+)
 from labelweave.scattered.teacher import as_teachers
 
-__all__ = ["Disagreement", "disagreement", "disagreement_of"]
+__all__ = ["Disagreement", "disagreement", "disagreement_of", "fidelity_to_teachers"]
 
-_MOST_BARS = 40
+_MAX_BARS = 40
 _TABLE = ["first", "second", "label", "rows", "rate", "first_only", "second_only", "both", "kappa"]
 
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """Contradictions of all pairs of teachers on the labels that both know.
+    """Contradictions between all pairs of teachers on the labels that they share.
 
     Attributes
     ----------
     table : DataFrame
-        One line a pair and label: `first`, `second`, `label`, `rows` (on which both have a
-        say), `rate` (share of these on which they contradict), `first_only` and `second_only`
-        (rows that only the one finds positive), `both`, and `kappa` (Cohen's agreement beyond
-        chance; NaN where neither ever differs from itself).
+        One row per pair and label: `first`, `second`, `label`, `rows` (on which neither
+        abstains), `rate` (share of these on which they contradict each other), `first_only` and
+        `second_only` (number of rows that only this teacher predicts positive), `both`, and
+        `kappa` (Cohen's kappa; NaN where both predictions are constant).
     rows : DataFrame
-        One line a contradiction: `row`, `label`, `first`, `second` and both probabilities, the
-        widest apart first.
+        One row per contradiction: `row`, `label`, `first`, `second` and both probabilities,
+        largest differences first.
     teachers : list of str
     n_rows : int
     """
@@ -45,16 +50,17 @@ class Disagreement:
     n_rows: int
 
     def summary(self) -> list[str]:
-        """The findings in a few sentences."""
+        """One sentence per pair of teachers."""
         if self.table.empty:
-            return ["no two teachers share a label: there is nothing to contradict"]
+            return ["no two teachers share a label: there is nothing to compare"]
         lines = []
         for (first, second), part in self.table.groupby(["first", "second"], sort=False):
             worst = part.loc[part["rate"].idxmax()]
-            wrong, of = int((part.first_only + part.second_only).sum()), int(part["rows"].sum())
+            differ = int((part.first_only + part.second_only).sum())
+            n_entries = int(part["rows"].sum())
             lines.append(
                 f"{first} and {second} share {len(part)} labels and contradict each other in "
-                f"{wrong / max(of, 1):.1%} of the entries ({first} alone positive: "
+                f"{differ / max(n_entries, 1):.1%} of the entries ({first} alone positive: "
                 f"{int(part.first_only.sum()):,}, {second} alone: "
                 f"{int(part.second_only.sum()):,}); most on {worst.label!r}, {worst.rate:.1%}"
             )
@@ -85,14 +91,14 @@ def disagreement(
     row_ids: Any = None,
     verbose: int = 0,
 ) -> Disagreement:
-    """Ask teachers about rows and report where they contradict one another.
+    """Predict rows with several teachers and report where they contradict each other.
 
     Parameters
     ----------
-    teachers : sequence of Teacher, of models that tell their labels, or of model folders
+    teachers : sequence of Teacher, of models that list their labels, or of model folders
     X : rows
     aliases, match
-        As in :func:`labelweave.scattered.vocabulary.join_vocabularies`.
+        As in :func:`labelweave.scattered._amalgamation.vocabulary.join_vocabularies`.
     row_ids : sequence, optional
         Names of the rows; by default their numbers.
     verbose : int, default=0
@@ -109,37 +115,37 @@ def disagreement(
     >>> report.rows["row"].tolist()
     [1, 3]
     """
-    asked = as_teachers(teachers)
-    vocabulary = join_teachers(asked, aliases=aliases, match=match)
-    return disagreement_of(ask_teachers(asked, vocabulary, X, verbose=verbose), row_ids=row_ids)
+    teachers = as_teachers(teachers)
+    vocabulary = joint_vocabulary(teachers, aliases=aliases, match=match)
+    predictions = predict_with_teachers(teachers, vocabulary, X, verbose=verbose)
+    return disagreement_of(predictions, row_ids=row_ids)
 
 
-def disagreement_of(opinions: Opinions, *, row_ids: Any = None) -> Disagreement:
-    """The report on opinions that were asked for already."""
+def disagreement_of(predictions: TeacherPredictions, *, row_ids: Any = None) -> Disagreement:
+    """The report on predictions that are already there."""
     import pandas as pd
-    from scipy.special import expit
 
-    logits, names = opinions.heard(), opinions.names
+    logits, names = predictions.without_abstentions(), predictions.names
     n_rows = logits.shape[1]
     ids = np.arange(n_rows) if row_ids is None else np.asarray(row_ids)
     if len(ids) != n_rows:
         raise InputError(f"{len(ids)} row ids were given for {n_rows} rows")
-    labels = np.asarray(opinions.vocabulary.names, dtype=object)
+    labels = np.asarray(predictions.vocabulary.names, dtype=object)
     tables, contradictions = [], []
     by_name = sorted(range(len(names)), key=lambda t: names[t])
-    known = opinions.vocabulary.known
+    known = predictions.vocabulary.known
     for a, b in combinations(by_name, 2):
         shared = np.flatnonzero(known[a] & known[b])
         if not len(shared):
             continue
         one, other = logits[a][:, shared], logits[b][:, shared]
-        both_say = ~np.isnan(one) & ~np.isnan(other)
-        yes, also = both_say & (one > 0), both_say & (other > 0)
-        n = both_say.sum(axis=0)
+        compared = ~np.isnan(one) & ~np.isnan(other)
+        yes, other_yes = compared & (one > 0), compared & (other > 0)
+        n = compared.sum(axis=0)
         first_only, second_only, both = (
-            mask.sum(axis=0) for mask in (yes & ~also, ~yes & also, yes & also)
+            mask.sum(axis=0) for mask in (yes & ~other_yes, ~yes & other_yes, yes & other_yes)
         )
-        differ = yes != also
+        differ = yes != other_yes
         tables.append(
             pd.DataFrame(
                 {
@@ -174,8 +180,8 @@ def disagreement_of(opinions: Opinions, *, row_ids: Any = None) -> Disagreement:
         )
     table = pd.concat(tables, ignore_index=True)
     listed = pd.concat(contradictions, ignore_index=True)
-    apart = (listed.first_probability - listed.second_probability).abs()
-    listed = listed.loc[apart.sort_values(ascending=False, kind="stable").index]
+    difference = (listed.first_probability - listed.second_probability).abs()
+    listed = listed.loc[difference.sort_values(ascending=False, kind="stable").index]
     return Disagreement(table, listed.reset_index(drop=True), names, n_rows)
 
 
@@ -185,19 +191,19 @@ def _kappa(
     """Cohen's kappa of each label."""
     n = np.maximum(n, 1)
     a, b = (first_only + both) / n, (second_only + both) / n
-    by_chance = a * b + (1 - a) * (1 - b)
-    agree = 1 - (first_only + second_only) / n
-    left = 1 - by_chance
-    return np.where(left > 0, (agree - by_chance) / np.where(left > 0, left, 1), np.nan)
+    expected = a * b + (1 - a) * (1 - b)
+    observed = 1 - (first_only + second_only) / n
+    rest = 1 - expected
+    return np.where(rest > 0, (observed - expected) / np.where(rest > 0, rest, 1), np.nan)
 
 
 def _disagreement_bars(table: Any) -> str:
     """Draw one bar per pair and label, the highest rate first.
 
-    The two parts of a bar are the rows that only the first and only the second teacher finds
+    The two parts of a bar are the rows that only the first and only the second teacher predicts
     positive.
     """
-    shown = table.sort_values("rate", ascending=False, kind="stable").head(_MOST_BARS)
+    shown = table.sort_values("rate", ascending=False, kind="stable").head(_MAX_BARS)
     places = np.arange(len(shown))
     n_rows = np.maximum(shown["rows"].to_numpy(dtype=float), 1)
     first = shown["first_only"].to_numpy(dtype=float) / n_rows
@@ -225,3 +231,42 @@ def _disagreement_bars(table: Any) -> str:
 
     height = float(np.clip(1.2 + 0.25 * len(shown), 2.0, 12.0))
     return draw("disagreement", 7.5, height, paint)
+
+
+def fidelity_to_teachers(predictions: TeacherPredictions, probabilities: np.ndarray) -> Any:
+    """How closely probabilities follow each teacher, on the labels that it predicts.
+
+    Parameters
+    ----------
+    predictions : TeacherPredictions
+    probabilities : array of shape (rows, labels)
+        Of the student, in the order of the vocabulary.
+
+    Returns
+    -------
+    DataFrame
+        One row per teacher: `teacher`, `labels`, `rows`, `agreement` (share of the entries that
+        both put on the same side of one half), `f1` (micro F1 with the teacher as the truth; NaN
+        where neither predicts a positive) and `difference` (mean absolute difference of the
+        probabilities).
+    """
+    import pandas as pd
+
+    table = []
+    for name, columns, logits in zip(
+        predictions.names, predictions.vocabulary.columns, predictions.logits, strict=True
+    ):
+        logits, p = logits[:, columns], probabilities[:, columns]
+        theirs, ours = logits > 0, p > 0.5
+        n_positive = int(theirs.sum() + ours.sum())
+        table.append(
+            {
+                "teacher": name,
+                "labels": len(columns),
+                "rows": len(logits),
+                "agreement": float((theirs == ours).mean()),
+                "f1": 2 * int((theirs & ours).sum()) / n_positive if n_positive else np.nan,
+                "difference": float(np.abs(expit(logits) - p).mean()),
+            }
+        )
+    return pd.DataFrame(table).sort_values("teacher", kind="stable", ignore_index=True)

@@ -1,4 +1,4 @@
-"""A model behind an HTTP address."""
+"""A model that is reached by HTTP."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from labelweave.exceptions import InputError
 
 __all__ = ["RemoteModel"]
 
-_MOST_BYTES = 256 * 2**20  # of one answer
+_MAX_BYTES = 256 * 2**20  # of one response
 
 
 class RemoteModel:
     """A model that answers requests in the form of the Open Inference Protocol, version 2.
 
     ``POST {url}/infer`` with rows as a tensor of FP64 numbers (or BYTES, for texts) is answered
-    by an output of shape (rows, labels); ``GET {url}`` may tell the labels, under
+    with an output of shape (rows, labels); ``GET {url}`` may list the labels, under
     ``parameters.labels`` of that output. :class:`labelweave.scattered.teacher.Teacher` makes one
-    of an ``http://`` address.
+    from an ``http://`` address.
 
     Parameters
     ----------
     url : str
         Such as ``"http://127.0.0.1:8000/v2/models/tagger"``.
     output : str, default="probabilities"
-        Name of the output to read; the only one where there is no such.
+        Name of the output to read; the first output where none has this name.
     batch_rows : int, default=256
-        Rows of a request.
+        Number of rows per request.
     timeout : float, default=30
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     api_key : str, optional
         Sent as a bearer token.
     """
@@ -49,7 +49,7 @@ class RemoteModel:
         api_key: str | None = None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
-            raise InputError(f"{url!r} is no http address")
+            raise InputError(f"{url!r} is not an http address")
         self.url = url.rstrip("/")
         self.output = output
         self.batch_rows = batch_rows
@@ -57,16 +57,15 @@ class RemoteModel:
         self.api_key = api_key
         self._labels: list[str] | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        # Asked for only when a teacher is made without labels: a request is made then.
-        if name == "label_names_":
-            if self._labels is None:
-                self._labels = self._ask_labels()
-            return self._labels
-        raise AttributeError(name)
+    @property
+    def label_names_(self) -> list[str]:
+        """The labels that the service lists, requested once; absent where it lists none."""
+        if self._labels is None:
+            self._labels = self._request_labels()
+        return self._labels
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """P(label | x), asked for a batch at a time."""
+        """P(label | x), requested in batches."""
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         parts = []
         for first in range(0, n_rows, self.batch_rows):
@@ -78,7 +77,7 @@ class RemoteModel:
             raise InputError(f"{self.url} returned outputs of different widths")
         return np.concatenate(parts)
 
-    def _ask_labels(self) -> list[str]:
+    def _request_labels(self) -> list[str]:
         answer = self._send("", None)
         for output in answer.get("outputs", ()):
             labels = output.get("parameters", {}).get("labels")
@@ -92,7 +91,9 @@ class RemoteModel:
             chosen = outputs.get(self.output) or next(iter(outputs.values()))
             values = np.asarray(chosen["data"], dtype=np.float64).reshape(chosen["shape"])
         except (KeyError, TypeError, ValueError, StopIteration):
-            raise InputError(f"{self.url} answered something other than an inference") from None
+            raise InputError(
+                f"{self.url} answered with something other than an inference"
+            ) from None
         if values.ndim != 2:
             raise InputError(f"{self.url} returned an output of shape {values.shape}")
         return values
@@ -105,17 +106,17 @@ class RemoteModel:
         request = Request(self.url + path, data=data, headers=headers)
         try:
             with urlopen(request, timeout=self.timeout) as response:
-                text = response.read(_MOST_BYTES + 1)
-            if len(text) > _MOST_BYTES:
-                raise InputError(f"{self.url} answered more than {_MOST_BYTES // 2**20} MB")
+                text = response.read(_MAX_BYTES + 1)
+            if len(text) > _MAX_BYTES:
+                raise InputError(f"{self.url} answered with more than {_MAX_BYTES // 2**20} MB")
             return json.loads(text)
         except HTTPError as error:
-            raise InputError(f"{self.url} answered {error.code} {error.reason}") from None
+            raise InputError(f"{self.url} answered with {error.code} {error.reason}") from None
         except (URLError, TimeoutError, OSError) as error:
             reason = getattr(error, "reason", error)
             raise InputError(f"{self.url} cannot be reached: {reason}") from None
         except json.JSONDecodeError:
-            raise InputError(f"{self.url} answered something that is no JSON") from None
+            raise InputError(f"{self.url} answered with something that is not JSON") from None
 
 
 def _as_input(batch: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What models answer, in whatever shape, as one checked matrix of probabilities."""
+"""The output of a model, in whatever shape, as one checked matrix of probabilities."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _ROUNDING = 1e-6  # beyond 0 and 1, as float32 sums of votes are
 
 
 def as_probabilities(
-    answer: Any, labels: Sequence[str], n_rows: int, teacher: str, model: Any = None
+    output: Any, labels: Sequence[str], n_rows: int, teacher: str, model: Any = None
 ) -> np.ndarray:
-    """The answer of a model as an (n, L) array, its columns in the order of `labels`.
+    """The output of a model as an (n, L) array, its columns in the order of `labels`.
 
     Parameters
     ----------
-    answer : array, sparse matrix, DataFrame, mapping of label to column, or list of arrays
-        A list holds one (n, classes) array a label, as scikit-learn's multi-output classifiers
-        give; `model.classes_` tells which column is that of 1.
+    output : array, sparse matrix, DataFrame, mapping of label to column, or list of arrays
+        A list holds one (n, classes) array per label, as scikit-learn's multi-output classifiers
+        return; `model.classes_` tells which column is that of 1.
     labels : sequence of str
     n_rows : int
     teacher : str
@@ -38,17 +38,17 @@ def as_probabilities(
     array([[0.1, 0.5],
            [0.8, 0. ]])
     """
-    values = _as_matrix(answer, labels, n_rows, teacher, model)
+    values = _as_matrix(output, labels, n_rows, teacher, model)
     if values.shape != (n_rows, len(labels)):
         raise InputError(
-            f"teacher {teacher!r} returned {_in_words(values.shape)} for {n_rows} rows and its "
-            f"{len(labels)} labels: it must return one column a label"
+            f"teacher {teacher!r} returned {_shape_in_words(values.shape)} for {n_rows} rows and "
+            f"its {len(labels)} labels: it must return one column per label"
         )
     if np.isnan(values).any():
         row, column = (int(i) for i in np.argwhere(np.isnan(values))[0])
         raise InputError(
             f"teacher {teacher!r} returned NaN for row {row}, label {labels[column]!r}: a teacher "
-            "must give a probability for each of its labels"
+            "must return a probability for each of its labels"
         )
     outside = (values < -_ROUNDING) | (values > 1 + _ROUNDING)
     if outside.any():
@@ -61,19 +61,19 @@ def as_probabilities(
 
 
 def _as_matrix(
-    answer: Any, labels: Sequence[str], n_rows: int, teacher: str, model: Any
+    output: Any, labels: Sequence[str], n_rows: int, teacher: str, model: Any
 ) -> np.ndarray:
-    if hasattr(answer, "columns") or isinstance(answer, Mapping):
-        answer = _by_name(answer, labels, teacher)
-    if sp.issparse(answer):
-        answer = answer.toarray()
-    if isinstance(answer, list | tuple) and len(answer) and np.ndim(answer[0]) == 2:
-        return _of_outputs(answer, labels, teacher, model)
+    if hasattr(output, "columns") or isinstance(output, Mapping):
+        output = _columns_by_name(output, labels, teacher)
+    if sp.issparse(output):
+        output = output.toarray()
+    if isinstance(output, list | tuple) and len(output) and np.ndim(output[0]) == 2:
+        return _from_multi_output(output, labels, teacher, model)
     try:
-        values = np.asarray(answer, dtype=np.float64)
+        values = np.asarray(output, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"teacher {teacher!r} returned {type(answer).__name__} that holds no numbers"
+            f"teacher {teacher!r} returned {type(output).__name__} that does not hold numbers"
         ) from None
     if values.ndim == 1 and len(labels) == 1:
         return values[:, None]
@@ -86,24 +86,24 @@ def _as_matrix(
     return values
 
 
-def _by_name(answer: Any, labels: Sequence[str], teacher: str) -> np.ndarray:
+def _columns_by_name(output: Any, labels: Sequence[str], teacher: str) -> np.ndarray:
     """The columns of these labels, by their names."""
-    names = [str(name) for name in (answer.columns if hasattr(answer, "columns") else answer)]
+    names = [str(name) for name in (output.columns if hasattr(output, "columns") else output)]
     missing = [label for label in labels if label not in names]
     if missing:
         raise InputError(
             f"teacher {teacher!r} returned no column for its label {missing[0]!r} (there are: "
             f"{', '.join(names[:5])})"
         )
-    keys = list(answer.columns if hasattr(answer, "columns") else answer)
+    keys = list(output.columns if hasattr(output, "columns") else output)
     key_of = dict(zip(names, keys, strict=True))
-    return np.column_stack([np.asarray(answer[key_of[label]], np.float64) for label in labels])
+    return np.column_stack([np.asarray(output[key_of[label]], np.float64) for label in labels])
 
 
-def _of_outputs(
+def _from_multi_output(
     outputs: Sequence[Any], labels: Sequence[str], teacher: str, model: Any
 ) -> np.ndarray:
-    """P(1) of each label, from one array of class probabilities a label."""
+    """P(1) of each label, from one array of class probabilities per label."""
     if len(outputs) != len(labels):
         raise InputError(
             f"teacher {teacher!r} returned {len(outputs)} outputs for its {len(labels)} labels"
@@ -123,5 +123,5 @@ def _of_outputs(
     return np.column_stack(columns)
 
 
-def _in_words(shape: tuple[int, ...]) -> str:
+def _shape_in_words(shape: tuple[int, ...]) -> str:
     return f"{shape[1]} columns for {shape[0]} rows" if len(shape) == 2 else f"the shape {shape}"

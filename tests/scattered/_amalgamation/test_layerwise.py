@@ -1,4 +1,4 @@
-"""CFL, AKA and FKA: layers, objectives, and clear words to teachers without layers."""
+"""CFL, AKA and FKA: hidden layers, objectives, and errors for teachers without layers."""
 
 import numpy as np
 import pytest
@@ -10,21 +10,20 @@ import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.metrics import hamming_loss
 from labelweave.nn.batches import Batch
+from labelweave.scattered._amalgamation.layerwise import TeacherLayers, layers_of
 from labelweave.scattered.aka import AKA, AKATask
 from labelweave.scattered.cfl import CFL, SIGMAS, CFLTask, mmd
 from labelweave.scattered.fka import FKA, FKATask
-from labelweave.scattered.layered import TeacherLayers
-from labelweave.scattered.layers import layers_of
 from labelweave.scattered.teacher import Teacher
 
 METHODS = (CFL, AKA, FKA)
-PLAIN = {"epochs": 30, "lr": 1e-2, "dropout": 0.0, "weight_decay": 1e-4}
+SETTINGS = {"epochs": 30, "lr": 1e-2, "dropout": 0.0, "weight_decay": 1e-4}
 
 
 @pytest.fixture(scope="module")
 def perceptrons():
     X, Y = easy_data()
-    make = {"hidden": (12, 8), "random_state": 0, **PLAIN}
+    make = {"hidden": (12, 8), "random_state": 0, **SETTINGS}
     one = lw.make("mlp", **make).fit(X[:200], lw.as_labels(Y[:200, :3], names=list("abc")))
     two = lw.make("mlp", **make).fit(X[200:400], lw.as_labels(Y[200:400, 2:], names=list("cde")))
     return X[400:], Y[400:], [Teacher(one, name="one"), Teacher(two, name="two")]
@@ -82,15 +81,15 @@ def parts(easy):
 
 def test_the_layers_of_teachers_are_those_of_their_networks(easy):
     X, _, (teacher, _) = easy
-    found = TeacherLayers(teacher, np.arange(3), X)
+    layers = TeacherLayers(teacher, np.arange(3), X)
     model = teacher.model
     scaled = model.scaling_.apply(torch.tensor(X, dtype=torch.float32))
     with torch.no_grad():
         expected = layers_of(model.network_).hidden(scaled)[-1]
-    assert torch.allclose(found.hidden[-1], expected, atol=1e-5)
+    assert torch.allclose(layers.hidden[-1], expected, atol=1e-5)
 
 
-def test_fka_asks_each_teacher_for_its_answers(parts):
+def test_fka_compares_the_predictions_of_each_teacher(parts):
     layers, network, batch = parts
     task = FKATask(network, layers, 100, {}, student_widths=[10]).train()
     terms = task.losses(batch, None)
@@ -101,8 +100,8 @@ def test_fka_asks_each_teacher_for_its_answers(parts):
         theirs = torch.sigmoid(teacher.network.head(teacher.hidden[0][batch.rows]))
         expected += nn.functional.binary_cross_entropy(ours, theirs).item() / 2
     assert terms["replace"].item() == pytest.approx(expected, abs=1e-5)
-    held = task.eval().layer_losses(batch, layers_of(network).hidden(batch.x), batch.rows + 100)
-    assert task.losses(batch, None)["replace"].item() == pytest.approx(held["replace"].item())
+    held_out = task.eval().layer_losses(batch, layers_of(network).hidden(batch.x), batch.rows + 100)
+    assert task.losses(batch, None)["replace"].item() == pytest.approx(held_out["replace"].item())
 
 
 def test_aka_bridges_to_each_layer(parts):
@@ -122,14 +121,14 @@ def test_cfl_terms(parts):
     unit = nn.functional.normalize
     h = layers_of(network).hidden(batch.x)[-1]
     ours = unit(task.extract(task.align(h)), eps=1e-6)
-    likeness = decoded = 0.0
+    discrepancy = decoded = 0.0
     for k, teacher in enumerate(layers):
         features = teacher.hidden[-1][batch.rows]
         common = task.extract(task.align_teacher[k](features))
-        likeness += mmd(ours, unit(common, eps=1e-6)).item()
+        discrepancy += mmd(ours, unit(common, eps=1e-6)).item()
         decoded += ((task.decode[k](common) - features) ** 2).mean().item()
     terms = task.losses(batch, None)
-    assert terms["mmd"].item() == pytest.approx(likeness, rel=1e-4)
+    assert terms["mmd"].item() == pytest.approx(discrepancy, rel=1e-4)
     assert terms["decode"].item() == pytest.approx(3 * decoded, rel=1e-4)
 
 
@@ -147,20 +146,22 @@ def test_they_learn_from_chains(cls, easy, tmp_path):
 @pytest.mark.parametrize("cls", METHODS)
 def test_they_learn_from_perceptrons(cls, perceptrons):
     X, Y, teachers = perceptrons
-    student = lw.make("mlp", hidden=(10, 6), **PLAIN)
+    student = lw.make("mlp", hidden=(10, 6), **SETTINGS)
     model = cls(teachers, student=student, random_state=0).fit(X)
     assert hamming_loss(Y, model.predict(X)) < 0.85 * hamming_loss(Y, np.zeros_like(Y))
 
 
 @pytest.mark.parametrize("cls", METHODS)
-def test_a_black_box_is_refused_before_it_is_asked(cls, easy):
+def test_a_black_box_is_refused_before_it_predicts(cls, easy):
     X, _, (one, two) = easy
 
     def never(X):
-        raise AssertionError("asked")
+        raise AssertionError("predicted")
 
     box = Teacher(never, two.labels, name="box")
-    with pytest.raises(InputError, match=f"{cls.__name__} looks into .*'box' shows no hidden"):
+    with pytest.raises(
+        InputError, match=f"{cls.__name__} uses the hidden layers of .*'box' has none"
+    ):
         cls([one, box]).fit(X)
 
 

@@ -1,4 +1,4 @@
-"""Fitting a student: one that has learnt nothing gets a second chance."""
+"""Fitting a student, a second time where it has learnt nothing."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ from sklearn.base import BaseEstimator
 
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
-from labelweave.scattered.student import fit_student
+from labelweave.scattered._amalgamation.student import fit_student
 
 
 class Student(BaseEstimator):
-    """Says what its first features say, unless its steps are too long."""
+    """Predicts its first features, or a constant if its learning rate is too high."""
 
     def __init__(self, lr=0.01):
         self.lr = lr
@@ -24,7 +24,7 @@ class Student(BaseEstimator):
 
 
 class Constant(BaseEstimator):
-    """Has no rate to lower."""
+    """Predicts a constant and has no learning rate."""
 
     def fit(self, X, y, *, validation=None):
         return self
@@ -34,25 +34,25 @@ class Constant(BaseEstimator):
 
 
 @pytest.fixture
-def lesson():
+def data():
     X = np.random.default_rng(0).random((20, 3))
     return X, LabelMatrix(X[:, :2].astype(np.float32), ("a", "b"))
 
 
-def test_a_student_that_says_the_same_of_every_row_is_trained_again(lesson):
-    X, targets = lesson
+def test_a_constant_student_is_trained_again(data):
+    X, targets = data
     with pytest.warns(LabelweaveWarning, match=r"trained again with lr=0\.003"):
-        found = fit_student(Student(), X, targets, 15)
-    assert found.lr == pytest.approx(0.003)
-    assert found.n_validation_ == 5
+        student = fit_student(Student(), X, targets, 15)
+    assert student.lr == pytest.approx(0.003)
+    assert student.n_validation_ == 5
 
 
-def test_others_are_left_as_they_are(lesson):
-    X, targets = lesson
+def test_other_students_are_trained_once(data):
+    X, targets = data
     student = Student(lr=0.002)
     assert fit_student(student, X, targets, 20) is student
     constant = Constant()
     assert fit_student(constant, X, targets, 15) is constant
-    alike = LabelMatrix(np.full((20, 2), 0.3, np.float32), ("a", "b"))  # nothing to tell apart
+    same = LabelMatrix(np.full((20, 2), 0.3, np.float32), ("a", "b"))
     student = Student()
-    assert fit_student(student, X, alike, 15) is student
+    assert fit_student(student, X, same, 15) is student

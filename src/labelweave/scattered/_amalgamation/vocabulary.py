@@ -1,4 +1,4 @@
-"""One vocabulary of the labels of several teachers."""
+"""The common vocabulary of the labels of several teachers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labelweave.exceptions import InputError
 __all__ = ["MATCHES", "Vocabulary", "join_vocabularies"]
 
 MATCHES = ("ignore-case", "exact")
-_MOST_COMPARED = 300  # labels that are looked at for near misses
+_MAX_COMPARED = 300  # labels among which similar names are searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +25,11 @@ class Vocabulary:
     Attributes
     ----------
     names : tuple of str
-        The union of the labels, sorted: it depends on no order of teachers or labels.
+        The union of the labels, sorted: the order of teachers and labels does not matter.
     columns : tuple of ndarray
         For each teacher the places of its labels in `names`.
     spellings : tuple of tuple of str
-        For each label the different names it had.
+        The different spellings of each label.
     """
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Vocabulary:
 
     @property
     def known(self) -> np.ndarray:
-        """Boolean (teachers, labels): who knows what."""
+        """Boolean array (teachers, labels): which labels each teacher predicts."""
         known = np.zeros((len(self.columns), len(self.names)), dtype=bool)
         for row, columns in zip(known, self.columns, strict=True):
             row[columns] = True
@@ -46,37 +46,37 @@ class Vocabulary:
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """Labels that at least two teachers know."""
+        """Labels that at least two teachers predict."""
         return self._those(self.known.sum(axis=0) > 1)
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """Labels that one teacher alone knows."""
+        """Labels that only one teacher predicts."""
         return self._those(self.known.sum(axis=0) == 1)
 
     def _those(self, mask: np.ndarray) -> tuple[str, ...]:
         return tuple(self.names[j] for j in np.flatnonzero(mask))
 
     def places(self, names: Sequence[str]) -> list[int | None]:
-        """The place of each of these names, in any spelling that was joined; None without one."""
+        """The column of each of these names, in any of its spellings; None for other names."""
         place = {name: j for j, spelt in enumerate(self.spellings) for name in spelt}
         place |= {name: j for j, name in enumerate(self.names)}
         return [place.get(name) for name in names]
 
     def near_misses(self) -> list[tuple[str, str]]:
-        """Labels of different teachers that are written almost alike and were not joined."""
-        lonely = [self.names.index(name) for name in self.orphans[:_MOST_COMPARED]]
+        """Labels of different teachers with similar names that were not joined."""
+        orphans = [self.names.index(name) for name in self.orphans[:_MAX_COMPARED]]
         owner = self.known.argmax(axis=0)
-        found = []
-        for k, one in enumerate(lonely):
-            for other in lonely[k + 1 :]:
-                alike = difflib.SequenceMatcher(None, self.names[one], self.names[other])
-                if owner[one] != owner[other] and alike.quick_ratio() > 0.85 < alike.ratio():
-                    found.append((self.names[one], self.names[other]))
-        return found
+        pairs = []
+        for k, one in enumerate(orphans):
+            for other in orphans[k + 1 :]:
+                matcher = difflib.SequenceMatcher(None, self.names[one], self.names[other])
+                if owner[one] != owner[other] and matcher.quick_ratio() > 0.85 < matcher.ratio():
+                    pairs.append((self.names[one], self.names[other]))
+        return pairs
 
     def to_frame(self, teachers: Sequence[str]) -> Any:
-        """A table of the labels: who knows each, and how it was spelt."""
+        """A table of the labels: the teachers and the spellings of each."""
         import pandas as pd
 
         known = self.known
@@ -104,14 +104,14 @@ def join_vocabularies(
 
     Parameters
     ----------
-    vocabularies : for each teacher its labels
+    vocabularies : the labels of each teacher
     names : sequence of str, optional
-        What the teachers are called, for messages.
+        Names of the teachers, for messages.
     aliases : mapping of str to str, optional
-        Label to the name that it shall have; several labels may have one name.
+        From a label to its common name; several labels may have one name.
     match : {"ignore-case", "exact"}, default="ignore-case"
-        Whether ``"Car"`` and ``"car"`` are one label (which blanks around a name or doubled
-        within it never keep apart).
+        Whether ``"Car"`` and ``"car"`` are one label. Repeated and surrounding blanks are always
+        ignored.
 
     Returns
     -------
@@ -119,22 +119,23 @@ def join_vocabularies(
 
     Examples
     --------
-    >>> found = join_vocabularies([["Car", "tree"], ["car", "auto stop"]])
-    >>> found.names, found.shared
+    >>> vocabulary = join_vocabularies([["Car", "tree"], ["car", "auto stop"]])
+    >>> vocabulary.names, vocabulary.shared
     (('Car', 'auto stop', 'tree'), ('Car',))
     >>> join_vocabularies([["car"], ["auto"]], aliases={"auto": "car"}).names
     ('car',)
     """
     if match not in MATCHES:
         raise InputError(f"match must be {' or '.join(map(repr, MATCHES))}, not {match!r}")
-    called = list(names) if names is not None else [f"number {t}" for t in range(len(vocabularies))]
+    n_teachers = len(vocabularies)
+    teachers = list(names) if names is not None else [f"number {t}" for t in range(n_teachers)]
     aliases = dict(aliases or {})
     _check_aliases(aliases, vocabularies, match)
     renamed = {_key(old, match): new for old, new in aliases.items()}
-    wanted = {_key(new, match): new for new in aliases.values()}
-    spelt: dict[str, Counter[str]] = defaultdict(Counter)
+    common_names = {_key(new, match): new for new in aliases.values()}
+    spellings: dict[str, Counter[str]] = defaultdict(Counter)
     keys_of = []
-    for labels, teacher in zip(vocabularies, called, strict=True):
+    for labels, teacher in zip(vocabularies, teachers, strict=True):
         keys: dict[str, str] = {}
         for label in labels:
             key = _key(label, match)
@@ -145,19 +146,20 @@ def join_vocabularies(
                     "to one: rename one of them with aliases, or use match='exact'"
                 )
             keys[key] = label
-            spelt[key][label] += 1
+            spellings[key][label] += 1
         keys_of.append(list(keys))
-    # The name asked for, else the commonest spelling; ties go by the alphabet.
+    # The alias, else the most frequent spelling; ties are broken alphabetically.
     chosen = {
-        key: wanted.get(key) or min(spelt[key], key=lambda name: (-spelt[key][name], name))
-        for key in spelt
+        key: common_names.get(key)
+        or min(spellings[key], key=lambda name: (-spellings[key][name], name))
+        for key in spellings
     }
     order = sorted(chosen, key=lambda key: chosen[key])
     place = {key: j for j, key in enumerate(order)}
     return Vocabulary(
         tuple(chosen[key] for key in order),
         tuple(np.array([place[key] for key in keys], dtype=np.intp) for keys in keys_of),
-        tuple(tuple(sorted(spelt[key])) for key in order),
+        tuple(tuple(sorted(spellings[key])) for key in order),
     )
 
 
@@ -177,5 +179,6 @@ def _check_aliases(
             raise InputError(f"no teacher has the label {old!r} that an alias renames{hint}")
         if new in aliases and aliases[new] != new:
             raise InputError(
-                f"the alias {old!r} leads to {new!r}, which is renamed itself: name {old!r} at once"
+                f"the alias {old!r} leads to {new!r}, which is itself renamed: rename {old!r} "
+                "directly"
             )

@@ -1,21 +1,21 @@
-"""Labels of several teachers under one name."""
+"""The common vocabulary of several teachers."""
 
 import numpy as np
 import pytest
 
 from labelweave.exceptions import InputError, LabelweaveWarning
-from labelweave.scattered.opinions import join_teachers
+from labelweave.scattered._amalgamation.teacher_predictions import joint_vocabulary
+from labelweave.scattered._amalgamation.vocabulary import join_vocabularies
 from labelweave.scattered.teacher import Teacher
-from labelweave.scattered.vocabulary import join_vocabularies
 
 
 def test_union_shared_and_orphans():
-    found = join_vocabularies([["car", "tree"], ["street", "car"]])
-    assert found.names == ("car", "street", "tree")
-    assert found.shared == ("car",)
-    assert found.orphans == ("street", "tree")
-    assert [columns.tolist() for columns in found.columns] == [[0, 2], [1, 0]]
-    assert found.to_frame(["a", "b"])["teachers"].tolist() == ["a, b", "b", "a"]
+    vocabulary = join_vocabularies([["car", "tree"], ["street", "car"]])
+    assert vocabulary.names == ("car", "street", "tree")
+    assert vocabulary.shared == ("car",)
+    assert vocabulary.orphans == ("street", "tree")
+    assert [columns.tolist() for columns in vocabulary.columns] == [[0, 2], [1, 0]]
+    assert vocabulary.to_frame(["a", "b"])["teachers"].tolist() == ["a, b", "b", "a"]
 
 
 def test_case_is_ignored_unless_asked_otherwise():
@@ -26,12 +26,12 @@ def test_case_is_ignored_unless_asked_otherwise():
 
 
 def test_aliases_join_and_name():
-    found = join_vocabularies(
+    vocabulary = join_vocabularies(
         [["automobile", "tree"], ["auto"], ["Car"]], aliases={"automobile": "car", "auto": "car"}
     )
-    assert found.names == ("car", "tree")
-    assert found.spellings[0] == ("Car", "auto", "automobile")
-    assert found.places(["auto", "tree", "sea"]) == [0, 1, None]
+    assert vocabulary.names == ("car", "tree")
+    assert vocabulary.spellings[0] == ("Car", "auto", "automobile")
+    assert vocabulary.places(["auto", "tree", "sea"]) == [0, 1, None]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_aliases_join_and_name():
         ([["Car", "car"], ["x"]], {}, "teacher 'A' has the labels 'Car' and 'car'"),
         ([["a", "b"], ["x"]], {"aliases": {"b": "a"}}, "'a' and 'b', which join to one"),
         ([["car"], ["x"]], {"aliases": {"caar": "x"}}, "no teacher has .*'caar'.*mean 'car'"),
-        ([["a", "b"], ["x"]], {"aliases": {"a": "b", "b": "x"}}, "which is renamed itself"),
+        ([["a", "b"], ["x"]], {"aliases": {"a": "b", "b": "x"}}, "which is itself renamed"),
         ([["a"], ["x"]], {"match": "fuzzy"}, "match must be"),
     ],
 )
@@ -51,23 +51,23 @@ def test_clashes_are_refused(labels, options, said):
 
 def test_no_order_matters():
     labels = [["b", "A", "c"], ["c", "d"], ["a", "e", "D"]]
-    found = join_vocabularies(labels)
+    vocabulary = join_vocabularies(labels)
     for seed in range(5):
         rng = np.random.default_rng(seed)
         teachers = rng.permutation(3)
         mixed = [rng.permutation(labels[t]).tolist() for t in teachers]
         other = join_vocabularies(mixed)
-        assert other.names == found.names
+        assert other.names == vocabulary.names
         for t, given, columns in zip(teachers, mixed, other.columns, strict=True):
-            place = dict(zip(labels[t], found.columns[t], strict=True))
+            place = dict(zip(labels[t], vocabulary.columns[t], strict=True))
             assert columns.tolist() == [place[label] for label in given]
 
 
 def test_near_misses_are_pointed_out():
-    found = join_vocabularies([["mountain", "sea"], ["mountains", "sun"]])
-    assert found.near_misses() == [("mountain", "mountains")]
+    vocabulary = join_vocabularies([["mountain", "sea"], ["mountains", "sun"]])
+    assert vocabulary.near_misses() == [("mountain", "mountains")]
 
 
 def test_teachers_without_a_common_label_get_a_warning():
     with pytest.warns(LabelweaveWarning, match="no label in common"):
-        join_teachers([Teacher(len, ["a"]), Teacher(len, ["b"])])
+        joint_vocabulary([Teacher(len, ["a"]), Teacher(len, ["b"])])

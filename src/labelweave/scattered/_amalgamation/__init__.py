@@ -1,0 +1,1 @@
+"""What the methods over several teachers share."""

@@ -1,0 +1,298 @@
+"""Base of the methods that use the hidden layers of their teachers: CFL, AKA and FKA."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from labelweave.capabilities import capabilities
+from labelweave.exceptions import InputError
+from labelweave.labels import LabelMatrix
+from labelweave.nn.batches import Batch, as_tensor
+from labelweave.nn.encoders import MLPEncoder
+from labelweave.nn.losses import bce, mean_loss
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.scattered._amalgamation.integration import integrate
+from labelweave.scattered._amalgamation.student import fit_student
+from labelweave.scattered._amalgamation.student_method import StudentMethod
+from labelweave.scattered._amalgamation.training_set import TrainingSet
+from labelweave.scattered.teacher import Teacher
+
+__all__ = [
+    "LayerwiseMethod",
+    "LayerwiseTask",
+    "NetworkLayers",
+    "TeacherLayers",
+    "layers_of",
+    "linear_maps",
+]
+
+
+class NetworkLayers:
+    """A network as a sequence of hidden layers and a head that returns logits.
+
+    Parameters
+    ----------
+    layers : sequence of functions
+        The hidden layers; the first takes the features.
+    head : function
+        From the last hidden layer to logits.
+    """
+
+    def __init__(
+        self, layers: Sequence[Callable[[Tensor], Tensor]], head: Callable[[Tensor], Tensor]
+    ) -> None:
+        self.layers = list(layers)
+        self.head = head
+
+    @property
+    def depth(self) -> int:
+        return len(self.layers)
+
+    def widths(self, n_features: int) -> list[int]:
+        """Width of each hidden layer; the network must be in evaluation mode."""
+        with torch.no_grad():
+            return [layer.shape[1] for layer in self.hidden(torch.zeros((1, n_features)))]
+
+    def hidden(self, x: Tensor) -> list[Tensor]:
+        """The output of each hidden layer."""
+        outputs = []
+        for layer in self.layers:
+            x = layer(x)
+            outputs.append(x)
+        return outputs
+
+    def resume(self, depth: int, h: Tensor) -> Tensor:
+        """Logits that follow from `h` as the output of hidden layer number `depth`."""
+        for layer in self.layers[depth + 1 :]:
+            h = layer(h)
+        return self.head(h)
+
+
+def layers_of(network: nn.Module | None) -> NetworkLayers | None:
+    """The layers of a perceptron or of an order-free chain; None for any other network.
+
+    The last hidden layer of a chain is its state after the first step, which its first logits
+    are computed from: later steps predict other labels in each network.
+    """
+    if isinstance(getattr(network, "from_chain", None), nn.Linear):
+        chain: Any = network
+        return NetworkLayers([*_linear_blocks(chain.encoder), _first_state(chain)], chain.out)
+    if isinstance(network, nn.Sequential) and len(network) == 2:
+        encoder, head = network
+        if isinstance(encoder, MLPEncoder) and isinstance(head, nn.Linear):
+            return NetworkLayers(_linear_blocks(encoder), head)
+    return None
+
+
+def _linear_blocks(encoder: Any) -> list[Callable[[Tensor], Tensor]]:
+    """Each linear layer of an encoder with everything that follows it up to the next one."""
+    blocks: list[list[nn.Module]] = []
+    before: list[nn.Module] = []
+    for module in encoder:
+        if isinstance(module, nn.Linear):
+            blocks.append([*before, module])
+            before = []
+        elif blocks:
+            blocks[-1].append(module)
+        else:
+            before.append(module)
+    return [nn.Sequential(*block) for block in blocks]
+
+
+def _first_state(chain: Any) -> Callable[[Tensor], Tensor]:
+    """The state of an order-free chain after its first step (Eq. 6 to 8 of the ANT paper)."""
+
+    def state(x: Tensor) -> Tensor:
+        logits = chain.first(x)
+        zeros = logits.new_zeros((len(x), logits.shape[1] + chain.hidden_size))
+        gates = chain.from_features(x) + chain.from_chain(torch.cat([logits, zeros], dim=1))
+        enter, _, new, leave = gates.chunk(4, dim=1)
+        return torch.sigmoid(leave) * torch.tanh(torch.sigmoid(enter) * torch.tanh(new))
+
+    return state
+
+
+class TeacherLayers:
+    """The outputs of a teacher's hidden layers on all rows, computed once.
+
+    Attributes
+    ----------
+    network : NetworkLayers
+    columns : ndarray
+        The columns of its labels in the vocabulary.
+    hidden : list of Tensor
+        One per layer, of shape (rows, width).
+    """
+
+    def __init__(self, teacher: Teacher, columns: np.ndarray, X: Any) -> None:
+        model = teacher.model
+        layers = layers_of(model.network_)
+        assert layers is not None
+        self.network, self.columns = layers, columns
+        outputs = model._in_batches(
+            lambda x: torch.cat(layers.hidden(x), dim=1),
+            model._checked_features(teacher.features(X), reset=False),
+        )
+        self.widths = layers.widths(model.n_features_in_)
+        ends = np.cumsum(self.widths)[:-1]
+        self.hidden = [as_tensor(part) for part in np.split(outputs, ends, axis=1)]
+
+
+def linear_maps(widths: Sequence[int], teachers: Sequence[TeacherLayers]) -> nn.ModuleList:
+    """For each teacher a linear map from each layer of the student to the teacher's layer."""
+    return nn.ModuleList(
+        nn.ModuleList(
+            nn.Linear(ours, theirs) for ours, theirs in zip(widths, teacher.widths, strict=True)
+        )
+        for teacher in teachers
+    )
+
+
+class LayerwiseTask(Task):
+    """Distillation of the teachers' mean, and further terms on hidden layers.
+
+    Parameters
+    ----------
+    network : nn.Module
+        The student's.
+    teachers : list of TeacherLayers
+        On the training rows, then the held-out rows.
+    n_train : int
+    optimizer_options : dict
+        Arguments of :func:`labelweave.nn.task.make_plan`.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        teachers: Sequence[TeacherLayers],
+        n_train: int,
+        optimizer_options: dict[str, Any],
+    ) -> None:
+        super().__init__(network)
+        self.teachers = list(teachers)
+        self.n_train = n_train
+        self.optimizer_options = optimizer_options
+        layers = layers_of(network)
+        if layers is None or layers.depth == 0:
+            raise InputError(
+                "the student has no hidden layers that can be compared with the teachers': "
+                "use an OFCC or an MLP"
+            )
+        self.layers = layers
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        # The training rows come first in the training set, the held-out rows after them.
+        rows = batch.rows.cpu() if self.training else batch.rows.cpu() + self.n_train
+        terms = {"distil": mean_loss(bce(self.network(batch.x), batch.y))}
+        return terms | self.layer_losses(batch, self.layers.hidden(batch.x), rows)
+
+    def layer_losses(self, batch: Batch, hidden: list[Tensor], rows: Tensor) -> dict[str, Tensor]:
+        """Further terms, from the outputs of the student's hidden layers."""
+        raise NotImplementedError
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        return [make_plan(self.parameters(), n_steps=n_steps, **self.optimizer_options)]
+
+
+class LayerwiseMethod(StudentMethod):
+    """Base of CFL, AKA and FKA: teachers and student are networks with hidden layers.
+
+    A subclass writes `_make_task`. `_same_depth` says whether teachers and student must have the
+    same number of hidden layers.
+    """
+
+    _same_depth: ClassVar[bool] = True
+
+    @abstractmethod
+    def _make_task(
+        self,
+        network: nn.Module,
+        teachers: Sequence[TeacherLayers],
+        n_train: int,
+        optimizer_options: dict[str, Any],
+    ) -> LayerwiseTask:
+        """The objective of a student."""
+
+    def _check_teachers(self, teachers: Sequence[Teacher]) -> None:
+        name, depths = type(self).__name__, []
+        for teacher in teachers:
+            layers = layers_of(getattr(teacher.model, "network_", None))
+            if layers is None or layers.depth == 0:
+                raise InputError(
+                    f"{name} uses the hidden layers of its teachers, and teacher {teacher.name!r} "
+                    "has none that it can use: pass an OFCC or an MLP, or use ant, tc or bl, which "
+                    "accept any teacher"
+                )
+            depths.append(layers.depth)
+        if self._same_depth and len(set(depths)) > 1:
+            other = next(k for k, depth in enumerate(depths) if depth != depths[0])
+            raise InputError(
+                f"{name} compares layer by layer, but teacher {teachers[0].name!r} has {depths[0]} "
+                f"hidden layers and teacher {teachers[other].name!r} has {depths[other]}"
+            )
+
+    def _targets(self, training_set: TrainingSet) -> np.ndarray:
+        return integrate(training_set.predictions.without_abstentions(), "mean-logit")
+
+    def _train_student(self, student: Any, training_set: TrainingSet, targets: np.ndarray) -> Any:
+        teachers = self._teacher_layers(training_set)
+        labels = LabelMatrix(targets, tuple(self.label_names_))
+        return self._train_on_layers(student, training_set, labels, teachers)
+
+    def _teacher_layers(self, training_set: TrainingSet) -> list[TeacherLayers]:
+        predictions, rows = training_set.predictions, self._student_rows(training_set.X)
+        return [
+            TeacherLayers(teacher, columns, rows)
+            for teacher, columns in zip(
+                predictions.teachers, predictions.vocabulary.columns, strict=True
+            )
+        ]
+
+    def _train_on_layers(
+        self,
+        student: Any,
+        training_set: TrainingSet,
+        targets: LabelMatrix,
+        teachers: list[TeacherLayers],
+    ) -> Any:
+        """Train a student on these targets and on the layers of these teachers."""
+        name = type(self).__name__
+        if not capabilities(student).soft_targets:
+            raise InputError(
+                f"a student of {name} is an OFCC or an MLP with cross-entropy, not "
+                f"{type(student).__name__}",
+                parameter="student",
+            )
+
+        def build_task(network: nn.Module, session: Any) -> Task:
+            layers = layers_of(network)
+            depth = 0 if layers is None else layers.depth
+            needed = teachers[0].network.depth
+            if self._same_depth and depth != needed:
+                raise InputError(
+                    f"{name} compares layer by layer, but the teachers have {needed} hidden layers "
+                    f"and the student has {depth}",
+                    parameter="student",
+                )
+            options = student.network_spec().settings.optimizer_options()
+            return self._make_task(network, teachers, training_set.n_train, options)
+
+        rows = self._student_rows(training_set.X)
+        return fit_student(student, rows, targets, training_set.n_train, build_task=build_task)
+
+    def _student_widths(self, network: nn.Module) -> list[int]:
+        """Widths of the student's hidden layers."""
+        layers = layers_of(network)
+        assert layers is not None
+        was_training = network.training
+        network.eval()  # one row is too few for batch norm
+        widths = layers.widths(self.n_features_in_)
+        network.train(was_training)
+        return widths

@@ -1,0 +1,109 @@
+"""The student: which estimator learns, and how it is trained."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from labelweave.exceptions import LabelweaveWarning
+from labelweave.labels import LabelMatrix
+from labelweave.methods import make
+from labelweave.scattered.teacher import take_rows
+
+__all__ = ["fit_student", "make_student"]
+
+# With the defaults of OFCC, larger batches and smaller steps, a chain would not have converged when
+# its epochs are over: unlabelled rows are often few.
+_CHAIN_SETTINGS = {"lr": 1e-2, "batch_size": 32}
+_LEARNING_RATES = ("lr", "classifier__lr")  # the latter of a student for texts
+_SLOWER = 0.3  # factor of the learning rate for a student that has learnt nothing
+_CONSTANT = 0.02  # spread of its probabilities over rows, as a share of that of its targets
+
+
+def make_student(student: Any, *, is_text: bool) -> Any:
+    """An unfitted student; by default an order-free chain.
+
+    No true labels are known here, so that none are revealed to a chain in training.
+    """
+    if student is None:
+        model = make("ofcc", **_CHAIN_SETTINGS)
+    else:
+        model = make(student) if isinstance(student, str) else clone(student)
+    if "reveal" in model.get_params(deep=False):
+        model.set_params(reveal=0.0)
+    if is_text and student is None:
+        from labelweave.text import TextClassifier
+
+        return TextClassifier(model)
+    return model
+
+
+def fit_student(
+    student: Any,
+    X: Any,
+    targets: LabelMatrix,
+    n_train: int,
+    *,
+    build_task: Callable[..., Any] | None = None,
+) -> Any:
+    """Fit a student to the first `n_train` rows and validate it on the others.
+
+    A student that then predicts the same for every row, although the teachers do not, is trained
+    once more with a lower learning rate, with a warning.
+
+    Parameters
+    ----------
+    student : unfitted estimator
+    X : rows
+    targets : LabelMatrix
+    n_train : int
+    build_task : function of (network, session), optional
+        An objective in place of the student's own, for neural students.
+    """
+    train = np.arange(n_train)
+    X_train, train_targets = take_rows(X, train), targets[train]
+    options: dict[str, Any] = {}
+    if n_train < len(targets):
+        held_out = np.arange(n_train, len(targets))
+        options["validation"] = (take_rows(X, held_out), targets[held_out])
+    fitted = _fit(student, X_train, train_targets, options, build_task)
+    parameters = student.get_params()
+    rate = next((name for name in _LEARNING_RATES if name in parameters), None)
+    if rate is None or not _is_constant(fitted, X_train, train_targets):
+        return fitted
+    slower = _SLOWER * parameters[rate]
+    warnings.warn(
+        f"the student predicted the same for every row and is trained again with {rate}={slower:g}",
+        LabelweaveWarning,
+        stacklevel=2,
+    )
+    return _fit(
+        clone(student).set_params(**{rate: slower}), X_train, train_targets, options, build_task
+    )
+
+
+def _fit(
+    student: Any,
+    X: Any,
+    targets: LabelMatrix,
+    options: dict[str, Any],
+    build_task: Callable[..., Any] | None,
+) -> Any:
+    if build_task is not None:
+        # The objective belongs to the amalgamation, not to the class of the student.
+        vars(student)["_build_task"] = build_task
+    try:
+        return student.fit(X, targets, **options)
+    finally:
+        vars(student).pop("_build_task", None)
+
+
+def _is_constant(student: Any, X: Any, targets: LabelMatrix) -> bool:
+    """Whether the student predicts nearly the same for all rows: its first steps were too long."""
+    expected = np.nanstd(targets.to_numpy(), axis=0)
+    predicted = np.std(student.predict_proba(X), axis=0)
+    return bool(predicted.mean() < _CONSTANT * expected.mean())

@@ -1,0 +1,146 @@
+"""Base of the methods that train one student on the predictions of several teachers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from labelweave.capabilities import capabilities
+from labelweave.input_checks import is_texts
+from labelweave.labels import LabelMatrix
+from labelweave.scattered._amalgamation.agreement import Disagreement
+from labelweave.scattered._amalgamation.student import fit_student, make_student
+from labelweave.scattered._amalgamation.teacher_method import TeacherMethod
+from labelweave.scattered._amalgamation.training_set import TrainingSet, auto_augmentation
+from labelweave.scattered.teacher import Teacher
+
+__all__ = ["StudentMethod"]
+
+
+class StudentMethod(TeacherMethod):
+    """Base of the methods that train a student; these parameters are common to them.
+
+    Parameters
+    ----------
+    teachers : sequence of Teacher
+        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
+    student : estimator or id of a method, optional
+        The estimator that learns from the teachers, such as ``"mlp"``. By default an order-free
+        chain (:class:`labelweave.dependent.ofcc.OFCC` with ``lr=0.01, batch_size=32, reveal=0``),
+        for texts behind TF-IDF features. Students with the capability `soft_targets` learn
+        probabilities; any other estimator learns pseudo-labels, 1 where the probability is above
+        one half.
+    augment : float or "auto", default=0.0
+        Number of synthetic rows per row, mixed from two rows each, that the teachers label for
+        the student. ``"auto"``: five per row, at most 5000 altogether, and none where the rows
+        are not numbers.
+    aliases, match, calibration, batch_rows, verbose, on_disagreement
+        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
+    threshold, validation_fraction, random_state
+        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
+
+    Attributes
+    ----------
+    student_ : the fitted student, which predicts without the teachers
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TeacherMethod._parameter_constraints,
+        "student": [HasMethods(["fit", "predict_proba"]), str, None],
+        "augment": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self,
+        teachers: Sequence[Teacher] = (),
+        *,
+        student: Any = None,
+        augment: float | str = 0.0,
+        aliases: Mapping[str, str] | None = None,
+        match: str = "ignore-case",
+        calibration: str | None = None,
+        batch_rows: int = 4096,
+        verbose: int = 0,
+        on_disagreement: Callable[[Disagreement], None] | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            teachers,
+            aliases=aliases,
+            match=match,
+            calibration=calibration,
+            batch_rows=batch_rows,
+            verbose=verbose,
+            on_disagreement=on_disagreement,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
+        self.student = student
+        self.augment = augment
+
+    def _default_student(self) -> Any:
+        """The estimator that None or the id in `student` stands for."""
+        return make_student(self.student, is_text=False)
+
+    # -- what a method may write -------------------------------------------------------
+
+    def _train_student(self, student: Any, training_set: TrainingSet, targets: np.ndarray) -> Any:
+        """Return the fitted student."""
+        rows = self._student_rows(training_set.X)
+        labels = self._student_labels(student, targets)
+        return fit_student(student, rows, labels, training_set.n_train)
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def _synthetic_per_row(self, X: Any) -> float:
+        return auto_augmentation(X) if isinstance(self.augment, str) else self.augment
+
+    def _learn(
+        self, training_set: TrainingSet, targets: np.ndarray, generator: np.random.RandomState
+    ) -> None:
+        student = make_student(self.student, is_text=is_texts(training_set.X))
+        if student.get_params(deep=False).get("random_state", 0) is None:
+            student.set_params(random_state=int(generator.randint(np.iinfo(np.int32).max)))
+        if self.verbose and capabilities(student).progress_bar:
+            student.set_params(verbose=self.verbose)
+        self.student_ = self._train_student(student, training_set, targets)
+
+    def _student_rows(self, X: Any) -> Any:
+        """Rows as the student takes them: teachers may need a DataFrame, the student does not."""
+        return X.to_numpy(dtype=np.float64) if hasattr(X, "iloc") else X
+
+    def _student_labels(self, student: Any, targets: np.ndarray) -> LabelMatrix:
+        """The targets as soft targets if the student supports these, else as pseudo-labels."""
+        if not capabilities(student).soft_targets:
+            targets = np.where(np.isnan(targets), np.nan, targets > 0.5).astype(np.float32)
+        return LabelMatrix(targets, tuple(self.label_names_), self.label_descriptions_)
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        return self.student_.predict_proba(self._student_rows(X))
+
+    # -- persistence -------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "student_model": self.student_,
+            "disagreement_table": self.disagreement_.to_dict("list"),
+            "fidelity_table": self.fidelity_.to_dict("list"),
+            "teacher_labels": self.teacher_labels_,
+            "notes": self.notes_,
+        }
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        import pandas as pd
+
+        self.student_ = state["student_model"]
+        self.disagreement_ = pd.DataFrame(state["disagreement_table"])
+        self.fidelity_ = pd.DataFrame(state["fidelity_table"])
+        self.teacher_labels_ = dict(state["teacher_labels"])
+        self.notes_ = dict(state["notes"])

@@ -1,0 +1,310 @@
+"""Base of the methods that combine several teachers, without labelled rows."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from labelweave.base import MultiLabelClassifier
+from labelweave.calibration import METHODS as CALIBRATIONS
+from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.input_checks import is_texts
+from labelweave.labels import LabelMatrix
+from labelweave.rows import count_rows
+from labelweave.scattered._amalgamation.agreement import (
+    Disagreement,
+    disagreement_of,
+    fidelity_to_teachers,
+)
+from labelweave.scattered._amalgamation.prevalence import mean_prevalence
+from labelweave.scattered._amalgamation.teacher_predictions import (
+    TeacherPredictions,
+    joint_vocabulary,
+    predict_with_teachers,
+)
+from labelweave.scattered._amalgamation.training_set import (
+    TrainingSet,
+    make_training_set,
+    match_known_labels,
+)
+from labelweave.scattered._amalgamation.vocabulary import MATCHES, Vocabulary
+from labelweave.scattered.teacher import Teacher, as_teachers, take_rows
+from labelweave.thresholds import Threshold, make_threshold
+
+__all__ = ["TeacherMethod"]
+
+
+class TeacherMethod(MultiLabelClassifier):
+    """Base of the methods that combine several teachers; these parameters are common to them.
+
+    Parameters
+    ----------
+    teachers : sequence of Teacher
+        Two or more; models of this library and folders of such models may stand for themselves.
+        See :class:`labelweave.scattered.teacher.Teacher`. A saved model does not contain them.
+    aliases : mapping of str to str, optional
+        From a label to its common name, for labels that other teachers call differently.
+    match : {"ignore-case", "exact"}, default="ignore-case"
+        Whether labels that differ only in case are the same label.
+    calibration : {"temperature", "sigmoid", "isotonic"} or None, default=None
+        How the probabilities of each teacher are calibrated on the rows whose labels are known;
+        it needs such rows.
+    batch_rows : int, default=4096
+        Number of rows that a teacher predicts at a time.
+    verbose : int, default=0
+        1 shows progress bars where there is a terminal.
+    on_disagreement : function, optional
+        Called with the :class:`labelweave.scattered._amalgamation.agreement.Disagreement` of the
+        teachers, before anything is trained.
+    threshold : float, str or Threshold, default=0.5
+        A threshold that has to be tuned is tuned on labelled `validation` rows or, without
+        any, against the combined predictions of the teachers on held-out rows.
+    validation_fraction : float, default=0.2
+        Share of the rows held out.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    disagreement_ : DataFrame
+        How often the teachers contradict each other, by pair and label; see
+        :class:`labelweave.scattered._amalgamation.agreement.Disagreement`.
+    fidelity_ : DataFrame
+        How closely the predictions follow each teacher on held-out rows, one row per teacher.
+    teacher_labels_ : dict of str to list of str
+        The labels of each teacher, under their common names.
+    label_prevalence_ : ndarray
+        Mean prevalence of each label in the training rows of the teachers; NaN where unknown.
+    notes_ : dict
+        Figures of this run that the method reports.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiLabelClassifier._parameter_constraints,
+        "teachers": ["array-like"],
+        "aliases": [dict, None],
+        "match": [StrOptions(set(MATCHES))],
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
+        "batch_rows": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+        "on_disagreement": [callable, None],
+    }
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("teachers", "verbose", "on_disagreement")
+
+    def __init__(
+        self,
+        teachers: Sequence[Teacher] = (),
+        *,
+        aliases: Mapping[str, str] | None = None,
+        match: str = "ignore-case",
+        calibration: str | None = None,
+        batch_rows: int = 4096,
+        verbose: int = 0,
+        on_disagreement: Callable[[Disagreement], None] | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.teachers = teachers
+        self.aliases = aliases
+        self.match = match
+        self.calibration = calibration
+        self.batch_rows = batch_rows
+        self.verbose = verbose
+        self.on_disagreement = on_disagreement
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    # -- what a method writes ----------------------------------------------------------
+
+    @abstractmethod
+    def _targets(self, training_set: TrainingSet) -> np.ndarray:
+        """The combined predictions: P(label | x) of each row, NaN where no teacher predicts."""
+
+    def _check_teachers(self, teachers: Sequence[Teacher]) -> None:
+        """Raise for teachers that the method cannot learn from."""
+
+    def _synthetic_per_row(self, X: Any) -> float:
+        """The number of synthetic rows to add per row; none by default."""
+        return 0.0
+
+    def _learn(
+        self, training_set: TrainingSet, targets: np.ndarray, generator: np.random.RandomState
+    ) -> None:
+        """Train on the targets; nothing by default."""
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> Self:
+        """Fit to the predictions of the teachers on rows without labels.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse, DataFrame or texts
+            Rows as the teachers accept them.
+        y : labels of some of the rows, optional
+            Where a few labels are known: a matrix of 1, 0 and NaN with one column per label in
+            the common order of the labels, or a DataFrame or LabelMatrix with label names. They
+            replace the teachers' predictions, and serve to calibrate and weight the teachers.
+        validation : rows, Dataset or (X, Y), optional
+            Rows to hold out in place of a share of X; their labels are only used to tune the
+            threshold.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        teachers = as_teachers(self.teachers)
+        vocabulary = joint_vocabulary(teachers, aliases=self.aliases, match=self.match)
+        self._check_teachers(teachers)
+        rule = make_threshold(self.threshold)
+        X = self._checked_features(X, reset=True)
+        self._set_labels(teachers, vocabulary)
+        known_labels = match_known_labels(y, count_rows(X), vocabulary)
+        if known_labels is None and self.calibration is not None:
+            raise InputError("calibration needs rows whose labels are known: pass y")
+        held_out, held_out_labels = self._checked_held_out(validation)
+        generator = self._generator()
+        training_set = make_training_set(
+            teachers,
+            vocabulary,
+            X,
+            known_labels,
+            held_out,
+            generator,
+            validation_fraction=self.validation_fraction,
+            calibration=self.calibration,
+            augment=self._synthetic_per_row(X),
+            batch_rows=self.batch_rows,
+            verbose=self.verbose,
+        )
+        self.notes_: dict[str, Any] = {}
+        self._describe_teachers(training_set)
+        targets = self._with_known_labels(self._targets(training_set), training_set.known_labels)
+        self._learn(training_set, targets, generator)
+        self.fidelity_ = self._held_out_fidelity(training_set)
+        if rule.needs_validation:
+            if held_out_labels is not None:
+                rule.fit(held_out_labels, self.predict_proba(held_out))
+            else:
+                rule.fit(*self._pseudo_labelled_predictions(rule, training_set, targets))
+        self.threshold_ = rule
+        return self
+
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Any) -> None:
+        raise NotImplementedError("an amalgamator is fitted by `fit`")
+
+    def fidelity(self, X: Any) -> Any:
+        """How closely the predictions follow each teacher on other rows; see `fidelity_`."""
+        teachers = as_teachers(self.teachers)
+        vocabulary = joint_vocabulary(teachers, aliases=self.aliases, match=self.match)
+        predictions = predict_with_teachers(teachers, vocabulary, X, batch_rows=self.batch_rows)
+        return fidelity_to_teachers(predictions, self.predict_proba(X))
+
+    # -- the steps of `fit` ------------------------------------------------------------
+
+    def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        if is_texts(X):
+            return list(X)
+        checked = super()._checked_features(X, reset=reset)
+        return X if hasattr(X, "iloc") else checked  # teachers may need the column names
+
+    def _set_labels(self, teachers: Sequence[Teacher], vocabulary: Vocabulary) -> None:
+        self._single_label = False
+        self._target_dtype = np.dtype(np.int64)
+        self.label_names_ = np.asarray(vocabulary.names, dtype=object)
+        self.n_labels_ = len(vocabulary.names)
+        self.classes_ = np.tile([0, 1], (self.n_labels_, 1))
+        self.label_descriptions_ = {}
+        for teacher, columns in zip(teachers, vocabulary.columns, strict=True):
+            descriptions = getattr(teacher.model, "label_descriptions_", {})
+            for label, place in zip(teacher.labels, columns, strict=True):
+                if label in descriptions:
+                    name = vocabulary.names[place]
+                    self.label_descriptions_.setdefault(name, descriptions[label])
+
+    def _checked_held_out(self, validation: Any) -> tuple[Any, LabelMatrix | None]:
+        """The validation rows, and their labels where they have some."""
+        if validation is None:
+            return None, None
+        Y = None
+        if hasattr(validation, "X") and hasattr(validation, "Y"):
+            validation, Y = validation.X, validation.Y
+        elif isinstance(validation, tuple) and len(validation) == 2:
+            validation, Y = validation
+        X = self._checked_features(validation, reset=False)
+        return X, None if Y is None else self._known_labels(Y)
+
+    def _with_known_labels(
+        self, targets: np.ndarray, known_labels: np.ndarray | None
+    ) -> np.ndarray:
+        if known_labels is not None:
+            targets = np.where(np.isnan(known_labels), targets, known_labels)
+        without_target = np.isnan(targets).all(axis=0)
+        if without_target.any():
+            label = self.label_names_[int(np.argmax(without_target))]
+            raise InputError(
+                f"all teachers abstain from the label {label!r} on every row: lower `abstain`"
+            )
+        return targets.astype(np.float32)
+
+    def _describe_teachers(self, training_set: TrainingSet) -> None:
+        """Set what is known of the teachers before any training."""
+        predictions = training_set.predictions
+        self.label_prevalence_ = mean_prevalence(predictions)
+        self.teacher_labels_ = {
+            name: [str(self.label_names_[j]) for j in np.sort(columns)]
+            for name, columns in zip(predictions.names, predictions.vocabulary.columns, strict=True)
+        }
+        report = disagreement_of(_in_order_of_fit(training_set))
+        self.disagreement_ = report.table
+        if self.on_disagreement is not None:
+            self.on_disagreement(report)
+
+    def _held_out_fidelity(self, training_set: TrainingSet) -> Any:
+        first = training_set.n_train
+        if first == training_set.n_rows:  # too few rows to hold any out
+            first = 0
+        rows = np.arange(first, training_set.n_rows)
+        probabilities = self._predict_proba(take_rows(training_set.X, rows))
+        return fidelity_to_teachers(training_set.predictions_on(rows), probabilities)
+
+    def _pseudo_labelled_predictions(
+        self, rule: Threshold, training_set: TrainingSet, targets: np.ndarray
+    ) -> tuple[LabelMatrix, np.ndarray]:
+        """Pseudo-labels and probabilities of the held-out rows, to tune a threshold on."""
+        rows = np.arange(training_set.n_train, len(targets))
+        if not len(rows):
+            raise InputError(
+                f"{training_set.n_train} rows are too few to tune a threshold on: pass "
+                "validation= or a fixed threshold"
+            )
+        if rule.needs_labels:
+            warnings.warn(
+                "the threshold is tuned against the predictions of the teachers, for lack of "
+                "labelled validation rows",
+                LabelweaveWarning,
+                stacklevel=3,
+            )
+        pseudo_labels = np.where(np.isnan(targets[rows]), np.nan, targets[rows] > 0.5)
+        labels = LabelMatrix(pseudo_labels.astype(np.float32), tuple(self.label_names_))
+        return labels, self._probabilities(take_rows(training_set.X, rows))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.capabilities.progress_bar = True
+        return tags
+
+
+def _in_order_of_fit(training_set: TrainingSet) -> TeacherPredictions:
+    """The predictions on the rows of `fit`, in their order."""
+    rows = np.flatnonzero(training_set.row_numbers >= 0)
+    return training_set.predictions_on(rows[np.argsort(training_set.row_numbers[rows])])

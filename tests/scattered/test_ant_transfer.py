@@ -1,0 +1,216 @@
+"""ANT against its paper: each component against loops, and all of them row by row."""
+
+import numpy as np
+import pytest
+from scattered_data import fake_chains, permuted
+from scipy.special import expit
+
+from labelweave.exceptions import LabelweaveWarning
+from labelweave.scattered._amalgamation.integration import integrate
+from labelweave.scattered._amalgamation.teacher_predictions import (
+    joint_vocabulary,
+    predict_with_teachers,
+)
+from labelweave.scattered.ant_transfer import (
+    exchange_knowledge,
+    knowledge_transfer,
+    prediction_integrator,
+    transfer_indicator,
+)
+from labelweave.scattered.teacher import Teacher
+
+
+def random_logits(n_teachers=3, n_rows=30, n_labels=5, seed=0):
+    """Logits of teachers that each predict some of the labels."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n_teachers, n_rows, n_labels))
+    specialized = rng.random((n_teachers, n_labels)) < 0.7
+    return np.where(specialized[:, None, :], logits, np.nan)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_transfer_indicator_against_all_relations(seed):
+    logits = random_logits(seed=seed)
+    transferor_logits, transferee = transfer_indicator(logits, logits > 0)
+    m, n_rows, n_labels = logits.shape
+    for i in range(n_rows):
+        for c in range(n_labels):
+            best, receivers = -np.inf, set()
+            for one in range(m):
+                for other in range(m):  # R: pairs of teachers that share y_c
+                    if one == other or np.isnan(logits[[one, other], i, c]).any():
+                        continue
+                    p_one, p_other = expit(logits[one, i, c]), expit(logits[other, i, c])
+                    if p_one > 0.5 >= p_other:  # T^one -> T^other
+                        best = max(best, logits[one, i, c])
+                        receivers.add(other)
+            assert set(np.flatnonzero(transferee[:, i, c])) == receivers
+            if receivers:
+                assert transferor_logits[i, c] == best
+
+
+def test_knowledge_transfer_against_one_run_at_a_time():
+    rng = np.random.default_rng(0)
+    logits, transferor_logits = rng.normal(size=(20, 4)), rng.normal(size=(20, 4))
+    transferee = rng.random((20, 4)) < 0.3
+    x, influence = rng.normal(size=(20, 4)), rng.normal(size=(4, 4))
+
+    def chain(rows, initial):
+        return x[rows] + initial @ influence
+
+    rows, revised = knowledge_transfer(logits, transferor_logits, transferee, chain)
+    run = 0
+    for i in range(20):
+        for c in range(4):
+            if transferee[i, c]:
+                initial = logits[i].copy()
+                initial[c] = transferor_logits[i, c]  # Eq. 3
+                assert rows[run] == i
+                assert np.allclose(revised[run], x[i] + initial @ influence)
+                run += 1
+    assert run == len(rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_prediction_integrator_against_equation_5(seed):
+    logits = random_logits(seed=seed)
+    p = prediction_integrator(logits)
+    for i in range(p.shape[0]):
+        for j in range(p.shape[1]):
+            candidates = [expit(z) for z in logits[:, i, j] if not np.isnan(z)]  # Eq. 4
+            if not candidates:
+                assert np.isnan(p[i, j])
+            elif all(candidate <= 0.5 for candidate in candidates):
+                assert p[i, j] == min(candidates)
+            else:
+                assert p[i, j] == max(candidates)
+
+
+def slow_targets(teachers, x, max_rounds=10):
+    """Eq. 1 to 5 for one row, with dictionaries of label names."""
+
+    def bounded(values):
+        return np.clip(values, -9.21024, 9.21024)
+
+    first = [
+        dict(zip(t.labels, bounded(t.model.chain_logits(x[None]))[0], strict=True))
+        for t in teachers
+    ]
+    variants = [[own] for own in first]
+    received = set()
+    positive_entries = [
+        (t, label) for t, own in enumerate(first) for label in own if own[label] > 0
+    ]
+    for _ in range(max_rounds):
+        best = [{c: max(v[c] for v in variants[t]) for c in first[t]} for t in range(len(first))]
+        transferor = {}
+        for t, label in positive_entries:
+            transferor[label] = max(transferor.get(label, -np.inf), best[t][label])
+        revisions = []
+        for t, own in enumerate(first):
+            for label, value in transferor.items():
+                if label in own and best[t][label] <= 0 and (t, label) not in received:
+                    start = np.array([{**own, label: value}[name] for name in teachers[t].labels])
+                    new = bounded(teachers[t].model.chain_logits(x[None], start=start[None]))[0]
+                    revisions.append((t, label, dict(zip(teachers[t].labels, new, strict=True))))
+        if not revisions:
+            break
+        for t, label, new in revisions:
+            received.add((t, label))
+            variants[t].append(new)
+        positive_entries = [
+            (t, label)
+            for t in range(len(first))
+            for label in first[t]
+            if best[t][label] <= 0 < max(v[label] for v in variants[t])
+        ]
+    targets = {}
+    for label in sorted({label for own in first for label in own}):
+        candidates = [v[label] for own in variants for v in own if label in v]
+        positive = any(value > 0 for value in candidates)
+        targets[label] = expit(max(candidates) if positive else min(candidates))
+    return np.array(list(targets.values())), len(received)
+
+
+def predict(teachers, X):
+    return predict_with_teachers(teachers, joint_vocabulary(teachers), X)
+
+
+@pytest.mark.parametrize("n_teachers", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_against_the_equations_row_by_row(n_teachers, seed):
+    teachers = fake_chains(seed=seed)[:n_teachers]
+    X = np.random.default_rng(seed).normal(size=(60, 4))
+    predictions = predict(teachers, X)
+    exchanged = exchange_knowledge(predictions, X)
+    slow = [slow_targets(teachers, x) for x in X]
+    assert np.allclose(integrate(exchanged.logits, "positive"), [row for row, _ in slow], atol=1e-4)
+    assert exchanged.n_transfers == sum(n for _, n in slow) > 0
+
+
+def test_the_number_of_rounds_can_be_limited():
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    predictions = predict(fake_chains(), X)
+    assert exchange_knowledge(predictions, X).n_rounds >= 2
+    one = exchange_knowledge(predictions, X, max_rounds=1)
+    assert one.n_rounds == 1
+    none = exchange_knowledge(predictions, X, max_rounds=0)
+    assert none.n_transfers == 0
+    assert np.array_equal(none.logits, predictions.logits, equal_nan=True)
+
+
+def test_order_of_teachers_and_labels_changes_nothing():
+    X = np.random.default_rng(1).normal(size=(200, 4))
+    teachers = fake_chains()
+    expected = exchange_knowledge(predict(teachers, X), X)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        mixed = [permuted(teachers[t], rng.permutation(3)) for t in rng.permutation(3)]
+        predictions = predict(mixed, X)
+        assert predictions.names == predict(teachers, X).names
+        exchanged = exchange_knowledge(predictions, X)
+        assert np.allclose(exchanged.logits, expected.logits, atol=1e-5, equal_nan=True)
+        assert exchanged.n_transfers == expected.n_transfers
+
+
+def test_a_black_box_is_a_transferor_but_no_transferee():
+    X = np.random.default_rng(2).normal(size=(100, 4))
+    one, two, _ = fake_chains()
+    black_box = Teacher(two.model.predict_proba, two.labels, name="two")
+    predictions = predict([one, black_box], X)
+    exchanged = exchange_knowledge(predictions, X)
+    place = predictions.names.index("two")
+    assert np.array_equal(exchanged.logits[place], predictions.logits[place], equal_nan=True)
+    other = predictions.names.index("one")
+    assert not np.array_equal(exchanged.logits[other], predictions.logits[other], equal_nan=True)
+
+
+def test_teachers_without_a_shared_label_transfer_nothing():
+    X = np.random.default_rng(2).normal(size=(50, 4))
+    one, two, _ = fake_chains()
+    other = Teacher(two.model, ["p", "q", "r"])
+    with pytest.warns(LabelweaveWarning, match="no label in common"):
+        predictions = predict([one, other], X)
+    assert exchange_knowledge(predictions, X).n_transfers == 0
+
+
+def test_teachers_with_equal_predictions_are_warned_of():
+    X = np.random.default_rng(2).normal(size=(50, 4))
+    one = fake_chains()[0]
+    copy = Teacher(one.model.predict_proba, one.labels, name="copy")
+    with pytest.warns(LabelweaveWarning, match="predict the same for every row"):
+        predict([one, copy], X)
+
+
+def test_an_unsure_teacher_abstains():
+    X = np.random.default_rng(3).normal(size=(200, 4))
+    abstaining = [Teacher(t.model, t.labels, name=t.name, abstain=0.2) for t in fake_chains()]
+    predictions = predict(abstaining, X)
+    p = expit(predictions.logits)
+    unsure = np.abs(p - 0.5) < 0.2
+    assert np.isnan(predictions.without_abstentions()[unsure]).all()
+    assert np.isfinite(predictions.without_abstentions()[~unsure & ~np.isnan(p)]).all()
+    assert (
+        exchange_knowledge(predictions, X).n_transfers
+        < exchange_knowledge(predict(fake_chains(), X), X).n_transfers
+    )
