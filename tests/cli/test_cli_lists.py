@@ -72,11 +72,38 @@ def test_methods_of_a_room(run):
     assert [row["id"] for row in listed] == [m.id for m in list_methods("dependent")]
 
 
+def test_methods_with_a_capability(run):
+    listed = json.loads(
+        run("methods", "--room", "dependent", "--accepts", "known_labels", "--json").stdout
+    )
+    assert {"chain", "c-tran", "lamp"} <= {row["id"] for row in listed}
+    assert all(row["capabilities"]["known_labels"] and not row["setting"] for row in listed)
+    assert "mlknn" not in {row["id"] for row in listed}
+    shown = run("methods", "--room", "unseen", "--accepts", "new_labels").stdout
+    assert "xml0" in shown
+    assert "attentionxml" not in shown
+
+
+def test_a_capability_that_a_parameter_brings_is_listed_with_it(run):
+    listed = json.loads(run("methods", "--accepts", "images", "--json").stdout)
+    settings = {row["id"]: row["setting"] for row in listed}
+    assert settings["mlp"] == "encoder=resnet18"
+    assert settings["cls"] == "base__encoder=resnet18"
+    assert not {"c2ae", "mlknn", "xml0"} & set(settings)
+
+
+def test_a_capability_that_there_is_not(run):
+    shown = run("methods", "--accepts", "known-labels", status=2).stderr
+    assert "there is no capability 'known-labels': did you mean 'known_labels'" in shown
+
+
 @pytest.mark.parametrize("method", [m.id for m in list_methods()])
 def test_every_parameter_of_every_method_is_described(run, method):
     described = json.loads(run("methods", method, "--json").stdout)
     assert described["parameters"]
     undocumented = [p["name"] for p in described["parameters"] if not (p["doc"] or p["type"])]
     assert undocumented == []
-    example = run("methods", method).stdout.splitlines()[-1]
-    assert f"--method {method} --set " in example
+    shown = run("methods", method).stdout
+    assert f"--method {method} --set " in shown.splitlines()[-1]
+    declared = [name for name, has in described["capabilities"].items() if has]
+    assert f"capabilities: {', '.join(declared)}\n" in shown
