@@ -309,7 +309,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             if not known.all():
                 blank = labels.names[int(np.argmin(known > 0))]
                 raise InputError(
-                    f"the label {blank!r} has no known entry (all are NaN): drop it from Y"
+                    f"the label {blank!r} has no known entry in the training rows: leave it out",
+                    parameter="Y",
                 )
             self.classes_ = np.tile([0, 1], (labels.n_labels, 1))
         dtype = getattr(Y, "dtype", None)

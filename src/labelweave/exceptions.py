@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from os import PathLike
 from types import ModuleType
 
@@ -29,12 +30,12 @@ class LabelweaveWarning(UserWarning):
 class InputError(LabelweaveError, ValueError):
     """An argument, a matrix or a file does not hold what it should.
 
-    `parameter` is the name of the argument that is wrong, where there is one: the command line
-    names its own option for it.
+    `parameter` is the name of the argument that is wrong or would help, where there is one, or
+    several names: the command line names its own options for them.
     """
 
-    def __init__(self, message: str, *, parameter: str | None = None) -> None:
-        self.parameter = parameter
+    def __init__(self, message: str, *, parameter: str | Sequence[str] = ()) -> None:
+        self.parameters = (parameter,) if isinstance(parameter, str) else tuple(parameter)
         super().__init__(message)
 
 
@@ -42,12 +43,17 @@ class DataFileError(InputError):
     """A data file cannot be read; names the file and, where known, the line."""
 
     def __init__(
-        self, message: str, *, path: str | PathLike[str] | None = None, line: int | None = None
+        self,
+        message: str,
+        *,
+        path: str | PathLike[str] | None = None,
+        line: int | None = None,
+        parameter: str | Sequence[str] = (),
     ) -> None:
         self.path = None if path is None else str(path)
         self.line = line
         where = "" if path is None else f"{path}: " if line is None else f"{path}, line {line}: "
-        super().__init__(where + message)
+        super().__init__(where + message, parameter=parameter)
 
 
 class DatasetUnavailableError(LabelweaveError, FileNotFoundError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -34,11 +33,19 @@ COMMANDS = {
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
-_READER_ARGUMENT = re.compile(
-    r"(?<![\w-])(?<!--data-option )"
-    r"(?P<name>labels|label_column|drop|format|text_column|id_column|image_column|on_error)=(?P<value>[-\w]*)"
-)
-_BLANK_LABEL = re.compile(r"(the label '(.+)' has no known entry) \(all are NaN\): drop it from Y")
+# The options for parameters of readers and estimators that an error may name.
+_OPTIONS = {
+    "labels": "--labels",
+    "label_column": "--label-column",
+    "drop": "--drop",
+    "Y": "--drop",
+    "format": "--format",
+    "random_state": "--seed",
+    "text_column": "--data-option text_column=",
+    "id_column": "--data-option id_column=",
+    "image_column": "--data-option image_column=",
+    "on_error": "--data-option on_error=",
+}
 
 
 class _Failure(click.ClickException):
@@ -111,7 +118,7 @@ def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:
 
 def _message_and_status(error: Exception) -> tuple[str, int]:
     if isinstance(error, InputError | ModelFolderError):
-        return _with_options(str(error)), WRONG_INPUT
+        return _with_options(error), WRONG_INPUT
     if isinstance(error, LabelweaveError):
         return str(error), FAILED
     if isinstance(error, OSError):
@@ -125,25 +132,17 @@ def _message_and_status(error: Exception) -> tuple[str, int]:
     )
 
 
-def _with_options(message: str) -> str:
-    """Reader arguments that a message names, in the words of the command line.
+def _with_options(error: InputError | ModelFolderError) -> str:
+    """The message, and the options of the command line for the parameters that it is about.
 
-    >>> _with_options("days.csv: give labels= or drop=; labels=9 is too many (text_column=)")
-    'days.csv: give --labels or --drop; --labels 9 is too many (--data-option text_column=)'
-    >>> _with_options("the label 'sun' has no known entry (all are NaN): drop it from Y")
-    "the label 'sun' has no known entry in the rows to learn from: leave it out with --drop 'sun'"
+    >>> _with_options(InputError("which are labels? use labels=", parameter="labels"))
+    'which are labels? use labels= (option --labels)'
+    >>> _with_options(InputError("there is no column of texts", parameter="text_column"))
+    'there is no column of texts (option --data-option text_column=)'
     """
-    message = _BLANK_LABEL.sub(
-        r"\1 in the rows to learn from: leave it out with --drop '\2'", message
-    )
-
-    def option(match: re.Match[str]) -> str:
-        name, value = match["name"], match["value"]
-        if name in ("labels", "label_column", "drop", "format"):
-            return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
-        return f"--data-option {name}={value}"
-
-    return _READER_ARGUMENT.sub(option, message)
+    names = error.parameters if isinstance(error, InputError) else ()
+    options = ", ".join(_OPTIONS[name] for name in names if name in _OPTIONS)
+    return f"{error} (option {options})" if options else str(error)
 
 
 def _make_warning_line() -> Callable[..., None]:

@@ -153,7 +153,9 @@ def _reader_of(path: FilePath, format: str | None) -> Reader:
     if format is not None:
         if format not in FORMATS:
             known = ", ".join((*FORMATS, *LAYOUTS))
-            raise InputError(f"there is no format {format!r}; the formats are {known}")
+            raise InputError(
+                f"there is no format {format!r}; the formats are {known}", parameter="format"
+            )
         return get_reader(format)
     with open_binary(path) as file:
         head = file.read(_HEAD_BYTES)
@@ -165,7 +167,9 @@ def _reader_of(path: FilePath, format: str | None) -> Reader:
     if best.confidence(name, head) == 0:
         known = "; ".join(f"{reader.name}: {reader.summary}" for reader in readers)
         raise DataFileError(
-            f"the file has no known format. Use format= if it is one of these ({known})", path=path
+            f"the file has no known format. Use format= if it is one of these ({known})",
+            path=path,
+            parameter="format",
         )
     return best
 

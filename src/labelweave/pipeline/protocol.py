@@ -41,8 +41,9 @@ class Source(NamedTuple):
         data = load_dataset(self.name, **self.reading)
         if data.Y.n_labels == 0:
             raise InputError(
-                f"{self.name} has no labels that could be recognised: name the label columns "
-                "with --labels, or the column that lists them with --label-column"
+                f"{self.name} has no labels that could be recognised: name the label columns, or "
+                "the column that lists them",
+                parameter=("labels", "label_column"),
             )
         check_finite(data, self.name)
         if self.corrections is None:

@@ -77,6 +77,7 @@ def read_folder(
             f"no column is called {repr(image_column) if image_column else usual}: name the column "
             "of images with image_column=",
             path=table,
+            parameter="image_column",
         )
     if labels is None and label_column is None and first_of(LABEL_FIELDS, header) is None:
         others = {column, split_column, *drop, *SPLIT_FIELDS, *ID_FIELDS}

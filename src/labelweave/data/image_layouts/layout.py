@@ -114,6 +114,7 @@ def make_image_dataset(
             f"the image {row_ids[missing[0]]} is annotated but missing{count}: add it, or leave "
             "such rows out with on_error='skip'",
             path=root,
+            parameter="on_error",
         )
     if options.on_error == "raise":
         return data

@@ -105,6 +105,7 @@ def read_arff(
                 "same folder, or use labels= (a list of names, or a number k for the last k "
                 "attributes)",
                 path=path,
+                parameter="labels",
             )
         roles = _column_roles(header, label_columns or [], id_column, text_column, drop, path)
         encoder = ColumnEncoder(header.attributes, roles, path, one_hot=_is_one_hot(nominal))
@@ -211,7 +212,7 @@ def _column_roles(
     if text is not None and header.attributes[text].kind != "string":
         raise DataFileError(f"the attribute {names[text]!r} does not hold strings", path=path)
     if len(set(label_columns)) < len(label_columns):
-        raise DataFileError("labels= names an attribute twice", path=path)
+        raise DataFileError("labels= names an attribute twice", path=path, parameter="labels")
     return ColumnRoles(label_columns, row_id, text, dropped)
 
 

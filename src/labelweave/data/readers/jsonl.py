@@ -96,6 +96,7 @@ def read_jsonl(
             "no field looks like labels: name it with label_column= (the fields are "
             f"{', '.join(sorted(fields.available))})",
             path=path,
+            parameter="label_column",
         )
     texts, label_lists, ids, parts, lines = [], [], [], [], []
     for line, record in iter_json_objects(path):
@@ -171,6 +172,7 @@ class _Fields:
                 "no field looks like text: name it with text_column= (the fields are "
                 f"{', '.join(sorted(self.available))})",
                 path=path,
+                parameter="text_column",
             )
         self.text = text_names
         usual = first_of(LABEL_FIELDS, self.available - set(text_names))

@@ -155,6 +155,7 @@ class FeatureSpec:
                 f"the file has {width} feature columns, but {self.n_features} are needed: "
                 "name its label columns with labels=, or the columns to leave out with drop=",
                 path=path,
+                parameter=("labels", "drop"),
             )
 
 

@@ -110,7 +110,9 @@ def _names_of(
     if labels is None:
         return [str(label) for label in ids.tolist()], 0
     if isinstance(labels, str | int):
-        raise InputError("labels= must be the list of label names, in the order of their ids")
+        raise InputError(
+            "labels= must be the list of label names, in the order of their ids", parameter="labels"
+        )
     names = list(labels)
     smallest, largest = (int(ids[0]), int(ids[-1])) if len(ids) else (0, 0)
     first_id = 1 if smallest > 0 and largest == len(names) else 0
@@ -118,6 +120,7 @@ def _names_of(
         raise DataFileError(
             f"the label ids are from {smallest} to {largest}, but labels= has {len(names)} names",
             path=path,
+            parameter="labels",
         )
     return names, first_id
 

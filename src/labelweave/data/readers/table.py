@@ -104,6 +104,7 @@ def read_table(
             "it is not known which columns are labels: use labels= (names, or a number k for the "
             "last k columns) or label_column= (one column that lists names)",
             path=path,
+            parameter=("labels", "label_column"),
         )
     label_lists: list[list[str]] = []
     lines: list[int] = []

@@ -184,6 +184,7 @@ def _label_names(labels: Sequence[str] | str | None, n_labels: int, path: FilePa
         raise DataFileError(
             f"labels= has {len(names)} label names, but the header announces {n_labels} labels",
             path=path,
+            parameter="labels",
         )
     return names
 

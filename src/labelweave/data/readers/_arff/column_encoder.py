@@ -100,6 +100,7 @@ class ColumnEncoder:
                 f"the attribute {attribute.name!r} holds strings, which cannot be features: "
                 "name it as text_column=, id_column= or drop=",
                 path=self.path,
+                parameter=("text_column", "id_column", "drop"),
             )
         self._feature_column[j] = len(self.feature_names)
         codes = nominal_codes(attribute.values)
@@ -135,6 +136,7 @@ class ColumnEncoder:
                 f"is {widest.name!r} with {len(widest.values)} values: leave it out with drop= or "
                 "make it the id_column=",
                 path=self.path,
+                parameter=("drop", "id_column"),
             )
 
     def _dense(self, rows: DenseRows) -> RowChunk:

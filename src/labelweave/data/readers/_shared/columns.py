@@ -95,6 +95,7 @@ def choose_columns(labels: Any, names: Sequence[str], path: FilePath) -> list[in
             raise DataFileError(
                 f"labels={count} asks for {abs(count)} columns, but there are {len(names)}",
                 path=path,
+                parameter="labels",
             )
         columns = list(range(len(names)))
         return columns[-count:] if count > 0 else columns[:-count]
@@ -102,12 +103,15 @@ def choose_columns(labels: Any, names: Sequence[str], path: FilePath) -> list[in
         chosen = [j for j, name in enumerate(names) if fnmatchcase(name, labels)]
         if not chosen:
             raise DataFileError(
-                f"no column is named {labels!r} (labels=); {_suggestion(labels, names)}", path=path
+                f"no column is named {labels!r} (labels=); {_suggestion(labels, names)}",
+                path=path,
+                parameter="labels",
             )
         return chosen
     if not isinstance(labels, Sequence) or not all(isinstance(name, str) for name in labels):
         raise InputError(
-            f"labels= must be a number of columns, a pattern or a list of names, not {labels!r}"
+            f"labels= must be a number of columns, a pattern or a list of names, not {labels!r}",
+            parameter="labels",
         )
     return find_columns(labels, names, path)
 

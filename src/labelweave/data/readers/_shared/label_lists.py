@@ -21,7 +21,10 @@ def vocabulary(labels: Any, rows: Sequence[Sequence[str] | None]) -> list[str]:
     """The label names: those of `labels` or, without them, the sorted names that occur."""
     if labels is not None:
         if isinstance(labels, str | int) or not all(isinstance(name, str) for name in labels):
-            raise InputError("labels= must be the list of label names, since the file lists names")
+            raise InputError(
+                "labels= must be the list of label names, since the file lists names",
+                parameter="labels",
+            )
         return list(labels)
     return sorted({name for row in rows if row is not None for name in row})
 

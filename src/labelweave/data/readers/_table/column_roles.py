@@ -109,6 +109,7 @@ class ColumnRoles:
                 f"the {which} texts ({cell!r} in line {sample.lines[first]}), which cannot be "
                 "features: correct them, or name them as text_column=, id_column= or drop=",
                 path=self.path,
+                parameter=("text_column", "id_column", "drop"),
             )
 
     def _row_id_among(self, texts: list[int], sample: TableRows) -> int | None:
