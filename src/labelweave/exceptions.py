@@ -52,6 +52,7 @@ class DataFileError(InputError):
     ) -> None:
         self.path = None if path is None else str(path)
         self.line = line
+        self.message = message
         where = "" if path is None else f"{path}: " if line is None else f"{path}, line {line}: "
         super().__init__(where + message, parameter=parameter)
 

@@ -75,7 +75,7 @@ def test_quiet_prints_the_scores_only(run, csv_file):
 
 
 def test_progress_goes_to_the_error_stream_unless_quiet(run, csv_file, monkeypatch):
-    monkeypatch.setattr("labelweave.progress._LINE_EVERY", 0.0)
+    monkeypatch.setattr("labelweave.progress._LINE_SECONDS", 0.0)
     network = ("--labels", 3, "-m", "mlp", "--set", "epochs=2", "--set", "hidden=[4]", "--json")
     told = run("train", csv_file, *network)
     assert json.loads(told.stdout)["method"] == "mlp"
@@ -356,10 +356,9 @@ def test_named_data_set(run, data_home):
 
 def test_refusals_of_a_reader_speak_of_the_options_of_the_command(run, csv_file):
     shown = run("train", csv_file, "-m", "mlknn", status=2).stderr
-    assert "use --labels (" in shown
-    assert "or --label-column (" in shown
+    assert "(option --labels, --label-column)" in shown
     shown = run("train", csv_file, "-m", "mlknn", "--labels", 99, status=2).stderr
-    assert "--labels 99 asks for 99 of the 6 columns" in shown
+    assert "99 columns, but there are 6 (option --labels)" in shown
 
 
 def test_a_column_with_a_slip_in_its_name(run, csv_file):

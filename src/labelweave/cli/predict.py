@@ -208,7 +208,9 @@ def _readable(input: str) -> Iterator[Path]:
         try:
             yield Path(spooled.name)
         except DataFileError as error:  # the user knows no file of this name
-            raise InputError(str(error).replace(spooled.name, "stdin")) from None
+            raise DataFileError(
+                error.message, path="stdin", line=error.line, parameter=error.parameters
+            ) from None
 
 
 @contextmanager

@@ -115,6 +115,11 @@ class EMForest(CrossFitEM):
         self.n_trees = n_trees
         self.forest_weight = forest_weight
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.images = False  # trees grow on features
+        return tags
+
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         if self._image_encoder() is not None:
             raise InputError(

@@ -205,7 +205,7 @@ def test_an_interrupted_download_leaves_nothing_behind(server, tmp_path, monkeyp
 
 
 def test_a_long_download_is_shown(server, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("labelweave.progress._LINE_EVERY", 0.0)
+    monkeypatch.setattr("labelweave.progress._LINE_SECONDS", 0.0)
     download(f"{server}/whole", tmp_path / "scene.arff", sha256=CHECKSUM)
     assert capsys.readouterr().err.splitlines()[-1] == "downloading scene.arff: 100%"
 
