@@ -10,7 +10,7 @@ saving) is here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -126,6 +126,16 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit_checked(X, y, validation, self._fit)
+
+    def _fit_checked(
+        self,
+        X: Any,
+        y: Any,
+        validation: Any,
+        learn: Callable[[Any, LabelMatrix, Pair | None], None],
+    ) -> Self:
+        """Check the data, hold rows out if needed, learn, and tune the threshold."""
         self._validate_params()
         X, Y = self._checked_training_data(X, y)
         able = capabilities(self)
@@ -139,7 +149,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             X, Y, held_out = self._hold_out(X, Y)
         if held_out is None and must_tune:
             raise _too_few(Y)
-        self._fit(X, Y, held_out)
+        learn(X, Y, held_out)
         if rule.needs_validation:
             rule.fit(*self._tuning_predictions(held_out, Y))
         self.threshold_ = rule

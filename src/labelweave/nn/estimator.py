@@ -7,10 +7,10 @@ several stages overrides `_learn` and calls `session.train` once for each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
@@ -189,9 +189,17 @@ class NeuralClassifier(NetworkClassifier):
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         """Train the network; called with torch's generator seeded."""
+        self._train_on_task(network, session, self._build_task)
+
+    def _train_on_task(
+        self,
+        network: nn.Module,
+        session: TrainingSession,
+        build_task: Callable[[nn.Module, TrainingSession], Task],
+    ) -> None:
         self._pretrain(network, session)
         monitor = None if self.patience is None else self.monitor
-        session.train(self._build_task(network, session), monitor=monitor)
+        session.train(build_task(network, session), monitor=monitor)
 
     # -- the network, for whoever trains it --------------------------------------------
 
@@ -247,12 +255,49 @@ class NeuralClassifier(NetworkClassifier):
         return self.patience is not None and self.monitor != "loss"
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        self._fit_network(X, Y, validation, self._learn)
+
+    def fit_objective(
+        self,
+        X: Any,
+        y: Any,
+        build_task: Callable[[nn.Module, TrainingSession], Task],
+        *,
+        validation: Any = None,
+    ) -> Self:
+        """Fit the network to another objective than the estimator's own.
+
+        Everything else is as in `fit`: checks, scaling, early stopping, the threshold.
+
+        Parameters
+        ----------
+        X, y : features and labels, as in `fit`
+        build_task : function of (network, session)
+            Returns the objective, a :class:`labelweave.nn.task.Task`.
+        validation : Dataset or (X, Y), optional
+            As in `fit`.
+        """
+
+        def learn(network: nn.Module, session: TrainingSession) -> None:
+            self._train_on_task(network, session, build_task)
+
+        return self._fit_checked(
+            X, y, validation, lambda X, Y, held_out: self._fit_network(X, Y, held_out, learn)
+        )
+
+    def _fit_network(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        learn: Callable[[nn.Module, TrainingSession], None],
+    ) -> None:
         self._learn_statistics(X, Y)
         session = self.network_spec().open_session(X, Y, validation, self.random_state)
         self.scaling_ = session.scaling
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)
-            self._learn(network, session)
+            learn(network, session)
         self._keep(network, session)
 
     def _row_size(self, n_features: int, n_labels: int) -> int:

@@ -7,9 +7,10 @@ from scattered_data import easy_data, small_chain, small_student
 from torch import nn
 
 import labelweave as lw
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.metrics import hamming_loss
 from labelweave.nn.batches import Batch
+from labelweave.scattered._amalgamation import student as student_module
 from labelweave.scattered._amalgamation.layerwise import TeacherLayers, layers_of
 from labelweave.scattered.aka import AKA, AKATask
 from labelweave.scattered.cfl import CFL, SIGMAS, CFLTask, mmd
@@ -180,3 +181,18 @@ def test_a_student_without_layers_is_refused(cls, easy):
     X, _, teachers = easy
     with pytest.raises(InputError, match="is an OFCC or an MLP with cross-entropy, not MLkNN"):
         cls(teachers, student=lw.make("mlknn")).fit(X)
+
+
+def test_the_task_has_the_learning_rate_of_the_student_that_is_trained(easy, monkeypatch):
+    X, _, teachers = easy
+    rates = []
+
+    def make_task(self, network, teachers, n_train, options):
+        rates.append(options["lr"])
+        return FKATask(network, teachers, n_train, options, student_widths=[16])
+
+    monkeypatch.setattr(FKA, "_make_task", make_task)
+    monkeypatch.setattr(student_module, "_is_constant", lambda *_: True)
+    with pytest.warns(LabelweaveWarning, match="trained again"):
+        FKA(teachers, student=small_student(epochs=1), random_state=0).fit(X)
+    assert rates == pytest.approx([0.01, 0.003])

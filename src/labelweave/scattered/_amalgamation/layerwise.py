@@ -15,7 +15,9 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch, as_tensor
 from labelweave.nn.encoders import MLPEncoder
+from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import bce, mean_loss
+from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 from labelweave.scattered._amalgamation.integration import integrate
 from labelweave.scattered._amalgamation.student import fit_student
@@ -264,14 +266,15 @@ class LayerwiseMethod(StudentMethod):
     ) -> Any:
         """Train a student on these targets and on the layers of these teachers."""
         name = type(self).__name__
-        if not capabilities(student).soft_targets:
+        is_neural = isinstance(student, NeuralClassifier)
+        if not (is_neural and capabilities(student).soft_targets):
             raise InputError(
                 f"a student of {name} is an OFCC or an MLP with cross-entropy, not "
                 f"{type(student).__name__}",
                 parameter="student",
             )
 
-        def build_task(network: nn.Module, session: Any) -> Task:
+        def build_task(network: nn.Module, session: TrainingSession) -> Task:
             layers = layers_of(network)
             depth = 0 if layers is None else layers.depth
             needed = teachers[0].network.depth
@@ -281,7 +284,7 @@ class LayerwiseMethod(StudentMethod):
                     f"and the student has {depth}",
                     parameter="student",
                 )
-            options = student.network_spec().settings.optimizer_options()
+            options = session.spec.settings.optimizer_options()
             return self._make_task(network, teachers, training_set.n_train, options)
 
         rows = self._student_rows(training_set.X)

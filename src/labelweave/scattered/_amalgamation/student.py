@@ -93,13 +93,9 @@ def _fit(
     options: dict[str, Any],
     build_task: Callable[..., Any] | None,
 ) -> Any:
-    if build_task is not None:
-        # The objective belongs to the amalgamation, not to the class of the student.
-        vars(student)["_build_task"] = build_task
-    try:
+    if build_task is None:
         return student.fit(X, targets, **options)
-    finally:
-        vars(student).pop("_build_task", None)
+    return student.fit_objective(X, targets, build_task, **options)
 
 
 def _is_constant(student: Any, X: Any, targets: LabelMatrix) -> bool:
