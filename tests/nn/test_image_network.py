@@ -94,7 +94,7 @@ def test_it_learns():
         (np.zeros((5, 64)), "shape"),
         ([], "no image"),
         (["none.png"] * 5, "no such image"),
-        ("none.png", "one path"),
+        ("none.png", "single path"),
         ([1, 2, 3, 4, 5], "row 0"),
     ],
 )
