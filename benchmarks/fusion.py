@@ -14,7 +14,8 @@ import time
 
 import numpy as np
 
-from labelweave.unseen.fusion import fuse_plainly, fuse_top
+from labelweave.unseen._fusion.combination_search import top_labels
+from labelweave.unseen.xml0_algorithm import label_fusion_reference
 
 D = 384
 
@@ -33,7 +34,7 @@ def make_case(n, n_labels, seed=0):
 def pruned(p, predicted, unseen, k=10):
     V = p[:, None] * predicted.astype(np.float64)
     B = unseen @ V.T.astype(np.float32)
-    return fuse_top(B, V @ V.T, k, products=lambda rows: unseen[rows].astype(np.float64) @ V.T)
+    return top_labels(B, V @ V.T, k, products=lambda rows: unseen[rows].astype(np.float64) @ V.T)
 
 
 def one_product(p, predicted, unseen, k=10):
@@ -78,8 +79,8 @@ def main():
                 line += f" {slow:11.3f} {slow / quick:6.0f}"
             if n <= options.plain_up_to and n_labels <= 504:
                 few = max(1, min(n_labels, 40_000 >> n))
-                part, _ = seconds(fuse_plainly, case[0], case[1], case[2][:few], repeat=1)
-                none, _ = seconds(fuse_plainly, case[0], case[1], case[2][:0], repeat=1)
+                part, _ = seconds(label_fusion_reference, case[0], case[1], case[2][:few], repeat=1)
+                none, _ = seconds(label_fusion_reference, case[0], case[1], case[2][:0], repeat=1)
                 plain = none + (part - none) * n_labels / few
                 line += f" {plain:10.2f} {plain / quick:7.0f}"
             print(line, flush=True)

@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 import labelweave as lw
-from labelweave.unseen.label_index import LabelIndex
+from labelweave.unseen._fusion.label_index import LabelIndex
 
 
 def make_names(texts, number, seed=0):

@@ -27,7 +27,7 @@ import labelweave as lw
 from labelweave.bench.kinds.unseen import capped_rows
 from labelweave.data.scenarios import hold_labels_out
 from labelweave.metrics import ndcg_at_k, precision_at_k, recall_at_k
-from labelweave.unseen.base_classifier import default_classifier
+from labelweave.unseen._fusion.seen_classifier import default_classifier
 
 METRICS = {
     "P@1": lambda Y, S: precision_at_k(Y, S, k=1),

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.unseen.bilinear import bilinear_scores
+from labelweave.unseen.zestxml_pairs import bilinear_scores
 
 SOURCE = r"""
 #include <string.h>

@@ -479,7 +479,8 @@ def layers() -> tuple[float, float, Paint]:
 
 def fusion() -> tuple[float, float, Paint]:
     """Label fusion in a plane: combinations of predicted labels, and the nearest to new ones."""
-    from labelweave.unseen.fusion import fuse_plainly, members
+    from labelweave.unseen._fusion.combination_search import members
+    from labelweave.unseen.xml0_algorithm import label_fusion_reference
 
     seen = {
         "convolution": (np.deg2rad(8), 0.9),
@@ -490,7 +491,7 @@ def fusion() -> tuple[float, float, Paint]:
     embeddings = np.array([[np.cos(angle), np.sin(angle)] for angle, _ in seen.values()])
     chance = np.array([p for _, p in seen.values()])
     unseen = np.array([[np.cos(angle), np.sin(angle)] for angle in new.values()])
-    found = fuse_plainly(chance, embeddings, unseen)
+    found = label_fusion_reference(chance, embeddings, unseen)
     vectors = chance[:, None] * embeddings
     sums = np.array([vectors[members(mask)].sum(axis=0) for mask in range(1, 8)])
 

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 import torch
 
 import labelweave as lw
-from labelweave.unseen.attention_network import LabelAttention, TokenEncoder
-from labelweave.unseen.label_clusters import balanced_groups
+from labelweave.unseen.attentionxml_network import LabelAttention, TokenEncoder, balanced_groups
 
 SMALL = {"embedding": 12, "hidden": 12, "head": 12, "max_tokens": 8, "lr": 0.02, "random_state": 0}
 

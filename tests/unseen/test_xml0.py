@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 
 import labelweave as lw
 from labelweave.exceptions import InputError
-from labelweave.unseen.evidence import Evidence
-from labelweave.unseen.fusion import fuse_plainly
+from labelweave.unseen._fusion.label_scores import LabelScores
+from labelweave.unseen.xml0_algorithm import label_fusion_reference
 
 SEEN = ("sea life", "desert land", "city street")
 WORDS = (("sea", "fish", "wave"), ("desert", "sand", "camel"), ("city", "street", "car"))
@@ -79,7 +79,7 @@ def test_scores_are_those_of_algorithm_1():
     p = np.array([0.9, 0.2, 0.7])
     model = lw.XML0LF.from_fitted(Constant(*p), encoder=Table()).add_labels(["harbour", "oasis"])
     vectors = Table().transform(list(SEEN))
-    plain = fuse_plainly(p, vectors, Table().transform(["harbour", "oasis"]))
+    plain = label_fusion_reference(p, vectors, Table().transform(["harbour", "oasis"]))
     (found,) = model.explain(["any"], k=2)
     assert [one.label for one in found] == [["harbour", "oasis"][i] for i in plain.labels]
     np.testing.assert_allclose([one.fusion for one in found], plain.scores, atol=1e-6)
@@ -91,10 +91,10 @@ def test_conse_takes_all_predicted_labels():
     p = np.array([0.9, 0.3, 0.6])
     model = lw.ConSE.from_fitted(Constant(*p), encoder=Table(), min_probability=0.1)
     model.add_labels(["harbour", "oasis"])
-    evidence, _ = model._evidence(np.array(["any"], dtype=object), model.table_.unseen_rows)
+    scores, _ = model._label_scores(np.array(["any"], dtype=object), model.table_.unseen_rows)
     centre = p / np.linalg.norm(p)
     expected = Table().transform(["harbour", "oasis"]) @ centre
-    np.testing.assert_allclose(evidence.conse[0], expected, atol=1e-6)
+    np.testing.assert_allclose(scores.conse[0], expected, atol=1e-6)
 
 
 def test_threshold_and_cap_choose_the_predicted_labels():
@@ -130,8 +130,8 @@ def test_greedy_fusion_and_threads_give_the_same_here():
 
 
 def test_ranks_share_the_best_place():
-    evidence = Evidence(np.array([[0.2, 0.5, 0.5]]), None, None, np.zeros(1), None, None)
-    np.testing.assert_allclose(evidence.feature("similarity_rank"), [[1 / 8, 1 / 6, 1 / 6]])
+    scores = LabelScores(np.array([[0.2, 0.5, 0.5]]), None, None, np.zeros(1), None, None)
+    np.testing.assert_allclose(scores.feature("similarity_rank"), [[1 / 8, 1 / 6, 1 / 6]])
 
 
 # -- the classifier --------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import labelweave as lw
-from labelweave.unseen.bilinear import (
+from labelweave.unseen.zestxml_pairs import (
     bilinear_scores,
     pair_features,
     score_shortlist,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelweave.exceptions import InputError
 
-__all__ = ["EMBEDDERS", "make_embedder", "unit_rows"]
+__all__ = ["EMBEDDERS", "cosines", "make_embedder", "unit_rows"]
 
 EMBEDDERS = ("minilm", "fast", "tfidf")
 
@@ -49,3 +50,9 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def cosines(left: Any, right: Any) -> np.ndarray:
+    """Cosines of all pairs of rows of two matrices of unit vectors, dense or sparse."""
+    products = left @ right.T
+    return products.toarray() if sp.issparse(products) else np.asarray(products)

@@ -17,19 +17,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.labels import LabelMatrix
-from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.task import Task
 from labelweave.text.checks import checked_texts
 from labelweave.text.tfidf import string_tags
-from labelweave.unseen.attention_network import (
+from labelweave.unseen.attentionxml_averaging import AveragedTask
+from labelweave.unseen.attentionxml_network import (
     UNKNOWN,
     LabelAttention,
     LabelTreeNetwork,
     TokenEncoder,
     TreeTask,
+    balanced_groups,
 )
-from labelweave.unseen.label_clusters import balanced_groups
 
 __all__ = ["AttentionXML"]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from labelweave.unseen.single_evidence import SingleEvidence
+import numpy as np
+
+from labelweave.unseen._fusion.label_extension import SingleScoreExtension
+from labelweave.unseen._fusion.score_combination import ScoreCombination
 
 __all__ = ["ConSE"]
 
 
-class ConSE(SingleEvidence):
+class ConSE(SingleScoreExtension):
     """The convex combination of the predicted labels' embeddings, and the labels near it [1]_.
 
     One combination, of all labels that the classifier predicts for a document, each weighted by
@@ -37,4 +40,5 @@ class ConSE(SingleEvidence):
     ['sea', 'land']
     """
 
-    _feature = "conse"
+    def _default_combination(self) -> ScoreCombination:
+        return ScoreCombination(["conse"], np.ones(1), 10.0, -5.0)

@@ -10,13 +10,14 @@ from scipy.special import expit
 
 from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
-from labelweave.unseen.combination import Combination, calibrated
-from labelweave.unseen.evidence import Evidence, cosines
-from labelweave.unseen.zero_shot import ZeroShotClassifier
+from labelweave.unseen._fusion.label_scores import LabelScores
+from labelweave.unseen._fusion.score_combination import ScoreCombination, calibrated
+from labelweave.unseen._fusion.zero_shot import ZeroShotClassifier
+from labelweave.unseen.xml0_algorithm import semantic_similarity
 
 __all__ = ["SBERT"]
 
-_MOST_DOCUMENTS = 1000  # to calibrate on
+_MAX_DOCUMENTS = 1000  # documents to calibrate on
 
 
 class SBERT(ZeroShotClassifier):
@@ -70,26 +71,26 @@ class SBERT(ZeroShotClassifier):
         self._start_table(X.tolist(), Y.n_labels)
         self._fine_tune(X, Y, np.arange(Y.n_labels))
         random = self._generator()
-        rows = random.permutation(len(Y))[:_MOST_DOCUMENTS]
-        evidence = Evidence(
-            self._cosines(X[rows], self.table_.rows), None, None, np.zeros(len(rows)), None, None
-        )
-        start = Combination(["similarity"], np.ones(1), 10.0, -5.0)
-        self.combination_ = calibrated(start, [(evidence, Y[rows].to_numpy())], random)
+        rows = random.permutation(len(Y))[:_MAX_DOCUMENTS]
+        similarity = self._similarity(X[rows], self.table_.rows)
+        scores = LabelScores(similarity, None, None, np.zeros(len(rows)), None, None)
+        start = ScoreCombination(["similarity"], np.ones(1), 10.0, -5.0)
+        self.combination_ = calibrated(start, [(scores, Y[rows].to_numpy())], random)
 
-    def _cosines(self, X: Any, rows: np.ndarray) -> np.ndarray:
-        return cosines(self._embed_documents(X.tolist()), self.table_.vectors(rows))
+    def _similarity(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        documents = self._embed_documents(X.tolist())
+        return semantic_similarity(documents, self.table_.vectors(rows))
 
     def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
-        line = self.combination_
-        return expit(line.slope * self._cosines(X, rows) + line.offset)
+        calibration = self.combination_
+        return expit(calibration.slope * self._similarity(X, rows) + calibration.offset)
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), "combination": self.combination_.to_dict()}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
-        self.combination_ = Combination.from_dict(state["combination"])
+        self.combination_ = ScoreCombination.from_dict(state["combination"])
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

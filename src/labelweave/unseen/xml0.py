@@ -8,9 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from labelweave.unseen.combination import COMBINATIONS, Combination, fit_combination
-from labelweave.unseen.evidence import FEATURES, Evidence
-from labelweave.unseen.extension import LabelExtension
+from labelweave.unseen._fusion.label_extension import LabelExtension
+from labelweave.unseen._fusion.label_scores import FEATURES, LabelScores
+from labelweave.unseen._fusion.score_combination import (
+    COMBINATIONS,
+    ScoreCombination,
+    fit_combination,
+)
 
 __all__ = ["XML0"]
 
@@ -45,7 +49,7 @@ class XML0(LabelExtension):
     finetune_steps : int, optional
         200 of a map, 100 of the encoder by default.
     fusion : {"exact", "greedy"}, default="exact"
-        Whether all combinations are searched; see :mod:`labelweave.unseen.fusion`.
+        Whether the search over combinations is exact or approximate.
     index_above : int, default=100000
         With more unseen labels than this an index (FAISS, the ``neighbors`` extra) finds the
         candidates, which are scored exactly; with fewer every label is.
@@ -58,7 +62,7 @@ class XML0(LabelExtension):
     ----------
     classifier_ : estimator
         The fitted classifier of the seen labels.
-    combination_ : Combination
+    combination_ : ScoreCombination
 
     Notes
     -----
@@ -123,12 +127,12 @@ class XML0(LabelExtension):
         )
         self.combine = combine
 
-    def _uncalibrated(self) -> Combination:
+    def _default_combination(self) -> ScoreCombination:
         if self.combine == "rrf":
-            return Combination(["rrf"], np.ones(1), 60.0, -3.0)
-        return Combination(["similarity", "fusion"], np.array([0.7, 0.3]), 10.0, -5.0)
+            return ScoreCombination(["rrf"], np.ones(1), 60.0, -3.0)
+        return ScoreCombination(["similarity", "fusion"], np.array([0.7, 0.3]), 10.0, -5.0)
 
-    def _fit_combination(self, draws: Sequence[tuple[Evidence, np.ndarray]]) -> Combination:
+    def _fit_combination(self, draws: Sequence[tuple[LabelScores, np.ndarray]]) -> ScoreCombination:
         names = FEATURES if self.words_ is not None else FEATURES[:7]
         return fit_combination(self.combine, names, draws, self._generator())
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from labelweave.unseen.single_evidence import SingleEvidence
+import numpy as np
+
+from labelweave.unseen._fusion.label_extension import SingleScoreExtension
+from labelweave.unseen._fusion.score_combination import ScoreCombination
 
 __all__ = ["XML0LF"]
 
 
-class XML0LF(SingleEvidence):
+class XML0LF(SingleScoreExtension):
     """Label fusion alone: XML0 without the semantic similarity of the document [1]_.
 
     An unseen label's score is the cosine with the nearest combination of the predicted labels'
@@ -38,4 +41,5 @@ class XML0LF(SingleEvidence):
     ['sea', 'land']
     """
 
-    _feature = "fusion"
+    def _default_combination(self) -> ScoreCombination:
+        return ScoreCombination(["fusion"], np.ones(1), 10.0, -5.0)

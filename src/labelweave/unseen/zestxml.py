@@ -14,14 +14,14 @@ from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.per_label import with_int32_indices
 from labelweave.text.tfidf import TfidfEmbedder
-from labelweave.unseen.bilinear import (
+from labelweave.unseen._fusion.zero_shot import ZeroShotClassifier
+from labelweave.unseen.zestxml_pairs import (
     bilinear_scores,
     pair_features,
     score_shortlist,
     shortlist,
     sparse_pattern,
 )
-from labelweave.unseen.zero_shot import ZeroShotClassifier
 
 __all__ = ["ZestXML"]
 

@@ -6,10 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelweave.exceptions import InputError
-from labelweave.unseen import fusion
-from labelweave.unseen.combinations import MOST_LABELS, Combinations
-from labelweave.unseen.fusion import fuse_all, fuse_greedily, fuse_plainly, fuse_top, members
-from labelweave.unseen.fusion_bounds import cone_bound, flip_search, span_bound
+from labelweave.unseen._fusion import combination_search
+from labelweave.unseen._fusion.combination_bounds import cone_bound, flip_search, span_bound
+from labelweave.unseen._fusion.combination_search import (
+    best_combinations,
+    greedy_combinations,
+    members,
+    top_labels,
+)
+from labelweave.unseen._fusion.combination_table import MOST_LABELS, CombinationTable
+from labelweave.unseen.xml0_algorithm import label_fusion_reference
 
 KINDS = ("random", "close", "duplicates", "opposites", "against", "zero", "flat", "ties")
 
@@ -68,8 +74,8 @@ def check_is_algorithm_1(found, plain, k):
 @settings(max_examples=200, deadline=None)
 def test_every_score_is_that_of_algorithm_1(case):
     p, embeddings, unseen = make_case(*case)
-    plain = fuse_plainly(p, embeddings, unseen)
-    every = fuse_all(*products(p, embeddings, unseen))
+    plain = label_fusion_reference(p, embeddings, unseen)
+    every = best_combinations(*products(p, embeddings, unseen))
     scores = np.empty(len(unseen))
     scores[plain.labels] = plain.scores
     np.testing.assert_allclose(every.scores, scores, atol=1e-7)
@@ -80,13 +86,13 @@ def test_every_score_is_that_of_algorithm_1(case):
 def test_the_best_are_those_of_algorithm_1(case, k, precision):
     p, embeddings, unseen = make_case(*case)
     B, G = products(p, embeddings, unseen)
-    plain = fuse_plainly(p, embeddings, unseen)
+    plain = label_fusion_reference(p, embeddings, unseen)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusion, "_FEW_SCORES", 0)  # bounds even where there are few scores
-        patch.setattr(fusion, "_POOL", 2)
-        patch.setattr("labelweave.unseen.combinations._FEW", 0)  # and halves
-        patch.setattr("labelweave.unseen.combinations._BLOCK", 64)
-        found = fuse_top(B.astype(precision), G, k, products=lambda rows: B[rows])
+        patch.setattr(combination_search, "_FEW_SCORES", 0)  # use bounds always
+        patch.setattr(combination_search, "_POOL", 2)
+        patch.setattr("labelweave.unseen._fusion.combination_table._FEW", 0)  # and halves
+        patch.setattr("labelweave.unseen._fusion.combination_table._BLOCK", 64)
+        found = top_labels(B.astype(precision), G, k, products=lambda rows: B[rows])
     check_is_algorithm_1(found, plain, min(k, len(unseen)))
 
 
@@ -95,7 +101,7 @@ def test_the_best_are_those_of_algorithm_1(case, k, precision):
 def test_bounds_hold(case):
     p, embeddings, unseen = make_case(*case)
     B, G = products(p, embeddings, unseen)
-    scores = fuse_all(B, G).scores
+    scores = best_combinations(B, G).scores
     assert (flip_search(B, G)[0] <= scores + 1e-7).all()
     directed = np.where(scores > 0, scores, -1)  # a score of 0 may be one of no direction
     for bound in (span_bound, cone_bound):
@@ -108,7 +114,7 @@ def test_bounds_hold(case):
 def test_the_combination_reaches_the_score(case):
     p, embeddings, unseen = make_case(*case)
     B, G = products(p, embeddings, unseen)
-    for found in (fuse_all(B, G), fuse_greedily(B, G), fuse_top(B, G, 5)):
+    for found in (best_combinations(B, G), greedy_combinations(B, G), top_labels(B, G, 5)):
         for label, score, mask in zip(*found, strict=True):
             chosen = members(mask)
             total = (p[chosen, None] * embeddings[chosen]).sum(axis=0)
@@ -125,7 +131,7 @@ def test_many_predicted_labels(n):
     lengths = np.sqrt(np.einsum("si,ij,sj->s", subsets, G, subsets, optimize=True))
     scores = np.array([(subsets @ b / lengths).max() for b in B])
     order = np.lexsort((np.arange(300), -scores))[:10]
-    found = fuse_top(B.astype(np.float32), G, 10, products=lambda rows: B[rows])
+    found = top_labels(B.astype(np.float32), G, 10, products=lambda rows: B[rows])
     assert found.labels.tolist() == order.tolist()
     np.testing.assert_allclose(found.scores, scores[order], atol=1e-12)
 
@@ -133,20 +139,20 @@ def test_many_predicted_labels(n):
 def test_greedy_is_never_above_and_mostly_equal():
     p, embeddings, unseen = make_case(1, 10, 500, 32, "close")
     B, G = products(p, embeddings, unseen)
-    greedy, exact = fuse_greedily(B, G).scores, fuse_all(B, G).scores
+    greedy, exact = greedy_combinations(B, G).scores, best_combinations(B, G).scores
     assert (greedy <= exact + 1e-12).all()
     assert (greedy >= exact - 1e-12).mean() > 0.9
 
 
 def test_without_predicted_labels_every_score_is_zero():
     B, G = np.zeros((4, 0)), np.zeros((0, 0))
-    for found in (fuse_all(B, G), fuse_top(B, G, 4), fuse_greedily(B, G)):
+    for found in (best_combinations(B, G), top_labels(B, G, 4), greedy_combinations(B, G)):
         assert found.scores.tolist() == [0, 0, 0, 0]
         assert found.masks.tolist() == [0, 0, 0, 0]
-    plain = fuse_plainly(np.zeros(0), np.zeros((0, 3)), np.eye(3))
+    plain = label_fusion_reference(np.zeros(0), np.zeros((0, 3)), np.eye(3))
     assert plain.scores.tolist() == [0, 0, 0]
 
 
 def test_too_many_predicted_labels_are_refused():
     with pytest.raises(InputError, match="23 predicted labels have 2\\^23 combinations"):
-        Combinations(np.eye(MOST_LABELS + 1))
+        CombinationTable(np.eye(MOST_LABELS + 1))

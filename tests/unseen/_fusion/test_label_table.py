@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import labelweave as lw
 from labelweave.exceptions import InputError
-from labelweave.unseen.growing_rows import GrowingArray, GrowingRows
-from labelweave.unseen.label_names import LabelNames
+from labelweave.unseen._fusion.growing_rows import GrowingArray, GrowingRows
+from labelweave.unseen._fusion.label_table import LabelNames
 
 NAMES = [f"{a} {b}" for a in ("sea", "sand", "moon", "star") for b in ("fish", "bird", "dust")]
 SEEN = ["city street", "desert land", "sea life"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelweave.unseen.combinations import CANCELLED
+from labelweave.unseen._fusion.combination_table import CANCELLED
 
 __all__ = ["cone_bound", "flip_search", "span_bound"]
 

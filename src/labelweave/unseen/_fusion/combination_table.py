@@ -7,7 +7,7 @@ import numpy as np
 from labelweave.exceptions import InputError
 from labelweave.rows import row_chunks
 
-__all__ = ["CANCELLED", "MOST_LABELS", "Combinations"]
+__all__ = ["CANCELLED", "MOST_LABELS", "CombinationTable"]
 
 MOST_LABELS = 22  # 4 million combinations
 CANCELLED = 1e-8  # squared length of a combination over the square of its members' total length
@@ -16,7 +16,7 @@ _FEW = 1 << 12  # combinations that are multiplied out rather than put together 
 _EPSILON = float(np.finfo(np.float32).eps)
 
 
-class Combinations:
+class CombinationTable:
     """The combinations of n weighted vectors, each the union of two halves.
 
     The numerator of a combination is the sum of those of its halves, so that only the inverse
@@ -78,7 +78,7 @@ class Combinations:
         return low, B[:, self.n_low :] @ self.high.T.astype(np.float32)
 
     def _candidates(self, high: np.ndarray, low: np.ndarray, mark: float) -> np.ndarray:
-        """Combinations that may be the best for one label; none if all are below the mark."""
+        """CombinationTable that may be the best for one label; none if all are below the mark."""
         step = min(len(high), _BLOCK // len(low))  # both are powers of two
         starts = range(0, len(high), step)
         values = np.empty((step, len(low)), dtype=np.float32)

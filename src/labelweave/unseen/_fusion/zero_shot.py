@@ -23,8 +23,12 @@ from labelweave.text.embedders import make_embedder, unit_rows
 from labelweave.text.finetuning import fine_tune, learn_map
 from labelweave.text.tfidf import string_tags
 from labelweave.thresholds import PerLabelThreshold
-from labelweave.unseen.label_names import LabelNames
-from labelweave.unseen.label_table import LabelTable, checked_new_labels, label_text
+from labelweave.unseen._fusion.label_table import (
+    LabelNames,
+    LabelTable,
+    checked_new_labels,
+    label_text,
+)
 
 __all__ = ["GROUPS", "ZeroShotClassifier"]
 
@@ -218,7 +222,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         texts = [label_text(name, text) for name, text in added.items()]
         vectors = self._embed(texts)
         self.label_descriptions_.update({name: text for name, text in added.items() if text})
-        self._grown(self.table_.append(vectors), texts)
+        self._labels_added(self.table_.append(vectors), texts)
         self._label_names.add(list(added))
         self._count_labels()
         return self
@@ -230,7 +234,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         rows = np.array([self._row_of(name) for name in names], dtype=np.int64)
         if len(rows) == len(self._label_names):
             raise InputError("the last label cannot be removed: a model has at least one")
-        self._shrunk(rows)
+        self._labels_removed(rows)
         self.table_.remove(rows)
         for name in names:
             self.label_descriptions_.pop(name, None)
@@ -251,7 +255,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         if text:
             self.label_descriptions_[new] = text
         self.table_.replace(row, vector)
-        self._changed(row, words)
+        self._label_renamed(row, words)
         self._label_names.rename(old, new)
         return self
 
@@ -275,13 +279,13 @@ class ZeroShotClassifier(MultiLabelClassifier):
         self.n_labels_ = len(self._label_names)
         self.classes_ = np.broadcast_to([0, 1], (self.n_labels_, 2))
 
-    def _grown(self, rows: np.ndarray, texts: list[str]) -> None:
+    def _labels_added(self, rows: np.ndarray, texts: list[str]) -> None:
         """Labels were added in these rows."""
 
-    def _shrunk(self, rows: np.ndarray) -> None:
+    def _labels_removed(self, rows: np.ndarray) -> None:
         """The labels of these rows are about to go."""
 
-    def _changed(self, row: int, text: str) -> None:
+    def _label_renamed(self, row: int, text: str) -> None:
         """The label of this row has another text."""
 
     # -- prediction --------------------------------------------------------------------

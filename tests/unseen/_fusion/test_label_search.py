@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import labelweave as lw
 from labelweave.text.embedders import unit_rows
-from labelweave.unseen.growing_rows import GrowingRows
+from labelweave.unseen._fusion.growing_rows import GrowingRows
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
@@ -93,7 +93,7 @@ def test_many_labels_without_an_index(encoder, monkeypatch):
     model = lw.XML0(encoder=encoder, random_state=0).fit(TEXTS, LABELS).add_labels(NEW)
     texts = ["fish of the sea", "hot sand", "moon"]
     every = model.rank(texts, 3, among="unseen")
-    monkeypatch.setattr("labelweave.unseen.finding.SCORE_ALL", 20)
+    monkeypatch.setattr("labelweave.unseen._fusion.label_search.SCORE_ALL", 20)
     few = model.rank(texts, 3, among="unseen")
     for a, b in zip(every, few, strict=True):
         np.testing.assert_allclose([p for _, p in a], [p for _, p in b], rtol=1e-6)

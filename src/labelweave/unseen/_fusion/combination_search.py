@@ -1,45 +1,40 @@
-"""Label fusion: the combination of predicted labels that points best to an unseen one.
+"""Search for the combination of predicted labels that is nearest to an unseen label.
 
 For a document with n predicted labels, v_i = p_i e_i (probability times embedding) and an unseen
-label with unit embedding u, the score of a combination S is cos(sum of v_i over S, u), and the
-score of the label is the best over all 2^n - 1 combinations. With G = V V^T and b = V u that is
+label with unit embedding u, the score of a combination S is cos(sum of v_i over S, u). The score of
+the label is the maximum over all 2^n - 1 combinations. With G = V V^T and b = V u that is ::
 
     f(u) = max over S of b(S) / sqrt(s^T G s),      b(S) = sum of b_i over S,
 
-so the search touches no embedding. Three exact searches and one that is not:
+so the search needs G and b, but no embeddings. There are three searches:
 
-:func:`fuse_plainly`
-    Algorithm 1 of the paper as it is written, for tests and benchmarks.
-:func:`fuse_all`
-    The score of every label, by products of the 2^n x n matrix of combinations with B.
-:func:`fuse_top`
-    The k best labels alone. Upper bounds leave most labels out unseen; see its notes.
-:func:`fuse_greedily`
-    Approximate: single flips from three starts, all labels at a time.
+:func:`best_combinations`
+    The exact score of every label.
+:func:`top_labels`
+    The exact k best labels. Upper bounds exclude most of the other labels from the search.
+:func:`greedy_combinations`
+    An approximation for all labels by hill climbing, which adds or removes one label per step.
 
-A combination whose vectors cancel out, to less than a ten-thousandth of their total length, has
-no direction: its score is 0 in all of them. So is every score of a document without predicted
-labels.
+A combination whose vectors cancel out (to less than a ten-thousandth of their total length) has no
+direction, and its score is 0. The scores of a document without predicted labels are 0 as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from labelweave.unseen.combinations import CANCELLED, MOST_LABELS, Combinations
-from labelweave.unseen.fusion_bounds import cone_bound, flip_search, span_bound
+from labelweave.unseen._fusion.combination_bounds import cone_bound, flip_search, span_bound
+from labelweave.unseen._fusion.combination_table import MOST_LABELS, CombinationTable
 
 __all__ = [
     "MOST_LABELS",
     "Fusion",
-    "fuse_all",
-    "fuse_greedily",
-    "fuse_plainly",
-    "fuse_top",
+    "best_combinations",
+    "greedy_combinations",
+    "top_labels",
     "members",
 ]
 
@@ -74,49 +69,7 @@ def members(mask: int) -> list[int]:
     return [i for i in range(int(mask).bit_length()) if mask >> i & 1]
 
 
-def fuse_plainly(probabilities: np.ndarray, embeddings: np.ndarray, unseen: np.ndarray) -> Fusion:
-    """Algorithm 1, line by line: every combination, then every label.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n,)
-    embeddings : ndarray of shape (n, d)
-        Of the predicted labels.
-    unseen : ndarray of shape (U, d)
-        Unit embeddings of the unseen labels.
-
-    Examples
-    --------
-    >>> convolution, network = [1.0, 0.0], [0.0, 1.0]
-    >>> found = fuse_plainly(np.array([0.9, 0.9]), np.array([convolution, network]),
-    ...                      np.array([[0.6, 0.8], [0.0, -1.0]]))
-    >>> found.scores.round(2), found.masks
-    (array([0.99, 0.  ]), array([3, 1]))
-    """
-    n = len(probabilities)
-    vectors = probabilities[:, None].astype(np.float64) * embeddings.astype(np.float64)
-    lengths = np.linalg.norm(vectors, axis=1)
-    combined, masks = [], []
-    for size in range(1, n + 1):
-        for chosen in combinations(range(n), size):
-            total = np.zeros(vectors.shape[1])
-            for i in chosen:
-                total += vectors[i]
-            length = np.linalg.norm(total)
-            is_void = length**2 <= CANCELLED * sum(lengths[i] for i in chosen) ** 2
-            combined.append(total * 0 if is_void else total / length)
-            masks.append(sum(1 << i for i in chosen))
-    scores, best = np.zeros(len(unseen)), np.zeros(len(unseen), dtype=np.int64)
-    if n:
-        for row, label in enumerate(unseen.astype(np.float64)):
-            cosines = [float(vector @ label) for vector in combined]
-            winner = int(np.argmax(cosines))
-            scores[row], best[row] = cosines[winner], masks[winner]
-    order = np.lexsort((np.arange(len(unseen)), -scores))
-    return Fusion(order, scores[order], best[order])
-
-
-def fuse_all(B: np.ndarray, G: np.ndarray) -> Fusion:
+def best_combinations(B: np.ndarray, G: np.ndarray) -> Fusion:
     """The score of every label, in the order of the rows of B.
 
     Parameters
@@ -129,10 +82,10 @@ def fuse_all(B: np.ndarray, G: np.ndarray) -> Fusion:
     rows = np.arange(len(B))
     if B.shape[1] == 0:
         return Fusion(rows, np.zeros(len(B)), np.zeros(len(B), dtype=np.int64))
-    return Fusion(rows, *Combinations(G).best(B.astype(np.float64)))
+    return Fusion(rows, *CombinationTable(G).best(B.astype(np.float64)))
 
 
-def fuse_top(
+def top_labels(
     B: np.ndarray,
     G: np.ndarray,
     k: int,
@@ -164,10 +117,10 @@ def fuse_top(
     k = min(k, n_labels)
     exact = (lambda rows: B[rows].astype(np.float64)) if products is None else products
     if n == 0 or (n <= MOST_LABELS and n_labels << n <= _FEW_SCORES):
-        every = fuse_all(exact(np.arange(n_labels)), G)
+        every = best_combinations(exact(np.arange(n_labels)), G)
         order = _best_first(every.labels, every.scores)[:k]
         return Fusion(*(part[order] for part in every))
-    table = Combinations(G)
+    table = CombinationTable(G)
     upper = span_bound(B, G)
     pool = _largest(upper, max(_POOL, 2 * k))
     mark = _kth_best(flip_search(exact(pool), G, n_starts=1)[0], k)
@@ -210,7 +163,7 @@ def _kth_best(values: np.ndarray, k: int) -> float:
     return float(-np.partition(-values, k - 1)[k - 1]) - 1e-12
 
 
-def fuse_greedily(B: np.ndarray, G: np.ndarray) -> Fusion:
+def greedy_combinations(B: np.ndarray, G: np.ndarray) -> Fusion:
     """Approximate scores of all labels, in the order of the rows of B.
 
     Single flips, from the best label alone, from all labels, and from those with a positive

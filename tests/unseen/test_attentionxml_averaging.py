@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from labelweave.dependent.mlp import MLP
-from labelweave.nn.averaging import AveragedTask
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import BatchNorm
 from labelweave.nn.losses import bce
 from labelweave.nn.task import StepInfo, SupervisedTask
+from labelweave.unseen.attentionxml_averaging import AveragedTask
 
 
 def test_it_is_the_average_that_the_formula_gives():

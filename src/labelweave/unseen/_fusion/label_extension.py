@@ -1,7 +1,8 @@
-"""A classifier of seen labels, extended to unseen ones by what it predicts."""
+"""Base of the methods that extend a classifier of seen labels to unseen labels."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -10,58 +11,60 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelweave.base import Pair
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.text.embedders import cosines
 from labelweave.text.tfidf import TfidfEmbedder
 from labelweave.thresholds import make_threshold
-from labelweave.unseen.base_classifier import (
-    default_classifier,
+from labelweave.unseen._fusion.combination_table import MOST_LABELS
+from labelweave.unseen._fusion.growing_rows import GrowingRows
+from labelweave.unseen._fusion.label_index import LabelIndex
+from labelweave.unseen._fusion.label_scores import LabelScores, fuse_documents
+from labelweave.unseen._fusion.label_search import CANDIDATES, LabelSearch, Predicted
+from labelweave.unseen._fusion.score_combination import ScoreCombination, calibrated
+from labelweave.unseen._fusion.seen_classifier import (
     fit_classifier,
     names_of,
     probabilities_of,
 )
-from labelweave.unseen.combination import Combination
-from labelweave.unseen.combinations import MOST_LABELS
-from labelweave.unseen.evidence import Evidence, choose_predicted, cosines, fuse_documents
-from labelweave.unseen.explanation import Predicted
-from labelweave.unseen.finding import CANDIDATES, LabelFinder
-from labelweave.unseen.growing_rows import GrowingRows
-from labelweave.unseen.label_index import LabelIndex
-from labelweave.unseen.zero_shot import ZeroShotClassifier, is_per_label
+from labelweave.unseen._fusion.zero_shot import ZeroShotClassifier, is_per_label
+from labelweave.unseen.xml0_algorithm import predicted_labels, semantic_similarity
 
-__all__ = ["LabelExtension"]
+__all__ = ["LabelExtension", "SingleScoreExtension"]
 
-_DRAWS = 3  # of seen labels that are treated as unseen
-_SHARE = 0.2  # of the seen labels in a draw
-_MOST_DOCUMENTS = 1000  # to learn a combination from
-_REFERENCE = 2000  # training documents that tell how similar a label usually is
+_N_DRAWS = 3  # draws of seen labels that are treated as unseen
+_DRAWN_SHARE = 0.2  # share of the seen labels in a draw
+_MAX_DOCUMENTS = 1000  # documents to fit the combination of scores on
+_MAX_REFERENCE = 2000  # training documents for the mean similarity of a label
 
 
-class LabelExtension(LabelFinder):
-    """Base of the methods over a classifier of the seen labels.
+class LabelExtension(LabelSearch):
+    """Base of the methods that use the predictions of a classifier of the seen labels.
 
     Parameters
     ----------
     classifier : estimator, default=None
-        Any classifier of texts with `predict_proba`; one linear classifier a label on TF-IDF
-        weights by default. :meth:`from_fitted` takes a fitted one as it is.
+        Any classifier of texts with `predict_proba`; by default one linear classifier per label
+        on TF-IDF weights. :meth:`from_fitted` extends a classifier that is already fitted.
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
     min_probability : float, default=0.05
-        Labels above it count as predicted (the paper's t). A lone label counts the same at any
-        probability, so a low value lets unlikely labels speak.
+        Labels with a larger probability count as predicted (the paper's t). The score of a
+        single label does not depend on its probability, so with a low value unlikely labels can
+        determine the result.
     max_predicted : int, default=10
-        At most so many of the likeliest labels count as predicted; 22 at most.
+        The largest number of predicted labels per document, the likeliest first; at most 22.
     finetune, finetune_steps
-        As in :class:`~labelweave.unseen.zero_shot.ZeroShotClassifier`.
+        As in :class:`~labelweave.unseen._fusion.zero_shot.ZeroShotClassifier`.
     fusion : {"exact", "greedy"}, default="exact"
     index_above : int, default=100000
-        With more unseen labels than this an index (FAISS, the ``neighbors`` extra) finds the
-        candidates, which are scored exactly; with fewer every label is.
+        With more unseen labels than this, an index (FAISS, the ``neighbors`` extra) finds
+        candidates and only these are scored. Otherwise every label is scored.
     n_jobs : int, optional
-        Documents that are fused at a time, by threads; -1 takes all cores.
+        Number of threads for label fusion; -1 uses all cores.
     threshold, validation_fraction, random_state
-        As in :class:`~labelweave.unseen.zero_shot.ZeroShotClassifier`.
+        As in :class:`~labelweave.unseen._fusion.zero_shot.ZeroShotClassifier`.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -73,8 +76,6 @@ class LabelExtension(LabelFinder):
         "index_above": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
     }
-    _reads_documents: ClassVar[bool] = True  # whether the documents' own texts are used
-    combine: str
 
     def __init__(
         self,
@@ -105,43 +106,45 @@ class LabelExtension(LabelFinder):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def _default_classifier(self) -> Any:
-        return default_classifier()
-
     # -- what a method writes ----------------------------------------------------------
 
-    def _uncalibrated(self) -> Combination:
-        """The combination without documents to learn it from."""
-        raise NotImplementedError
+    @abstractmethod
+    def _default_combination(self) -> ScoreCombination:
+        """The combination of scores that is used without documents to fit it on."""
 
-    def _fit_combination(self, draws: Sequence[tuple[Evidence, np.ndarray]]) -> Combination:
-        raise NotImplementedError
+    @abstractmethod
+    def _fit_combination(self, draws: Sequence[tuple[LabelScores, np.ndarray]]) -> ScoreCombination:
+        """Fit the combination of scores on seen labels that are treated as unseen."""
+
+    def _uses_document_texts(self) -> bool:
+        """Whether the texts of the documents are used, beside the predictions for them."""
+        return not capabilities(self).vectors
 
     # -- fitting -----------------------------------------------------------------------
 
     def _needs_validation(self) -> bool:
-        return True  # the combination is learnt on documents that the classifier has not seen
+        return True  # the combination is fitted on documents that the classifier has not seen
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self.classifier_ = fit_classifier(self.classifier, X, Y, self.random_state)
         self.n_columns_ = Y.n_labels
         self._start(X)
-        # Labels to learn the combination with must be as new to the encoder as unseen ones are.
+        # The encoder must not be fine-tuned on the labels that are treated as unseen.
         draws = self._draw_labels(Y.n_labels)
-        taught = np.arange(Y.n_labels)
+        columns = np.arange(Y.n_labels)
         if self.finetune is not None and validation is not None:
             draws = draws[:1]
-            taught = np.setdiff1d(taught, draws[0])
-        self._fine_tune(X, Y, taught)
-        self.combination_ = self._uncalibrated()
+            columns = np.setdiff1d(columns, draws[0])
+        self._fine_tune(X, Y, columns)
+        self.combination_ = self._default_combination()
         if validation is not None:
             self._learn_combination(*validation, draws)
 
     def _draw_labels(self, n_labels: int) -> list[np.ndarray]:
-        """Some draws of seen labels to treat as unseen."""
+        """Draw sets of seen labels, each of which is treated as unseen once."""
         random = self._generator()
-        size = max(1, round(_SHARE * n_labels))
-        return [np.sort(random.permutation(n_labels)[:size]) for _ in range(_DRAWS)]
+        size = max(1, round(_DRAWN_SHARE * n_labels))
+        return [np.sort(random.permutation(n_labels)[:size]) for _ in range(_N_DRAWS)]
 
     @classmethod
     def from_fitted(
@@ -154,21 +157,22 @@ class LabelExtension(LabelFinder):
         Y: Any = None,
         **parameters: Any,
     ) -> Self:
-        """Extend a classifier that is fitted already; it is not trained again.
+        """Extend a classifier that is already fitted, without training it again.
 
         Parameters
         ----------
         classifier : fitted estimator, or function of X
-            Its `predict_proba`, or the function itself, gives one column a label.
+            Its `predict_proba`, or the function itself, returns one column per label.
         label_names : sequence of str, optional
-            Names of the columns; a model of this library knows them.
+            Names of the columns. A model of this library has them already.
         descriptions : mapping of str to str, optional
         X, Y : documents and their labels, optional
-            Documents that the classifier was not trained on, to learn the combination of the
-            scores from. Without them a plain sum is taken, and probabilities of unseen labels
-            are no better than an order.
+            Documents that the classifier was not trained on, to fit the combination of the
+            scores on. Without them the scores are added with fixed weights, and the probabilities
+            of unseen labels are not calibrated.
         **parameters
-            Those of the constructor. Without `threshold` the classifier's own rule is kept.
+            Parameters of the constructor. Without `threshold` the model keeps the threshold of
+            the classifier.
         """
         names = names_of(classifier, label_names)
         model = cls(**parameters)
@@ -181,43 +185,45 @@ class LabelExtension(LabelFinder):
         model.classifier_, model.n_columns_ = classifier, len(names)
         documents = None if X is None else model._checked_features(X, reset=True)
         model._start(documents)
-        model.combination_ = model._uncalibrated()
-        judged = None
+        model.combination_ = model._default_combination()
+        labels = None
         if documents is not None and Y is not None:
-            judged = model._known_labels(Y)
-            model._learn_combination(documents, judged, model._draw_labels(len(names)))
-        old = getattr(classifier, "threshold_", None)
-        if old is not None and "threshold" not in parameters and not is_per_label(old):
-            model.threshold_ = old
+            labels = model._known_labels(Y)
+            model._learn_combination(documents, labels, model._draw_labels(len(names)))
+        fitted_rule = getattr(classifier, "threshold_", None)
+        keeps_rule = fitted_rule is not None and not is_per_label(fitted_rule)
+        if keeps_rule and "threshold" not in parameters:
+            model.threshold_ = fitted_rule
             return model
         rule = make_threshold(model.threshold)
-        if rule.needs_validation and judged is None:
-            raise InputError(f"threshold={model.threshold!r} has to be tuned: pass X and Y")
         if rule.needs_validation:
-            rule.fit(judged, model._probabilities(documents))
+            if labels is None:
+                raise InputError(f"threshold={model.threshold!r} has to be tuned: pass X and Y")
+            rule.fit(labels, model._probabilities(documents))
         model.threshold_ = rule
         return model
 
     def _start(self, X: Any) -> None:
-        """Encoder, seen labels and what training documents tell about any label."""
+        """Fit the encoder, fill the label table and compute statistics of the documents."""
         has_texts = X is not None and is_texts(X)
         documents = X.tolist() if has_texts else []
         self._start_table(documents, self.n_columns_)
         self.words_: Any = None
         self.reference_: Any = None
         self.index_: LabelIndex | None = None
-        if not (has_texts and self._reads_documents):
+        if not (has_texts and self._uses_document_texts()):
             return
         texts = self._texts_of(self.label_names_)
         self.words_ = TfidfEmbedder(max_words=2, max_features=100_000).fit([*documents, *texts])
         self.label_words_ = GrowingRows(self.words_.transform(texts))
-        order = self._generator().permutation(len(documents))[:_REFERENCE]
-        self.reference_ = _mean(self._embed([documents[i] for i in order]))
+        order = self._generator().permutation(len(documents))[:_MAX_REFERENCE]
+        vectors = self._embed([documents[i] for i in order])
+        self.reference_ = np.asarray(vectors.mean(axis=0), dtype=np.float32).reshape(1, -1)
 
     def _learn_combination(self, X: Any, Y: LabelMatrix, held_sets: list[np.ndarray]) -> None:
-        """Treat some seen labels as unseen, on documents that the classifier has not seen."""
+        """Fit the combination on seen labels treated as unseen and on held-out documents."""
         random = self._generator()
-        rows = random.permutation(len(Y))[:_MOST_DOCUMENTS]
+        rows = random.permutation(len(Y))[:_MAX_DOCUMENTS]
         X, truth = X[rows], Y[rows].to_numpy()
         P = self._seen_probabilities(X)
         documents = self._document_vectors(X)
@@ -226,25 +232,25 @@ class LabelExtension(LabelFinder):
         for held in held_sets:
             if not np.isin(held, candidates).any():
                 continue
-            evidence, _ = self._evidence(X, held, P=P, documents=documents, masked=held)
-            draws.append((evidence, truth[:, held]))
+            scores, _ = self._label_scores(X, held, P=P, documents=documents, masked=held)
+            draws.append((scores, truth[:, held]))
         if draws:
             self.combination_ = self._fit_combination(draws)
 
-    # -- evidence ----------------------------------------------------------------------
+    # -- scores ------------------------------------------------------------------------
 
     def _seen_probabilities(self, X: Any) -> np.ndarray:
-        """One column a label that the classifier knows, removed ones included."""
+        """Probabilities of all labels of the classifier, including removed labels."""
         return probabilities_of(self.classifier_, X, self.n_columns_)
 
     def _document_vectors(self, X: Any) -> tuple[Any, Any] | None:
-        """Vectors and word weights of the documents; None where they are no texts."""
-        if not self._reads_documents or not is_texts(X):
+        """Vectors and word weights of the documents; None if their texts are not used."""
+        if not self._uses_document_texts() or not is_texts(X):
             return None
         words = None if self.words_ is None else self.words_.transform(X.tolist())
         return self._embed_documents(X.tolist()), words
 
-    def _evidence(
+    def _label_scores(
         self,
         X: Any,
         rows: np.ndarray,
@@ -252,8 +258,8 @@ class LabelExtension(LabelFinder):
         P: np.ndarray | None = None,
         documents: Any = None,
         masked: np.ndarray | None = None,
-    ) -> tuple[Evidence, Predicted]:
-        """Evidence for the labels of these rows of the table, and what was predicted.
+    ) -> tuple[LabelScores, Predicted]:
+        """Scores of the labels in these rows of the table, and the predicted labels.
 
         `masked` are rows of seen labels that are treated as unseen.
         """
@@ -261,57 +267,57 @@ class LabelExtension(LabelFinder):
         documents = self._document_vectors(X) if documents is None else documents
         seen = self.table_.seen_rows
         seen = seen if masked is None else np.setdiff1d(seen, masked)
-        likely = P[:, self.table_.columns[seen]]
-        chosen = choose_predicted(likely, self.min_probability, self.max_predicted)
+        probabilities = P[:, self.table_.columns[seen]]
+        predicted = predicted_labels(probabilities, self.min_probability, self.max_predicted)
         vectors = self.table_.vectors(rows)
-        conse, fusion, found = fuse_documents(
-            likely,
-            chosen,
+        conse, fusions = fuse_documents(
+            probabilities,
+            predicted,
             self.table_.vectors(seen),
             vectors,
             exact=self.fusion == "exact",
             n_jobs=self.n_jobs,
         )
+        fusion = np.array([fused.scores for fused in fusions]).reshape(len(P), -1)
         strength = np.array(
-            [row[c].mean() if len(c) else 0 for row, c in zip(likely, chosen, strict=True)]
+            [p[c].mean() if len(c) else 0 for p, c in zip(probabilities, predicted, strict=True)]
         )
-        similarity = words = usual = None
+        similarity = words = mean_similarity = None
         if documents is not None:
-            similarity = cosines(documents[0], vectors)
+            similarity = semantic_similarity(documents[0], vectors)
             if documents[1] is not None:
                 words = cosines(documents[1], self.label_words_.take(rows))
-                usual = cosines(vectors, self.reference_).ravel()
-        evidence = Evidence(similarity, conse, fusion, strength, words, usual)
-        return evidence, Predicted(likely, chosen, found)
+                mean_similarity = cosines(vectors, self.reference_).ravel()
+        scores = LabelScores(similarity, conse, fusion, strength, words, mean_similarity)
+        return scores, Predicted(probabilities, predicted, fusions)
 
     def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
         P = self._seen_probabilities(X)
         columns = self.table_.columns[rows]
-        found = np.zeros((len(P), len(rows)))
-        found[:, columns >= 0] = P[:, columns[columns >= 0]]
+        result = np.zeros((len(P), len(rows)))
+        result[:, columns >= 0] = P[:, columns[columns >= 0]]
         unseen = rows[columns < 0]
         if len(unseen) > self.index_above:
             for i, (near, probabilities, *_) in enumerate(self._near_labels(X, P, CANDIDATES)):
-                found[i, np.searchsorted(rows, near)] = probabilities[0]
+                result[i, np.searchsorted(rows, near)] = probabilities[0]
         elif len(unseen):
-            evidence, _ = self._evidence(X, unseen, P=P)
-            scores = self.combination_.scores(evidence)
-            found[:, columns < 0] = self.combination_.probabilities(scores)
-        return found
+            scores, _ = self._label_scores(X, unseen, P=P)
+            result[:, columns < 0] = self.combination_.probabilities(scores)
+        return result
 
-    # -- labels that come and go -------------------------------------------------------
+    # -- changes of the label set ------------------------------------------------------
 
-    def _grown(self, rows: np.ndarray, texts: list[str]) -> None:
+    def _labels_added(self, rows: np.ndarray, texts: list[str]) -> None:
         if self.words_ is not None:
             self.label_words_.append(self.words_.transform(texts))
         if self.index_ is not None:
             self.index_.add(self.table_.vectors(rows), rows)
 
-    def _shrunk(self, rows: np.ndarray) -> None:
+    def _labels_removed(self, rows: np.ndarray) -> None:
         if self.index_ is not None:
             self.index_.remove(rows)
 
-    def _changed(self, row: int, text: str) -> None:
+    def _label_renamed(self, row: int, text: str) -> None:
         if self.words_ is not None:
             self.label_words_.replace(row, self.words_.transform([text]))
         if self.index_ is not None:
@@ -341,7 +347,7 @@ class LabelExtension(LabelFinder):
         super()._set_state(state)
         self.classifier_ = state["classifier"]
         self.n_columns_ = state["n_columns"]
-        self.combination_ = Combination.from_dict(state["combination"])
+        self.combination_ = ScoreCombination.from_dict(state["combination"])
         self.words_, self.reference_ = state["words"], state["reference"]
         if self.words_ is not None:
             self.label_words_ = GrowingRows(state["label_words"])
@@ -349,5 +355,20 @@ class LabelExtension(LabelFinder):
         self.index_ = None if stored is None else LabelIndex.from_array(stored)
 
 
-def _mean(vectors: Any) -> np.ndarray:
-    return np.asarray(vectors.mean(axis=0), dtype=np.float32).reshape(1, -1)
+class SingleScoreExtension(LabelExtension):
+    """Base of the methods whose probability depends on one score of :class:`LabelScores`.
+
+    They do not use the texts of the documents, so the documents may be features.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.vectors = True
+        return tags
+
+    def _fit_combination(self, draws: Sequence[tuple[LabelScores, np.ndarray]]) -> ScoreCombination:
+        return calibrated(self._default_combination(), draws, self._generator())
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        return {"encoder": "tfidf"}

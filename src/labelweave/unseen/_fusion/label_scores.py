@@ -1,0 +1,150 @@
+"""Scores of documents and unseen labels, from which a method computes probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelweave.text.embedders import cosines
+from labelweave.unseen._fusion.combination_search import (
+    Fusion,
+    best_combinations,
+    greedy_combinations,
+)
+from labelweave.unseen.xml0_algorithm import conse_similarity, label_fusion
+
+__all__ = ["FEATURES", "LabelScores", "fuse_documents", "shared_ranks"]
+
+FEATURES = (
+    "similarity",
+    "conse",
+    "fusion",
+    "fusion_strength",
+    "similarity_rank",
+    "conse_rank",
+    "fusion_rank",
+    "words",
+    "words_rank",
+    "similarity_excess",
+)
+_RANK_OFFSET = 5  # a rank becomes the feature 1 / (5 + rank)
+
+
+class LabelScores(NamedTuple):
+    """Scores of documents (rows) and labels (columns).
+
+    Attributes
+    ----------
+    similarity : ndarray or None
+        Cosines of document and label; None if the documents are not texts.
+    conse, fusion : ndarray or None
+        Cosines of the label with the combination of all predicted labels, and with the best
+        combination of them.
+    strength : ndarray of shape (n,)
+        Mean probability of the predicted labels of each document.
+    words : ndarray or None
+        Cosines of the TF-IDF weights of document and label text.
+    mean_similarity : ndarray of shape (U,) or None
+        Mean similarity of each label with training documents.
+    """
+
+    similarity: np.ndarray | None
+    conse: np.ndarray | None
+    fusion: np.ndarray | None
+    strength: np.ndarray
+    words: np.ndarray | None
+    mean_similarity: np.ndarray | None
+
+    def feature(self, name: str) -> np.ndarray:
+        """Return one feature for the combination of scores, of shape (n, U)."""
+        if name.endswith("_rank"):
+            ranks = shared_ranks(self.feature(name.removesuffix("_rank")))
+            return 1 / (_RANK_OFFSET + ranks)
+        if name == "fusion_strength":
+            assert self.fusion is not None
+            return self.fusion * self.strength[:, None] ** 0.25
+        if name == "similarity_excess":
+            assert self.similarity is not None
+            assert self.mean_similarity is not None
+            return self.similarity - self.mean_similarity
+        scores = {
+            "similarity": self.similarity,
+            "conse": self.conse,
+            "fusion": self.fusion,
+            "words": self.words,
+        }[name]
+        assert scores is not None, name
+        return scores
+
+    def features(self, names: Sequence[str]) -> np.ndarray:
+        """Return features of shape (n, U, len(names))."""
+        return np.stack([self.feature(name) for name in names], axis=-1).astype(np.float32)
+
+
+def shared_ranks(scores: np.ndarray) -> np.ndarray:
+    """Rank the labels of each row, the best label first with rank 1; equal scores share a rank.
+
+    >>> shared_ranks(np.array([[0.3, 0.9, 0.3, 0.1]]))
+    array([[2, 1, 2, 4]])
+    """
+    order = np.argsort(-scores, axis=1, kind="stable")
+    by_rank = np.take_along_axis(scores, order, axis=1)
+    is_new = np.ones(scores.shape, dtype=bool)
+    is_new[:, 1:] = by_rank[:, 1:] != by_rank[:, :-1]
+    places = np.where(is_new, np.arange(1, scores.shape[1] + 1), 0)
+    ranks = np.empty(scores.shape, dtype=np.int64)
+    np.put_along_axis(ranks, order, np.maximum.accumulate(places, axis=1), axis=1)
+    return ranks
+
+
+def fuse_documents(
+    O: np.ndarray,  # noqa: E741
+    predicted: Sequence[np.ndarray],
+    seen: Any,
+    unseen: Any,
+    *,
+    exact: bool = True,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, list[Fusion]]:
+    """Apply ConSE and label fusion to several documents.
+
+    Parameters
+    ----------
+    O : ndarray of shape (n, S)
+        Probabilities of the seen labels.
+    predicted : sequence of ndarray
+        Columns of the predicted labels of each document.
+    seen, unseen : ndarray or csr_array of shape (S, d) and (U, d)
+        Unit vectors of the labels.
+    exact : bool, default=True
+        Whether the search for the best combination is exact or greedy.
+    n_jobs : int, optional
+        Number of threads, each of which processes one document at a time.
+
+    Returns
+    -------
+    conse : ndarray of shape (n, U)
+    fusions : list of Fusion
+        The scores and the best combinations per document.
+    """
+    from joblib import Parallel, delayed
+
+    used = np.unique(np.concatenate([*predicted, np.empty(0, dtype=np.int64)])).astype(np.int64)
+    row_of = np.full(O.shape[1], -1)
+    row_of[used] = np.arange(len(used))
+    vectors = seen[used].astype(np.float64)
+    seen_unseen = cosines(vectors, unseen.astype(np.float64))
+    seen_seen = cosines(vectors, vectors)
+    search = best_combinations if exact else greedy_combinations
+
+    def fuse(probabilities: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, Fusion]:
+        prob, rows = probabilities[columns].astype(np.float64), row_of[columns]
+        cos_PU, cos_PP = seen_unseen[rows], seen_seen[np.ix_(rows, rows)]
+        return conse_similarity(prob, cos_PU, cos_PP), label_fusion(prob, cos_PU, cos_PP, search)
+
+    tasks = (delayed(fuse)(*document) for document in zip(O, predicted, strict=True))
+    results = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    conse = np.array([similarity for similarity, _ in results]).reshape(len(O), -1)
+    return conse, [fusion for _, fusion in results]
