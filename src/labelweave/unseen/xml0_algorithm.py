@@ -171,7 +171,7 @@ def label_fusion_reference(prob: np.ndarray, E_P: np.ndarray, E_U: np.ndarray) -
             total_length = 0.0
             for i in c_j:  # lines 7 to 9
                 c_emb += float(prob[i]) * E_P[i].astype(np.float64)
-                total_length += float(prob[i]) * np.linalg.norm(E_P[i].astype(np.float64))
+                total_length += float(prob[i] * np.linalg.norm(E_P[i].astype(np.float64)))
             length = np.linalg.norm(c_emb)
             has_direction = length**2 > CANCELLED * total_length**2
             C_emb.append(c_emb / length if has_direction else np.zeros_like(c_emb))  # line 10

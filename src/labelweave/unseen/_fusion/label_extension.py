@@ -191,8 +191,8 @@ class LabelExtension(LabelSearch):
             labels = model._known_labels(Y)
             model._learn_combination(documents, labels, model._draw_labels(len(names)))
         fitted_rule = getattr(classifier, "threshold_", None)
-        keeps_rule = fitted_rule is not None and not is_per_label(fitted_rule)
-        if keeps_rule and "threshold" not in parameters:
+        sets_rule = "threshold" in parameters
+        if fitted_rule is not None and not sets_rule and not is_per_label(fitted_rule):
             model.threshold_ = fitted_rule
             return model
         rule = make_threshold(model.threshold)

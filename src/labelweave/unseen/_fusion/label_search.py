@@ -156,7 +156,8 @@ class LabelSearch(ZeroShotClassifier):
         """Explain the k likeliest labels of document i; `rows` are those of the columns."""
         names = self._label_names.at(rows)
         seen_names = self._label_names.at(self.table_.seen_rows)
-        p, columns, fusion = (part[i] for part in predicted)
+        p, columns = predicted.probabilities[i], predicted.columns[i]
+        fusion = predicted.fusions[i]
         similarity = scores.similarity
         return [
             Explanation(
