@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from labelweave.dependent.sleec import (
     SLEEC,
-    joined_pairs,
-    regressed,
+    fit_regression,
+    label_pairs,
     singular_value_projection,
 )
 
@@ -53,10 +53,10 @@ def test_unknown_entries_have_no_vote(data):
 
 def test_pairs_are_those_with_the_largest_products(data):
     labels = data[1]
-    found = joined_pairs(sp.csr_array(labels), 5).toarray()
+    found = label_pairs(sp.csr_array(labels), 5).toarray()
     inner = labels @ labels.T
     expected = plain.omega_by_loops(labels, 5)
-    stored = joined_pairs(sp.csr_array(labels + 1), 200).toarray()
+    stored = label_pairs(sp.csr_array(labels + 1), 200).toarray()
     np.testing.assert_allclose(stored, (labels + 1) @ (labels + 1).T)
     np.testing.assert_allclose(found, np.where(expected, inner, 0))
 
@@ -65,11 +65,11 @@ def test_projection_keeps_inner_products():
     """Where rank and pairs suffice, the products come back, and each step fits better."""
     rng = np.random.default_rng(2)
     truth = rng.random((180, 3))
-    pairs = joined_pairs(sp.csr_array(truth), 180)
+    pairs = label_pairs(sp.csr_array(truth), 180)
     Z = singular_value_projection(pairs, 3, 3, 1.0)
     np.testing.assert_allclose(Z @ Z.T, truth @ truth.T, atol=1e-8)
     labels = sp.csr_array((rng.random((180, 20)) < 0.2).astype(float))
-    some = joined_pairs(labels, 15)
+    some = label_pairs(labels, 15)
     rows, columns = some.tocoo().coords
     gaps = []
     for iterations in (1, 3, 9):
@@ -84,8 +84,8 @@ def test_ridge_solves_its_normal_equations(shape):
     X, Z = rng.normal(size=shape), rng.normal(size=(shape[0], 4))
     penalty = 0.1 * (X**2).sum() / shape[1]
     expected = np.linalg.solve(X.T @ X + penalty * np.eye(shape[1]), X.T @ Z)
-    np.testing.assert_allclose(regressed(X, Z, 0.1, 0.0), expected, atol=1e-9)
-    np.testing.assert_allclose(regressed(sp.csr_array(X), Z, 0.1, 0.0), expected, atol=1e-9)
+    np.testing.assert_allclose(fit_regression(X, Z, 0.1, 0.0), expected, atol=1e-9)
+    np.testing.assert_allclose(fit_regression(sp.csr_array(X), Z, 0.1, 0.0), expected, atol=1e-9)
 
 
 def test_l1_lowers_the_objective_and_shrinks():
@@ -97,7 +97,7 @@ def test_l1_lowers_the_objective_and_shrinks():
         fitted = X @ V
         return ((Z - fitted) ** 2).sum() + penalty * (V**2).sum() + weight * np.abs(fitted).sum()
 
-    ridge, sparse = regressed(X, Z, 0.1, 0.0), regressed(X, Z, 0.1, 1.0, iterations=2000)
+    ridge, sparse = fit_regression(X, Z, 0.1, 0.0), fit_regression(X, Z, 0.1, 1.0, iterations=2000)
     assert objective(sparse) < objective(ridge)
     for nudge in rng.normal(size=(20, 8, 4)):
         assert objective(sparse) <= objective(sparse + 1e-3 * nudge) + 1e-6

@@ -19,7 +19,10 @@ __all__ = ["ASL"]
 
 
 class ASL(Perceptron):
-    """Asymmetric loss: negatives that are easy count less, very easy ones not at all.
+    """Asymmetric loss: easy negatives are weighted down, and very easy ones are ignored.
+
+    Rows usually have many more negative labels than positive ones, and most of the negatives are
+    easy. The loss focuses the network on positives and on hard negatives.
 
     Everything but the loss is as in :class:`~labelweave.dependent.mlp.MLP`; the loss itself is
     :func:`labelweave.nn.losses.asl`, Eq. 4 to 7 of the paper.
@@ -32,7 +35,7 @@ class ASL(Perceptron):
     gamma_pos : float, default=1.0
         Focusing of positives, `gamma+`.
     clip : float, default=0.05
-        Probability shift `m`: negatives below this probability are left out.
+        Probability shift `m`: negatives below this probability are ignored.
     dropout, input_dropout, activation, norm, encoder, lr, weight_decay, epochs, batch_size,
     min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device, precision,
     checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction, random_state
@@ -45,7 +48,8 @@ class ASL(Perceptron):
     threshold (``threshold="tuned"``) or calibrate.
 
     The paper fine-tunes a convolutional network on images, with an exponential average of the
-    weights and a one-cycle rate. Here the encoder is an MLP on vectors, trained as all others.
+    weights and a one-cycle learning rate. Here the encoder is an MLP on vectors, trained with the
+    same loop as every other network.
 
     References
     ----------
@@ -141,6 +145,6 @@ class ASL(Perceptron):
         self.clip = clip
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        given = {"gamma_neg": self.gamma_neg, "gamma_pos": self.gamma_pos, "clip": self.clip}
-        loss = get_loss("asl", given)
+        parameters = {"gamma_neg": self.gamma_neg, "gamma_pos": self.gamma_pos, "clip": self.clip}
+        loss = get_loss("asl", parameters)
         return SupervisedTask(network, loss, self._optimizer_options(), name="asl")

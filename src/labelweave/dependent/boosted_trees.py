@@ -1,4 +1,4 @@
-"""Gradient-boosted trees, one ensemble a label."""
+"""Gradient-boosted trees, one ensemble per label."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ __all__ = ["BoostedTrees"]
 
 
 class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
-    """scikit-learn's histogram gradient boosting [1]_ for each label by itself.
+    """scikit-learn's histogram gradient boosting [1]_, one independent ensemble per label.
 
     Parameters
     ----------
     max_iter : int, default=100
-        Number of trees of a label.
+        Number of trees per label.
     learning_rate : float, default=0.1
     max_leaf_nodes : int, default=31
     min_samples_leaf : int, default=20
-        Fewer training rows than twice as many would leave trees without a split: then a tenth
-        of the rows, at least one, is enough for a leaf (``leaf_size_``).
+        Smallest number of rows in a leaf. With fewer than twice as many training rows no tree
+        could split, so a tenth of the rows (at least one) is used instead (``leaf_size_``).
     l2_regularization : float, default=0.0
     max_dense_features : int, default=1000
         Histograms need dense features. Of sparse features with more columns than this those with
         the most non-zero entries are used (``features_``), which bounds the memory.
     n_jobs : int, optional
-        Labels fitted at a time, by joblib; None means one.
+        Number of labels fitted in parallel by joblib; None means one.
     verbose : int, default=0
-        Above 0 joblib prints its progress.
+        Above 0, joblib prints its progress.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. Up to 10,000
         training rows nothing is random; with more, scikit-learn stops a label's trees early on a
@@ -50,10 +50,10 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
     Attributes
     ----------
     node_children_, node_feature_, node_threshold_, roots_, node_value_ : ndarray
-        The splits of all trees and what each leaf adds; see
+        The splits of all trees and the value of each leaf; see
         :class:`labelweave.shallow.forest.Splits`.
     baseline_ : ndarray of shape (n_labels,)
-        The log-odds of a label before its trees.
+        The log-odds of each label before any tree.
     n_iter_ : ndarray of shape (n_labels,)
         Number of trees of each label.
     constant_probabilities_ : ndarray of shape (n_labels,)
@@ -63,8 +63,8 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
 
     Notes
     -----
-    A row whose label is unknown takes no part in fitting that label, and only that one. A label
-    whose known entries are all alike gets Laplace's (positives + 1) / (known + 2).
+    A row whose entry for a label is unknown is left out when that label is fitted. A label whose
+    known entries are all equal gets Laplace's estimate (positives + 1) / (known + 2).
 
     The importance of a feature for a label is the sum of the gains of its splits.
 
@@ -135,8 +135,8 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
 
     def _template(self) -> Any:
         names = ("max_iter", "learning_rate", "max_leaf_nodes", "l2_regularization")
-        how = {name: getattr(self, name) for name in names}
-        return HistGradientBoostingClassifier(min_samples_leaf=self.leaf_size_, **how)
+        settings = {name: getattr(self, name) for name in names}
+        return HistGradientBoostingClassifier(min_samples_leaf=self.leaf_size_, **settings)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -146,26 +146,27 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
         self.features_ = None
         if sp.issparse(X) and X.shape[1] > self.max_dense_features:
-            used = np.bincount(X.indices, weights=X.data != 0, minlength=X.shape[1])
-            self.features_ = np.sort(np.argsort(-used, kind="stable")[: self.max_dense_features])
-        few = X.shape[0] < 2 * self.min_samples_leaf
-        self.leaf_size_ = max(1, X.shape[0] // 10) if few else self.min_samples_leaf
+            counts = np.bincount(X.indices, weights=X.data != 0, minlength=X.shape[1])
+            self.features_ = np.sort(np.argsort(-counts, kind="stable")[: self.max_dense_features])
+        cannot_split = X.shape[0] < 2 * self.min_samples_leaf
+        self.leaf_size_ = max(1, X.shape[0] // 10) if cannot_split else self.min_samples_leaf
         super()._fit(self._dense(X), y, validation)
 
     def _keep(self, learnt: list[int], fitted: list[Any], X: Any) -> None:
-        """The trees of all labels as a few arrays: quick to save, load and ask."""
-        nodes = [tree.nodes for estimator in fitted for (tree,) in estimator._predictors]
+        """Store the trees of all labels as a few arrays, which are quick to save and to load."""
+        trees = [tree.nodes for estimator in fitted for (tree,) in estimator._predictors]
         self.n_iter_ = np.zeros(self.n_labels_, dtype=np.int64)
         self.n_iter_[learnt] = [estimator.n_iter_ for estimator in fitted]
-        self.baseline_ = logit(
-            self.constant_probabilities_
-        )  # a constant label's, and without a tree
-        self.baseline_[learnt] = [float(one._baseline_prediction.item()) for one in fitted]
-        splits = concatenate_trees([_as_tree(of_tree) for of_tree in nodes], X.dtype)
+        # constant labels have no tree: their baseline is their prediction
+        self.baseline_ = logit(self.constant_probabilities_)
+        self.baseline_[learnt] = [
+            float(estimator._baseline_prediction.item()) for estimator in fitted
+        ]
+        splits = concatenate_trees([_as_tree(nodes) for nodes in trees], X.dtype)
         self.node_children_, self.node_feature_ = splits.children, splits.feature
         self.node_threshold_, self.roots_ = splits.threshold, splits.roots
-        self.node_value_ = np.concatenate([[], *(of_tree["value"] for of_tree in nodes)])
-        self.node_gain_ = np.concatenate([[], *(of_tree["gain"] for of_tree in nodes)])
+        self.node_value_ = np.concatenate([[], *(nodes["value"] for nodes in trees)])
+        self.node_gain_ = np.concatenate([[], *(nodes["gain"] for nodes in trees)])
 
     def _splits(self) -> Splits:
         return Splits(self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)

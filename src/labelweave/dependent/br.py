@@ -1,4 +1,4 @@
-"""Binary relevance: one classifier a label, each on its own."""
+"""Binary relevance: one independent classifier per label."""
 
 from __future__ import annotations
 
@@ -17,45 +17,48 @@ __all__ = ["BinaryRelevance"]
 
 
 class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClassifier):
-    """One classifier of scikit-learn for each label [1]_.
+    """One independent scikit-learn classifier per label [1]_.
+
+    Binary relevance ignores how labels depend on each other. It is the baseline that every
+    method for dependent labels has to beat, and often a strong one.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
         Cloned for each label; ``LogisticRegression(max_iter=10_000)`` by default (features of
-        very different sizes need so many steps; scaled ones are quicker). One without
-        `predict_proba` gives ``1 / (1 + exp(-d))`` of its decision value d: the cut 0.5 is its
-        own decision, but the numbers in between are no calibrated probabilities
-        (:class:`labelweave.calibration.CalibratedMultiLabel` makes them so).
+        very different scales need many iterations; scaled ones converge faster). For a
+        classifier without `predict_proba`, ``1 / (1 + exp(-d))`` of its decision value d is used:
+        the threshold 0.5 reproduces its decision, but the values are not calibrated
+        probabilities (:class:`labelweave.calibration.CalibratedMultiLabel` calibrates them).
     n_jobs : int, optional
-        Labels fitted at a time, by joblib; None means one.
+        Number of labels fitted in parallel by joblib; None means one.
     verbose : int, default=0
-        Above 0 joblib prints its progress.
+        Above 0, joblib prints its progress.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. From
-        `random_state` each label's classifier gets a seed of its own; without one, a seed that
-        `estimator` has itself is kept.
+        `random_state` a separate seed is drawn for each label's classifier; without one, the
+        seed of `estimator` is kept.
 
     Attributes
     ----------
     coef_, intercept_ : ndarray of shape (n_labels, n_features) and (n_labels,), or None
-        The weights, where all classifiers are linear: then they are all that is kept, and all
+        The weights, if all classifiers are linear. Then only the weights are kept, and all
         labels are predicted by one matrix product.
     estimators_ : list of classifiers
-        The classifiers otherwise (None in the place of a constant label), else empty.
+        The classifiers, if they are not linear (None for a constant label); otherwise empty.
     feature_scale_ : ndarray of shape (n_features,), or None
-        Standard deviation of each feature in training, kept beside linear weights: the
-        importance of a feature is its scale times the size of its weight. Trees and forests
-        bring their own `feature_importances_`; :meth:`feature_importance` gives either.
+        Standard deviation of each feature in training, for linear classifiers: the importance
+        of a feature is this scale times the absolute weight. For trees and forests
+        :meth:`feature_importance` returns their `feature_importances_`.
     constant_probabilities_ : ndarray of shape (n_labels,)
         The probability of a label that was constant in training, NaN for all others.
 
     Notes
     -----
-    A row whose label is unknown takes no part in fitting that label, and only that one.
+    A row whose entry for a label is unknown is left out when that label is fitted.
 
-    A label whose known entries are all alike (never positive, or always) has nothing to learn
-    from: its probability is Laplace's (positives + 1) / (known + 2) for every row.
+    A label whose known entries are all equal (all negative or all positive) cannot be learnt: its
+    probability is Laplace's estimate (positives + 1) / (known + 2) for every row.
 
     References
     ----------
@@ -109,12 +112,15 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
 
     def _feature_importance(self) -> np.ndarray:
         if self.coef_ is None or self.feature_scale_ is None:
-            found = [getattr(one, "feature_importances_", None) for one in self.estimators_]
-            blank = np.zeros(self.n_features_in_)
-            if any(f is None for f, one in zip(found, self.estimators_, strict=True) if one):
+            importances = [getattr(e, "feature_importances_", None) for e in self.estimators_]
+            fitted = [e is not None for e in self.estimators_]  # constant labels have none
+            if any(
+                i is None for i, is_fitted in zip(importances, fitted, strict=True) if is_fitted
+            ):
                 raise InputError(
                     f"{type(self._template()).__name__} has neither linear weights nor "
                     "feature_importances_"
                 )
-            return np.array([blank if f is None else f for f in found], dtype=float)
+            zeros = np.zeros(self.n_features_in_)
+            return np.array([zeros if i is None else i for i in importances], dtype=float)
         return np.abs(self.coef_) * self.feature_scale_

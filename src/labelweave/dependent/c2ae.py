@@ -22,12 +22,12 @@ __all__ = ["C2AE", "C2AENetwork", "C2AETask", "correlation_loss"]
 
 # Steepness of the exponential in the authors' program, the same in all their experiments.
 _SLOPE = 5.0
-# Where a virtual label stands, below the positives of each row and above its negatives.
-_CUT = 0.5
+# Score of a virtual label that should rank below the positives of a row and above its negatives.
+_VIRTUAL_SCORE = 0.5
 
 
 class C2AENetwork(nn.Module):
-    """The three networks `Fx`, `Fe` and `Fd`; what predicts is ``Fd(Fx(x))``.
+    """The three networks `Fx`, `Fe` and `Fd` of the paper; predictions are ``Fd(Fx(x))``.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def correlation_loss(of_features: Tensor, of_labels: Tensor, known: Tensor) -> d
     of_features, of_labels : Tensor of shape (n, k)
         ``Fx(X)`` and ``Fe(Y)``.
     known : Tensor of shape (n,)
-        Share of the labels of a row that is known: how much the row counts.
+        Share of the known labels of each row, which is its weight.
 
     Returns
     -------
@@ -131,7 +131,7 @@ class C2AETask(Task):
     def _ranking(self, codes: Tensor, targets: Tensor) -> Tensor:
         """Eq. 3, on outputs between 0 and 1."""
         scores = torch.sigmoid(self.network.decoder(codes))
-        return exponential_ranking(scores, targets, slope=_SLOPE, anchor=_CUT).mean()
+        return exponential_ranking(scores, targets, slope=_SLOPE, anchor=_VIRTUAL_SCORE).mean()
 
 
 class C2AE(NeuralClassifier):
@@ -139,9 +139,9 @@ class C2AE(NeuralClassifier):
 
     A feature encoder and a label encoder map to one latent space, where the codes of a row and
     of its labels are close and the dimensions uncorrelated, as in canonical correlation
-    analysis. A decoder turns codes back into labels so that each positive label of a row stands
-    above each negative one. It learns from the codes of labels; at prediction it is given the
-    codes of features.
+    analysis. A decoder turns codes back into label scores that rank each positive label of a row
+    above each negative one. It is trained on the codes of labels and predicts from the codes of
+    features.
 
     Parameters
     ----------
@@ -160,9 +160,9 @@ class C2AE(NeuralClassifier):
     orthogonality : float, default=0.5
         `lambda` of Eq. 4, the weight of the constraint that codes are uncorrelated.
     feature_branch : float, default=0.0
-        Weight, beside that of the labels' codes, of decoding the features' codes while training.
-        The paper has none: its decoder meets the codes of features at prediction only. 1 scores a
-        point more on scene and yeast.
+        Weight of an additional ranking loss on decoded feature codes. The paper has none: its
+        decoder sees the codes of features only at prediction. 1 scores about one point more on
+        scene and yeast.
     batch_size : int, default=128
     lr : float, default=5e-4
     epochs : int, default=200
@@ -173,19 +173,18 @@ class C2AE(NeuralClassifier):
 
     Notes
     -----
-    Unknown entries are in neither sum of the ranking loss. The label encoder reads 1 for a
-    positive label, -1 for a negative and 0 for an unknown one. A row's distance between codes,
-    and its part in the constraint, are weighted by the share of its labels that is known: a row
-    of which nothing is known takes no part.
+    Unknown entries are ignored in the ranking loss. The label encoder reads 1 for a positive
+    label, -1 for a negative and 0 for an unknown one. In the distance between codes and in the
+    constraint each row is weighted by the share of its labels that is known.
 
     Departures from the paper: the decoder's outputs pass a sigmoid before they are compared, five
     times as steep (the factor of the authors' program), and a virtual label at one half stands
     between positives and negatives. Without it the loss does not change when a constant is
-    added to all outputs of a row, there is nothing to learn from a row that has all labels or
-    none, and no cut would do for all rows. The constraint is on second moments (means over the
-    batch, not sums), so that it does not depend on the size of the batch. The latent space has 64
-    dimensions, where the paper has 0.8 times the number of labels. Batch norm, dropout and AdamW
-    take the place of plain momentum.
+    added to all outputs of a row, rows with all labels or with none have no gradient, and no
+    single threshold fits all rows. The constraint is on second moments (means over the batch, not
+    sums), so that it does not depend on the batch size. The latent space has 64 dimensions; the
+    paper uses 0.8 times the number of labels. Batch norm, dropout and AdamW replace SGD with
+    momentum.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""C-GMVAE: a latent space with one Gaussian a label, and a contrast of embeddings."""
+"""C-GMVAE: a latent space with one Gaussian per label, and a contrastive loss of embeddings."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ PUBLIC_CODE: dict[str, Any] = {
     "schedule_params": {"cycle": 50, "cycle_growth": 2, "min_lr": 2e-4},
     "min_steps": 1,
 }
-"""The settings of the authors' program, as far as they are settings here.
+"""The settings of the authors' program, as far as they are parameters here.
 
-It also has ReLU and dropout between label embeddings and label encoder. Its cross-entropies of
-two samples and of the label branch are summed and halved; here samples are averaged and the
-branch is weighted, which is the same with ``beta=1``.
+The program also has ReLU and dropout between label embeddings and label encoder. Its
+cross-entropies of two samples and of the label branch are summed and halved; here samples are
+averaged and the branch is weighted, which is the same with ``beta=1``.
 """
 
 
@@ -51,9 +51,10 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     """Contrastive-learning-boosted Gaussian mixture variational autoencoder.
 
     Every label has a learnt embedding and, through the label encoder, a Gaussian in a latent
-    space. Features are encoded to a Gaussian there, drawn by the KL term towards the mixture of
-    the Gaussians of their labels, and decoded to a feature embedding. Its inner products with
-    the label embeddings are the logits; a contrastive term pulls it to the labels of the row.
+    space. Features are encoded to a Gaussian in the same space, which the KL term pulls towards
+    the mixture of the Gaussians of the row's labels, and decoded to a feature embedding. The
+    inner products of feature and label embeddings are the logits; a contrastive term pulls the
+    feature embedding towards the embeddings of the row's labels.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         appendix; "features": the decoder's output has unit length everywhere; None: neither.
     prior : {"mixture", "uni-gaussian"} or None, default="mixture"
         "mixture": Eq. 1; "uni-gaussian": the label encoder sees the sum of the labels'
-        embeddings and gives one Gaussian; None: no KL term.
+        embeddings and returns one Gaussian; None: no KL term.
     kl_weight : float, default=1.0
         Weight of the KL term (Eq. 3).
     kl_anneal : float, default=0.0
@@ -102,7 +103,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     n_samples : int, default=1
         Latent points decoded for each row in training.
     label_branch : float, default=0.0
-        Weight, beside that of the features, of decoding the mean of the prior itself.
+        Weight of an additional loss on the decoded mean of the prior.
     predict_samples : int, default=0
         How many latent points to decode at prediction, averaging their probabilities; 0
         decodes the posterior mean.
@@ -120,23 +121,20 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
 
     Notes
     -----
-    A row known to have no label has a prior of its own, one more learnt Gaussian, and no
+    Rows that are known to have no label share one more learnt Gaussian as their prior and have no
     contrastive term. A row with unknown entries and no known positive has no KL term. Unknown
     entries are neither positives nor negatives in any term.
 
     The loss of the validation rows is the cross-entropy of the predictions alone.
 
-    Departures from the paper's text, each chosen on training rows of scene and yeast that were
-    set aside: the decoder sees the features too, as in the authors' program (without, the KL
-    term of weight 1 leaves the latent points without content and the predictions near chance);
-    Eq. 4 is off, as in that program; and there is batch norm (without it mean average precision
-    on scene is one point lower). `min_steps` lengthens epochs where rows are few
-    (``benchmarks/few_rows.py``). The optimiser is AdamW. :data:`PUBLIC_CODE` has the program's
-    other settings, of which none was better by more than the spread over seeds.
+    Departures from the paper's text: the decoder sees the features too, as in the authors'
+    program (otherwise a KL term of weight 1 collapses the posterior); Eq. 4 is off, as in that
+    program; batch norm; `min_steps`, which lengthens epochs when there are few rows; AdamW.
+    :data:`PUBLIC_CODE` has the program's other settings.
 
-    With the skip the latent space hardly matters: `latent_diagnostics` shows it, and
-    ``benchmarks/cgmvae_latent.py`` what the remedies do. Without the skip and with a small
-    ``kl_weight`` everything goes through it, at a price in quality.
+    With ``skip=True`` predictions hardly depend on the latent space, which `latent_diagnostics`
+    measures. With ``skip=False`` and a small ``kl_weight`` all information passes through it, at
+    a cost in quality.
 
     References
     ----------
@@ -289,18 +287,16 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         assert isinstance(network, CGMVAENetwork)
-        chosen = {field.name: getattr(self, field.name) for field in fields(Objective)}
-        return CGMVAETask(network, Objective(**chosen), self._optimizer_options())
-
-    # -- what the model has learnt ------------------------------------------------------
+        settings = {field.name: getattr(self, field.name) for field in fields(Objective)}
+        return CGMVAETask(network, Objective(**settings), self._optimizer_options())
 
     @property
     def label_embeddings_(self) -> np.ndarray:
-        """One embedding a label, in the order of `label_names_`."""
+        """One embedding per label, in the order of `label_names_`."""
         return self.network_.label_embeddings.detach().cpu().numpy()
 
     def label_similarity(self, kind: str = "inner") -> Any:
-        """How alike the labels' embeddings are (Figure 3 of the paper).
+        """Similarity of the labels' embeddings (Figure 3 of the paper).
 
         Parameters
         ----------
@@ -329,7 +325,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         return self._in_batches(self.network_.embed, self._checked_features(X, reset=False))
 
     def latent_diagnostics(self, X: Any, y: Any) -> dict[str, float]:
-        """Whether the latent space carries anything, measured on these rows.
+        """Measure on these rows whether the predictions use the latent space.
 
         Parameters
         ----------
@@ -345,8 +341,8 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
             ``posterior_std``, that of the posterior itself, both averaged over dimensions;
             ``map`` with the posterior mean, ``map_zeroed`` with zeros in its place and
             ``map_shuffled`` with the mean of another row; ``change_zeroed`` and
-            ``change_shuffled``, by how much probabilities then change in the mean. A latent
-            space that is not used shows in a KL near 0 and changes near 0.
+            ``change_shuffled``, the mean absolute change of the probabilities. A KL near 0
+            and changes near 0 mean that the latent space is not used.
         """
         check_is_fitted(self)
         X, Y = self._checked_features(X, reset=False), self._known_labels(y)

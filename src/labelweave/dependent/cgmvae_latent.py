@@ -1,4 +1,4 @@
-"""Does a latent variable carry anything? What a collapsed posterior looks like in numbers."""
+"""Diagnostics of a collapsed posterior in C-GMVAE."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def latent_diagnostics(
     encoded = [network.feature_encoder(network.read(batch.x)) for batch in batches.in_order()]
     means = torch.cat([mean.cpu() for mean, _ in encoded])
     log_variances = torch.cat([log_variance.cpu() for _, log_variance in encoded])
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     if network.prior is not None:
         noise = torch.randn((n_draws, *means.shape), generator=generator)
-        found["kl"] = _mean_kl(network, batches, means, log_variances, noise)
+        results["kl"] = _mean_kl(network, batches, means, log_variances, noise)
     spread = means.var(dim=0, correction=0)
-    found["active_units"] = int((spread > _ACTIVE_VARIANCE).sum())
-    found["mean_spread"] = float(spread.sqrt().mean())
-    found["posterior_std"] = float(torch.exp(0.5 * log_variances).mean())
+    results["active_units"] = int((spread > _ACTIVE_VARIANCE).sum())
+    results["mean_spread"] = float(spread.sqrt().mean())
+    results["posterior_std"] = float(torch.exp(0.5 * log_variances).mean())
     shuffled = means[torch.randperm(len(means), generator=generator)]
     usual = _scores(network, batches, means)
-    found["map"] = get_metric("map")(Y, Y_score=usual.numpy())
+    results["map"] = get_metric("map")(Y, Y_score=usual.numpy())
     for how, points in (("zeroed", torch.zeros_like(means)), ("shuffled", shuffled)):
         scores = _scores(network, batches, points)
-        found[f"map_{how}"] = get_metric("map")(Y, Y_score=scores.numpy())
-        found[f"change_{how}"] = float((scores - usual).abs().mean())
-    return found
+        results[f"map_{how}"] = get_metric("map")(Y, Y_score=scores.numpy())
+        results[f"change_{how}"] = float((scores - usual).abs().mean())
+    return results
 
 
 def _mean_kl(
@@ -64,7 +64,7 @@ def _mean_kl(
 
 
 def _scores(network: CGMVAENetwork, batches: Batches, points: Tensor) -> Tensor:
-    """Probabilities with these latent points in the place of the encoder's."""
+    """Probabilities decoded from these latent points instead of the encoder's."""
     parts = []
     for batch in batches.in_order():
         z = points[batch.rows.cpu()].to(batch.x.device)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ENCODER = (256, 512, 256)
-"""Widths of the feature encoder, in the paper; and here, after a network for images."""
+"""Widths of the feature encoder in the paper, also used after a network for images."""
 
 # Variances from 3e-7 to 3e6: far beyond what is learnt, and their inverses stay finite.
 _LOG_VARIANCE = 15.0
@@ -58,7 +58,7 @@ class GaussianEncoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Latent points (n, S, d), and the features (n, D) if asked for, to embeddings (n, S, E).
+    """Latent points (n, S, d) and, with `skip`, the features (n, D) to embeddings (n, S, E).
 
     The features' part of the first layer is computed once for all points of a row.
     """
@@ -99,7 +99,7 @@ class Decoder(nn.Module):
         hidden = self.from_latent(z)
         if self.from_features is not None:
             hidden = hidden + self.from_features(x).unsqueeze(1)
-        if self.by_point:  # the statistics of a batch are those of one point a row
+        if self.by_point:  # batch statistics are computed over one point per row
             embedding = torch.stack([self.layers(point) for point in hidden.unbind(1)], dim=1)
         else:
             embedding = self.layers(hidden)
@@ -107,14 +107,14 @@ class Decoder(nn.Module):
 
 
 class RowPrior(NamedTuple):
-    """p(z | y) of some rows: mixtures of the active components (Eq. 1), or one Gaussian each."""
+    """p(z | y) per row: mixtures of the active components (Eq. 1), or one Gaussian each."""
 
     means: Tensor
     log_variances: Tensor
     active: Tensor | None
 
     def log_density(self, z: Tensor) -> Tensor:
-        """log p(z | y), one value a row."""
+        """log p(z | y), one value per row."""
         if self.active is None:
             return log_gaussian(z, self.means, self.log_variances)
         return log_mixture(z, self.means, self.log_variances, self.active)
@@ -128,7 +128,7 @@ class RowPrior(NamedTuple):
 
 
 class CGMVAENetwork(nn.Module):
-    """Features to one logit a label: inner products of feature and label embeddings.
+    """Features to one logit per label: inner products of feature and label embeddings.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class CGMVAENetwork(nn.Module):
             self.label_encoder = GaussianEncoder(
                 size, options["label_encoder"], latent, dropout=dropout
             )
-            # Labels are not rows of the batch: all processes must drop the same.
+            # Labels are not rows of the batch: dropout must be the same in all processes.
             for module in self.label_encoder.modules():
                 if isinstance(module, Dropout):
                     module.by_row = self.prior == "uni-gaussian"
@@ -176,11 +176,11 @@ class CGMVAENetwork(nn.Module):
             self.background = nn.Parameter(torch.zeros(2, latent))
         if options["reconstruction"] > 0:
             self.reconstruct = nn.Linear(size, n_features)
-        # The same for all rows, so that the answer for a row never depends on the others.
+        # The same for all rows, so that the prediction of a row does not depend on the others.
         self.register_buffer("draws", torch.randn(options["predict_samples"], latent))
 
     def read(self, x: Tensor) -> Tensor:
-        """The features as encoder and decoder take them: of images, those of their network."""
+        """The input of encoder and decoder: the features, or the image network's output."""
         return x if self.features is None else self.features(x)
 
     def embed(self, x: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ class CGMVAENetwork(nn.Module):
         return torch.logit(mean_probability, eps=1e-7)
 
     def label_gaussians(self) -> tuple[Tensor, Tensor]:
-        """Means and log variances, one row a label, and a last one for rows without labels."""
+        """Means and log variances, one row per label and a last one for rows without labels."""
         means, log_variances = self.label_encoder(self.label_embeddings)
         background = self.background.unsqueeze(1)
         return torch.cat([means, background[0]]), torch.cat([log_variances, background[1]])
@@ -220,13 +220,13 @@ class CGMVAENetwork(nn.Module):
 
 
 def has_prior(targets: Tensor) -> Tensor:
-    """Which rows have one: not those that may have labels of which none is known."""
+    """Which rows have a prior: not those with unknown entries and no known positive."""
     return (targets == 1).any(dim=1) | ~torch.isnan(targets).any(dim=1)
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Weights and forms of the terms; see the estimator for what they mean."""
+    """Weights and forms of the loss terms, explained in the estimator."""
 
     kl_weight: float
     kl_anneal: float
@@ -243,7 +243,7 @@ class Objective:
 
 
 class CGMVAETask(Task):
-    """Eq. 7: the KL term, the contrast, the cross-entropy and, if asked for, Eq. 4."""
+    """Eq. 7: the KL term, the contrastive term, the cross-entropy and, optionally, Eq. 4."""
 
     network: CGMVAENetwork
     weighs_entries: ClassVar[bool] = True  # in Eq. 6
@@ -257,55 +257,55 @@ class CGMVAETask(Task):
         return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        given, network = self.objective, self.network
+        objective, network = self.objective, self.network
         if not self.training:
-            # What stops the training is the loss of the predictions: the KL of rows not seen
-            # before grows long before these get worse.
+            # Early stopping watches the loss of the predictions: the KL term of validation rows
+            # grows long before the predictions get worse.
             return {"cross_entropy": bce(network(batch.x), batch.y).sum(dim=-1).mean()}
-        wants_kl = network.prior is not None and given.kl_weight > 0
-        prior = network.row_prior(batch.y == 1) if wants_kl or given.label_branch else None
+        wants_kl = network.prior is not None and objective.kl_weight > 0
+        prior = network.row_prior(batch.y == 1) if wants_kl or objective.label_branch else None
         x = network.read(batch.x)
         mean, log_variance = network.feature_encoder(x)
-        shape = mean.unsqueeze(1).expand(-1, given.n_samples, -1)
+        shape = mean.unsqueeze(1).expand(-1, objective.n_samples, -1)
         noise = draw_rows(shape, Tensor.normal_)
         z = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), noise)
-        weights = z.new_full((given.n_samples,), 1 / given.n_samples)
+        weights = z.new_full((objective.n_samples,), 1 / objective.n_samples)
         points = z
-        if prior is not None and given.label_branch:
+        if prior is not None and objective.label_branch:
             points = torch.cat([z, prior.centre().unsqueeze(1)], dim=1)
-            weights = torch.cat([weights, weights.new_tensor([given.label_branch])])
+            weights = torch.cat([weights, weights.new_tensor([objective.label_branch])])
         embeddings = network.decoder(x, points).transpose(0, 1)  # (S, n, E)
         products = network.products(embeddings)
         terms = {}
         if prior is not None and wants_kl:
-            # Eq. 3, at the first of the points that are decoded.
+            # Eq. 3, at the first decoded point.
             values = log_gaussian(z[:, 0], mean, log_variance) - prior.log_density(z[:, 0])
             terms["kl"] = self._kl_weight(info) * self._mean_kl(values, batch.y)
-        if given.alpha > 0:
+        if objective.alpha > 0:
             contrast = weights @ self._contrast(products, embeddings, batch.y).mean(dim=1)
-            terms["contrast"] = given.alpha * contrast
+            terms["contrast"] = objective.alpha * contrast
         entropy = bce(products, batch.y.expand_as(products))  # Eq. 6
         entropy = (entropy if batch.weight is None else entropy * batch.weight).sum(dim=-1)
-        terms["cross_entropy"] = given.beta * (weights @ entropy.mean(dim=1))
-        if given.reconstruction > 0:
+        terms["cross_entropy"] = objective.beta * (weights @ entropy.mean(dim=1))
+        if objective.reconstruction > 0:
             # Eq. 4 with unit variance, up to a constant.
-            missed = network.reconstruct(embeddings[: given.n_samples]) - x.detach()
-            error = 0.5 * missed.square().sum(dim=-1).mean()
-            terms["reconstruction"] = given.reconstruction * error
+            residual = network.reconstruct(embeddings[: objective.n_samples]) - x.detach()
+            error = 0.5 * residual.square().sum(dim=-1).mean()
+            terms["reconstruction"] = objective.reconstruction * error
         return terms
 
     def _contrast(self, products: Tensor, embeddings: Tensor, targets: Tensor) -> Tensor:
-        given = self.objective
-        if given.normalize == "contrast" or given.contrast == "triplet":
+        objective = self.objective
+        if objective.normalize == "contrast" or objective.contrast == "triplet":
             products = cosines(products, embeddings, self.network.label_embeddings)
-        if given.contrast == "triplet":
-            return label_triplets(products, targets, gap=given.gap)
-        return label_contrast(products, targets, temperature=given.temperature)
+        if objective.contrast == "triplet":
+            return label_triplets(products, targets, gap=objective.gap)
+        return label_contrast(products, targets, temperature=objective.temperature)
 
     def _kl_weight(self, info: StepInfo) -> float:
-        given = self.objective
-        risen = info.progress / given.kl_anneal if given.kl_anneal > 0 else 1.0
-        return given.kl_weight * min(risen, 1.0)
+        objective = self.objective
+        share = info.progress / objective.kl_anneal if objective.kl_anneal > 0 else 1.0
+        return objective.kl_weight * min(share, 1.0)
 
     def _mean_kl(self, values: Tensor, targets: Tensor) -> Tensor:
         values = torch.where(has_prior(targets), values, 0.0)

@@ -28,53 +28,54 @@ __all__ = ["ClassifierChain"]
 
 
 class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
-    """One classifier of scikit-learn a label, in a chain [1]_.
+    """One scikit-learn classifier per label, linked in a chain [1]_.
 
-    The classifier of a label is given the features and the labels that come before it in the
-    chain: the true ones in training, the predicted ones after it. ``predict_proba(X, known=Y)``
-    puts labels that are known in the place of predicted ones.
+    The classifier of a label sees the features and the labels that come before it in the chain:
+    the true ones in training, the predicted ones at prediction. ``predict_proba(X, known=Y)``
+    uses known labels instead of predicted ones.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each label; ``LogisticRegression(max_iter=10_000)`` by default. One without
-        `predict_proba` gives the sigmoid of its decision value.
+        Cloned for each label; ``LogisticRegression(max_iter=10_000)`` by default. For a
+        classifier without `predict_proba` the sigmoid of its decision value is used.
     order : {"given", "random"} or sequence of label names or positions, default="given"
         The order of the labels in the chain.
     pass_on : {"labels", "probabilities"}, default="labels"
-        What a prediction hands on to later labels: 1 where the probability is 0.5 or more and
-        else 0, as in the paper, or the probability itself.
+        What later labels see of a prediction: 1 if the probability is at least 0.5 and
+        otherwise 0, as in the paper, or the probability itself.
     n_jobs : int, optional
-        Labels fitted at a time, by joblib; None means one. With unknown labels they are fitted
-        one after the other.
+        Number of labels fitted in parallel by joblib; None means one. With unknown labels they
+        are fitted one after the other.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. From
-        `random_state` each label's classifier gets a seed of its own; without one, a seed that
-        `estimator` has itself is kept.
+        `random_state` a separate seed is drawn for each label's classifier; without one, the
+        seed of `estimator` is kept.
 
     Attributes
     ----------
     order_ : ndarray of shape (n_labels,)
-        Positions of the labels, first of the chain first.
+        Positions of the labels in the order of the chain.
     coef_, label_coef_, intercept_ : ndarray, or None
         Weights of the features and of the earlier labels, (n_labels, n_features) and (n_labels,
-        n_labels), where all classifiers are linear: then they are all that is kept.
+        n_labels), if all classifiers are linear. Then only the weights are kept.
     estimators_ : list of classifiers
-        The classifiers otherwise (None in the place of a constant label), else empty.
+        The classifiers, if they are not linear (None for a constant label); otherwise empty.
     constant_probabilities_ : ndarray of shape (n_labels,)
         The probability of a label that was constant in training, NaN for all others.
 
     Notes
     -----
-    Unknown entries, on which the paper is silent: a row whose label is unknown takes no part in
-    fitting that label. As an input of later labels an unknown entry is what the label's own
-    classifier, which has not seen that row, predicts for it (handed on as by `pass_on`).
+    Unknown entries, on which the paper is silent: a row whose entry for a label is unknown is left
+    out when that label is fitted. As an input of later labels, the unknown entry is replaced by
+    the prediction of the label's classifier, which has not seen that row (see `pass_on`).
 
-    A known label speaks for the labels after it in the chain, not for those before it; in an
-    :class:`~labelweave.dependent.chain_ensemble.EnsembleOfChains` it comes early in some chains.
+    A known label changes the predictions of the labels after it in the chain, not of those before
+    it; in an :class:`~labelweave.dependent.chain_ensemble.EnsembleOfChains` every label comes
+    early in some of the chains.
 
-    scikit-learn's own ``ClassifierChain`` gives the same where all labels are known and none is
-    constant; it takes neither unknown entries nor known labels at prediction.
+    scikit-learn's ``ClassifierChain`` returns the same probabilities if all labels are known and
+    none is constant; it accepts neither unknown entries nor known labels at prediction.
 
     References
     ----------
@@ -152,25 +153,25 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
             random = self.order == "random"
             return self._generator().permutation(n_labels) if random else np.arange(n_labels)
         position = {name: j for j, name in enumerate(self.label_names_)}
-        found = [position.get(entry, entry) for entry in self.order]
-        if sorted(map(str, found)) != sorted(map(str, range(n_labels))):
-            raise InputError(f"order must hold each of the {n_labels} labels once")
-        return np.array(found, dtype=np.intp)
+        positions = [position.get(entry, entry) for entry in self.order]
+        if sorted(map(str, positions)) != sorted(map(str, range(n_labels))):
+            raise InputError(f"order must contain each of the {n_labels} labels once")
+        return np.array(positions, dtype=np.intp)
 
     def _fit_one_by_one(self, X: Any, labels: np.ndarray, clones: Any, places: Any) -> list[Any]:
-        """Links in the order of the chain; what is unknown is filled in behind them."""
+        """Fit the classifiers in the order of the chain and fill in unknown entries on the way."""
         fitted = {}
         for p, j in enumerate(self.order_):
             if p in places:
                 fitted[p] = _fit_link(clones[p], X, labels, self.order_[: p + 1])
-            blank = np.isnan(labels[:, j])
-            if not blank.any():
+            unknown = np.isnan(labels[:, j])
+            if not unknown.any():
                 continue
             if p in places:
-                inputs = _with_labels(X[blank], labels[blank][:, self.order_[:p]])
-                labels[blank, j] = self._handed_on(probability(fitted[p], inputs))
+                inputs = _with_labels(X[unknown], labels[unknown][:, self.order_[:p]])
+                labels[unknown, j] = self._passed_on(probability(fitted[p], inputs))
             else:
-                labels[blank, j] = self._handed_on(self.constant_probabilities_[j])
+                labels[unknown, j] = self._passed_on(self.constant_probabilities_[j])
         return [fitted[p] for p in places]
 
     def _keep(self, fitted: dict[int, Any], X: Any) -> None:
@@ -192,30 +193,32 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
                 self.label_coef_[j, self.order_[:p]] = weights[width:]
                 self.intercept_[j] = np.ravel(fitted[j].intercept_)[0]
 
-    def _handed_on(self, found: Any) -> Any:
-        return np.float32(found >= 0.5) if self.pass_on == "labels" else found
+    def _passed_on(self, probabilities: Any) -> Any:
+        """What later labels see of these probabilities."""
+        return np.float32(probabilities >= 0.5) if self.pass_on == "labels" else probabilities
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         X = with_int32_indices(X)
         result = np.empty((X.shape[0], self.n_labels_))
-        given = np.full(result.shape, np.nan) if known is None else known.astype(np.float64)
-        passed = np.zeros(result.shape)
-        alone = None if self.coef_ is None else X @ self.coef_.T + self.intercept_
+        known = np.full(result.shape, np.nan) if known is None else known.astype(np.float64)
+        inputs_from_labels = np.zeros(result.shape)
+        from_features = None if self.coef_ is None else X @ self.coef_.T + self.intercept_
         for p, j in enumerate(self.order_):
-            if alone is not None and self.label_coef_ is not None:
-                result[:, j] = expit(alone[:, j] + passed @ self.label_coef_[j])
+            if from_features is not None and self.label_coef_ is not None:
+                from_labels = inputs_from_labels @ self.label_coef_[j]
+                result[:, j] = expit(from_features[:, j] + from_labels)
             elif self.estimators_[j] is None:
                 result[:, j] = self.constant_probabilities_[j]
             else:
-                inputs = _with_labels(X, passed[:, self.order_[:p]])
+                inputs = _with_labels(X, inputs_from_labels[:, self.order_[:p]])
                 result[:, j] = probability(self.estimators_[j], inputs)
-            found = self._handed_on(result[:, j])
-            passed[:, j] = np.where(np.isnan(given[:, j]), found, given[:, j])
+            predicted = self._passed_on(result[:, j])
+            inputs_from_labels[:, j] = np.where(np.isnan(known[:, j]), predicted, known[:, j])
         return result
 
 
 def _fit_link(estimator: Any, X: Any, labels: np.ndarray, order: np.ndarray) -> Any:
-    """The classifier of the last label of `order`, on the rows in which that one is known."""
+    """Fit the classifier of the last label of `order` to the rows in which it is known."""
     *before, j = order.tolist()
     known = ~np.isnan(labels[:, j])
     rows = slice(None) if known.all() else np.flatnonzero(known)
@@ -224,7 +227,7 @@ def _fit_link(estimator: Any, X: Any, labels: np.ndarray, order: np.ndarray) -> 
 
 
 def _with_labels(X: Any, labels: np.ndarray) -> Any:
-    """Features with columns for the earlier labels at their end; sparse stays sparse."""
+    """Append the earlier labels to the features as columns; sparse features stay sparse."""
     if sp.issparse(X):
         return with_int32_indices(sp.hstack([X, sp.csr_array(labels.astype(X.dtype))], "csr"))
     return np.hstack([X, labels.astype(X.dtype)])

@@ -1,4 +1,4 @@
-"""An ensemble of classifier chains, each in an order of its own."""
+"""An ensemble of classifier chains with random orders of the labels."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class EnsembleOfChains(KnownLabelsMixin, InnerClassifierMixin):
         As for :class:`~labelweave.dependent.chain.ClassifierChain`.
     n_chains : int, default=10
     max_samples : float, default=0.67
-        Share of the rows that a chain is fitted to, drawn without replacement.
+        Share of the rows that each chain is fitted to, drawn without replacement.
     pass_on : {"labels", "probabilities"}, default="labels"
         As for :class:`~labelweave.dependent.chain.ClassifierChain`.
     n_jobs : int, optional
-        Chains fitted at a time, by joblib; None means one.
+        Number of chains fitted in parallel by joblib; None means one.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
 
@@ -41,11 +41,11 @@ class EnsembleOfChains(KnownLabelsMixin, InnerClassifierMixin):
 
     Notes
     -----
-    Departure from the paper: the paper counts the chains that vote for a label, here their
-    probabilities are averaged, which orders labels more finely.
+    Departure from the paper: it counts the chains that vote for a label; here their probabilities
+    are averaged, which gives a finer ranking.
 
-    Unknown entries and known labels are treated as in the single chain. Where a label has no
-    known entry among the rows drawn for a chain, the rows in which it is known join them.
+    Unknown entries and known labels are handled as in a single chain. If a label has no known
+    entry among the rows drawn for a chain, the rows in which it is known are added.
 
     References
     ----------
@@ -113,8 +113,7 @@ class EnsembleOfChains(KnownLabelsMixin, InnerClassifierMixin):
         )
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
-        found = [chain._predict_proba(X, known) for chain in self.chains_]
-        return np.mean(found, axis=0)
+        return np.mean([chain._predict_proba(X, known) for chain in self.chains_], axis=0)
 
 
 def _fit_chain(chain: ClassifierChain, X: Any, Y: LabelMatrix, rows: np.ndarray) -> ClassifierChain:
@@ -122,7 +121,7 @@ def _fit_chain(chain: ClassifierChain, X: Any, Y: LabelMatrix, rows: np.ndarray)
 
 
 def _with_all_labels(Y: LabelMatrix, rows: np.ndarray) -> np.ndarray:
-    """The rows drawn, and those that a label needs to be known at all."""
+    """The drawn rows, plus the known rows of labels that have no known entry among them."""
     _, known = Y[rows].counts()
     for j in np.flatnonzero(known == 0):
         column = Y[:, [j]].to_numpy().ravel()

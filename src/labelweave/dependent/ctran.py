@@ -1,4 +1,4 @@
-"""C-Tran: a transformer over features and labels, told some of the labels in training."""
+"""C-Tran: a transformer over features and labels, trained with randomly masked labels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["CTran", "CTranNetwork"]
 
 
 class CTranNetwork(nn.Module):
-    """Features, and what is known of the labels, to one logit a label.
+    """Features and known labels to one logit per label.
 
     Parameters
     ----------
     features : nn.Module
-        Makes tokens of the features.
+        Turns the features into tokens.
     n_labels : int
     size, layers, heads : int
     dropout : float
@@ -65,18 +65,20 @@ class CTran(LabelAttentionClassifier):
     """Classification transformer.
 
     Each label is a token: a learnt vector, plus the vector of its state, which is unknown,
-    negative or positive. Features are tokens too. All attend to all, in several layers, and each
-    label's last vector is read out by a classifier of its own. In training a random part of the
-    labels of each row is given as known, and the loss is that of the others: so the network
-    learns to predict labels from labels, and ``predict_proba(X, known=...)`` can be told some.
+    negative or positive. Features are tokens too. All tokens attend to all tokens in several
+    layers, and a separate linear classifier per label reads the label's last vector. In training
+    a random part of the labels of each row is known and the loss is computed on the others, so
+    that the network learns to predict labels from labels and can use
+    ``predict_proba(X, known=...)``.
 
     Parameters
     ----------
     layers : int, default=3
         Transformer layers.
     most_known : float, default=0.75
-        The largest share of its labels that a row is told in training: how many it is, is drawn
-        evenly from none to that. 0 trains without known labels, which are then refused.
+        Largest share of known labels per row in training; the share is drawn uniformly between
+        0 and this value. With 0 the network is trained without known labels, and
+        `predict_proba` does not accept them.
     heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params, lr,
     epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
     patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
@@ -86,20 +88,20 @@ class CTran(LabelAttentionClassifier):
 
     Notes
     -----
-    Unknown entries of Y are tokens of unknown state that take no part in the loss.
+    Unknown entries of Y are tokens of unknown state that are ignored in the loss.
 
-    The loss of the validation rows is that of predictions from the features alone, plus that of
-    predictions with every other label known: the first is at its best before the network has
-    learnt what labels say of labels.
+    The validation loss is the loss of predictions from the features alone plus that of
+    predictions with every other label known. The first alone is lowest before the network has
+    learnt to predict labels from labels.
 
     Departures from the paper: it has images, whose tokens are the places of a convolutional
     network's last layer, as here with an `encoder`; without one, hidden layers take the place of
     that network, and each token is a linear map of the last of them. The width is that of small
-    tables, not 2,048. Dropout is on what attention gives and not on its weights. The optimiser is
-    AdamW.
+    tables, not 2,048. Dropout is applied to the output of attention, not to its weights. The
+    optimiser is AdamW.
 
-    The time of a step grows with the square of the number of labels: a thousand are slow on a
-    CPU.
+    The time per step grows with the square of the number of labels: a thousand labels are slow on
+    a CPU.
 
     References
     ----------

@@ -18,11 +18,11 @@ __all__ = ["ExtraTrees"]
 
 
 class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
-    """A forest of scikit-learn's trees, each grown on the whole label matrix [1]_ [2]_.
+    """A forest of scikit-learn's trees, each grown on all labels together [1]_ [2]_.
 
-    A split is good where it lowers the variance of the labels, summed over all labels (for 0/1
-    labels half of Gini's impurity). The probability of a label is the mean over the trees of its
-    frequency in the leaf.
+    Splits minimise the variance summed over all labels (for 0/1 labels half of Gini's impurity),
+    so that labels share the structure of the trees. The probability of a label is the mean over
+    the trees of its frequency in the leaf.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         themselves. "auto" takes 64 where there are more labels than that: the time to grow a tree
         is proportional to this number.
     n_jobs : int, optional
-        Trees grown at a time, in threads; None means one.
+        Number of trees grown in parallel threads; None means one.
     verbose : int, default=0
-        Above 0 joblib prints its progress.
+        Above 0, joblib prints its progress.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
 
@@ -51,27 +51,26 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     node_children_, node_feature_, node_threshold_, roots_ : ndarray
         The splits of all trees; see :class:`labelweave.shallow.forest.Splits`.
     members_ : csr_array of shape (n_nodes, n_rows)
-        How often each training row stands in each leaf.
+        How often each training row is in each leaf.
     train_positive_ : csr_array of shape (n_rows, n_labels)
     frequency_ : ndarray of shape (n_labels,)
         Share of the positives among the known entries of each label.
 
     Notes
     -----
-    Unknown entries: while a tree grows, an unknown entry has the label's frequency, which speaks
-    for no side of a split. In the leaves it takes no part: the probability is the weight of the
-    positive rows over the weight of the rows whose entry is known, both summed over all trees
-    (row r weighs 1 / leaf size in each tree whose leaf it shares). Where no such row is known the
-    probability is the label's frequency.
+    Unknown entries: while a tree is grown, an unknown entry is replaced by the label's frequency.
+    In the leaves it is ignored: the probability is the weight of the positive rows divided by the
+    weight of the rows whose entry is known, both summed over all trees (a row has the weight
+    1 / leaf size in each tree whose leaf it shares). If no such row is known, the probability is
+    the label's frequency.
 
     With all entries known and without projections the trees are those of scikit-learn's
     ``ExtraTreesClassifier(max_features="sqrt")`` up to the seeds and to splits that are equally
-    good. They are stored without the
-    table of class frequencies that scikit-learn keeps in every node: 300 trees on 374 labels
-    and 4,500 rows need 65 MB in place of 16 GB.
+    good. They are stored without the table of class frequencies that scikit-learn keeps in every
+    node: 300 trees on 374 labels and 4,500 rows need 65 MB instead of 16 GB.
 
-    The importance of a feature for a label is how much its splits lower the label's variance,
-    brought to the sum 1 in each tree, mean over the trees; it is computed when it is asked for.
+    The importance of a feature for a label is the reduction of the label's variance by its splits,
+    normalised to the sum 1 per tree and averaged over the trees. It is computed on request.
 
     References
     ----------
@@ -142,18 +141,21 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        return {"n_estimators": 20, "min_samples_leaf": 2}  # grown fully, they know rows by heart
+        return {
+            "n_estimators": 20,
+            "min_samples_leaf": 2,
+        }  # fully grown trees fit the training rows exactly
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         positives, known = Y.counts()
         self.frequency_ = positives / known
         self.train_positive_ = sp.csr_array(Y.positive()).astype(np.float32)
-        # Whichever of the two is the sparse one, as the labels were given.
-        is_open = Y.is_sparse and np.isnan(Y.absent)
-        marked = None if not Y.has_unknown else Y.known() if is_open else Y.unknown()
-        marked = None if marked is None else sp.csr_array(marked).astype(np.float32)
-        self.train_known_: Any = marked if is_open else None
-        self.train_unknown_: Any = None if is_open else marked
+        # Known or unknown entries are stored, whichever are fewer in the label matrix.
+        absent_is_unknown = Y.is_sparse and np.isnan(Y.absent)
+        stored = None if not Y.has_unknown else Y.known() if absent_is_unknown else Y.unknown()
+        stored = None if stored is None else sp.csr_array(stored).astype(np.float32)
+        self.train_known_: Any = stored if absent_is_unknown else None
+        self.train_unknown_: Any = None if absent_is_unknown else stored
 
         forest = grow_forest(
             X,
@@ -174,16 +176,18 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         self.members_ = forest.members
 
     def _targets(self) -> tuple[sp.csr_array, np.ndarray]:
-        """What the trees are grown on, as a sparse matrix and a row to add to each of its rows.
+        """The targets of the trees, as a sparse matrix and a vector to add to each of its rows.
 
-        An unknown entry is the label's frequency.
+        Unknown entries are the label's frequency.
         """
-        rate = np.rint(self.frequency_ * GRID) / GRID
+        frequency = np.rint(self.frequency_ * GRID) / GRID
         if self.train_known_ is not None:  # entries that are not stored are unknown
-            return sp.csr_array(self.train_positive_ - self.train_known_ * rate), rate
+            return sp.csr_array(self.train_positive_ - self.train_known_ * frequency), frequency
         if self.train_unknown_ is not None:
-            return sp.csr_array(self.train_positive_ + self.train_unknown_ * rate), 0 * rate
-        return self.train_positive_, 0 * rate
+            return sp.csr_array(
+                self.train_positive_ + self.train_unknown_ * frequency
+            ), 0 * frequency
+        return self.train_positive_, 0 * frequency
 
     def _splits(self) -> Splits:
         return Splits(self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)
@@ -191,12 +195,13 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         result = np.empty((X.shape[0], self.n_labels_), dtype=np.float32)
         for rows, weights in Forest(self._splits(), self.members_).weights(X, self.n_labels_):
-            positive, seen = (weights @ self.train_positive_).toarray(), self._seen(weights)
-            some = seen > 1e-6
-            result[rows] = np.where(some, positive / np.where(some, seen, 1), self.frequency_)
+            positive, known = (weights @ self.train_positive_).toarray(), self._known(weights)
+            has_known = known > 1e-6
+            shares = positive / np.where(has_known, known, 1)
+            result[rows] = np.where(has_known, shares, self.frequency_)
         return result
 
-    def _seen(self, weights: sp.csr_array) -> np.ndarray:
+    def _known(self, weights: sp.csr_array) -> np.ndarray:
         """Weight of the training rows whose entry is known, for each row and label."""
         if self.train_known_ is not None:
             return (weights @ self.train_known_).toarray()
@@ -215,12 +220,12 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
             down = self.node_children_[start:end][inner] - start
             gain = spread[inner] - spread[down[:, 0]] - spread[down[:, 1]]
             shape = (len(inner), self.n_features_in_)
-            asked = self.node_feature_[start:end][inner], np.arange(len(inner) + 1)
-            split_on = sp.csr_array((np.ones(len(inner)), *asked), shape=shape)
-            found = (split_on.T @ np.maximum(gain, 0)).T
-            found = np.where(found > 1e-9 * len(above), found, 0)  # what rounding leaves
-            sums = found.sum(axis=1, keepdims=True)
-            total += np.divide(found, sums, out=np.zeros_like(found), where=sums > 0)
+            features = self.node_feature_[start:end][inner], np.arange(len(inner) + 1)
+            split_on = sp.csr_array((np.ones(len(inner)), *features), shape=shape)
+            gains = (split_on.T @ np.maximum(gain, 0)).T
+            gains = np.where(gains > 1e-9 * len(above), gains, 0)  # without rounding errors
+            sums = gains.sum(axis=1, keepdims=True)
+            total += np.divide(gains, sums, out=np.zeros_like(gains), where=sums > 0)
         return total
 
     def _spread_below(self, passed: sp.csr_array) -> np.ndarray:
@@ -236,7 +241,7 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
 
 
 def _passing_rows(leaf_rows: sp.csr_array, parent: np.ndarray) -> sp.csr_array:
-    """Rows that pass each node of a tree, from the rows that stand in its leaves."""
+    """Rows that pass each node of a tree, from the rows in its leaves."""
     entries = leaf_rows.tocoo()
     node, row, drawn = entries.row, entries.col, entries.data
     levels = []

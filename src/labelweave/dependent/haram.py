@@ -23,10 +23,10 @@ _SPARSE_BELOW = 0.2  # share of entries that are not zero
 class HARAM(MultiLabelClassifier):
     """Hierarchical adaptive resonance associative map [1]_.
 
-    Training covers the rows of each label set with boxes (category nodes). A row joins the box of
-    its label set that chooses it best among those that match it well enough, and stretches it;
-    where none does it becomes a new box. For a row to predict, the boxes whose activation is close
-    to the best one vote for their labels.
+    Training covers the rows of each label set with boxes (category nodes). Among the boxes of its
+    label set that match a row well enough, the one with the largest choice value is extended to
+    contain the row; if none matches, the row becomes a new box. At prediction the boxes whose
+    activation is close to the largest one vote for their labels.
 
     With complement-coded input I = (a, 1 - a) and box w, in the notation of fuzzy ART:
 
@@ -44,9 +44,8 @@ class HARAM(MultiLabelClassifier):
     vigilance : float, default=0.9
         From 0 (large boxes) to 1 (a box for every row).
     activation_drop : float, default=0.05
-        How far below the best a box may be and still vote. 0.02, the public implementation's,
-        ranks worse: on rows held out of the training parts of yeast, scene, emotions and medical
-        0.05 raised mAP by .02 to .08.
+        How far below the largest activation a box may be and still vote. The public
+        implementation uses 0.02, which ranks worse.
     cluster_vigilance : float, optional
         Vigilance of the second layer, a fuzzy ART that clusters the boxes; then only the boxes
         of the `open_clusters` most active clusters are activated. None activates all boxes.
@@ -73,14 +72,14 @@ class HARAM(MultiLabelClassifier):
     Features that are not all between 0 and 1 are divided by their largest value in training,
     after a shift by the smallest where that is negative; values outside the range seen are
     clipped. (The public implementation scales by the range of all features together, and the rows
-    to predict by their own range, so that a prediction depends on its neighbours.)
+    to predict by the range of the same batch, so that a prediction depends on the other rows.)
 
-    Unknown entries: a row's label set says which labels are unknown, too, so that a box holds
-    rows with the same known labels; it votes only on those. Where no active box knows a label,
-    the label's frequency is the answer.
+    Unknown entries: rows are in one label set only if the same labels are unknown in them, so that
+    all rows of a box have the same known labels; the box votes only on those. If a label is
+    unknown in all active boxes, its frequency is predicted.
 
-    The second layer saves time where boxes are many and wide apart; without it the activation of
-    all boxes is exact. The paper's layer is always on.
+    The second layer saves time if there are many boxes that are far apart; without it the
+    activation of all boxes is exact. The paper always uses it.
 
     References
     ----------
@@ -141,7 +140,7 @@ class HARAM(MultiLabelClassifier):
         sets = label_set_codes(Y)
         order = np.argsort(sets, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(sets[order])) + 1)
-        # Rows that are alone with their label set are boxes as they are.
+        # A row with a label set that no other row has is a box.
         alone = np.array([g[0] for g in groups if len(g) == 1], dtype=np.intp)
         lower, upper, first, count = [A[alone]], [A[alone]], [alone], [np.ones(len(alone), int)]
         for rows in groups:
@@ -164,8 +163,11 @@ class HARAM(MultiLabelClassifier):
         self.box_rows_ = np.concatenate(count)[made]
         rows = np.concatenate(first)[made]
         self.box_positive_ = sp.csr_array(Y[rows].positive()).astype(A.dtype)
-        some = Y.known()
-        self.box_known_ = None if some is None else sp.csr_array(some[rows]).astype(A.dtype)
+        known_entries = Y.known()
+        if known_entries is None:
+            self.box_known_ = None
+        else:
+            self.box_known_ = sp.csr_array(known_entries[rows]).astype(A.dtype)
         self._learn_clusters()
         self._prepare()
 
@@ -200,11 +202,11 @@ class HARAM(MultiLabelClassifier):
         if self.cluster_vigilance is None:
             return
         low, high = (c.toarray() if sp.issparse(c) else c for c in (self.lower_, self.upper_))
-        found = grow_boxes(low, high, self.cluster_vigilance)
-        self.cluster_lower_, self.cluster_upper_, self.clusters_ = found
+        clusters = grow_boxes(low, high, self.cluster_vigilance)
+        self.cluster_lower_, self.cluster_upper_, self.clusters_ = clusters
 
     def _prepare(self) -> None:
-        """What prediction needs beside the fitted attributes."""
+        """Build what prediction needs from the fitted attributes."""
         self._boxes = Boxes(self.lower_, self.upper_)
         self._parts: list[tuple[np.ndarray, Boxes]] = []
         self._hulls: Boxes | None = None
@@ -220,23 +222,23 @@ class HARAM(MultiLabelClassifier):
         return result
 
     def _activations(self, A: Any) -> np.ndarray:
-        """T of each box; NaN where its cluster was not opened."""
+        """T of each box; NaN if its cluster is not among the most active ones."""
         if self._hulls is None:
             return self._boxes.overlaps(A) / np.maximum(self._boxes.norms, 1e-13)
         of_clusters = self._hulls.overlaps(A) / np.maximum(self._hulls.norms, 1e-13)
         opened = np.argsort(-of_clusters, axis=1, kind="stable")[:, : self.open_clusters]
-        found = np.full((A.shape[0], len(self._boxes)), np.nan, dtype=of_clusters.dtype)
+        activations = np.full((A.shape[0], len(self._boxes)), np.nan, dtype=of_clusters.dtype)
         for c, (members, boxes) in enumerate(self._parts):
             rows = np.flatnonzero((opened == c).any(axis=1))
             if len(rows):
                 active = boxes.overlaps(A[rows]) / np.maximum(boxes.norms, 1e-13)
-                found[np.ix_(rows, members)] = active
-        return found
+                activations[np.ix_(rows, members)] = active
+        return activations
 
     def _votes(self, activation: np.ndarray) -> np.ndarray:
         best = np.nanmax(activation, axis=1, keepdims=True)
         least = np.nanmin(activation, axis=1, keepdims=True)
-        # A box that lies in a corner of the cube opposite to the row has T = 0, and so may all.
+        # All activations may be 0: those of boxes in the corner opposite to the row.
         limit = best - self.activation_drop * (best - least) * best
         rows, boxes = np.nonzero(activation >= limit)
         weight = np.maximum(activation[rows, boxes], 1e-13) * self.box_rows_[boxes]
@@ -264,5 +266,5 @@ _STATE = (
 
 def _column_extreme(X: Any, how: str) -> np.ndarray:
     """The smallest or largest value of each column."""
-    found = getattr(X, how)(axis=0)
-    return found.toarray().ravel() if sp.issparse(found) else np.asarray(found).ravel()
+    values = getattr(X, how)(axis=0)
+    return values.toarray().ravel() if sp.issparse(values) else np.asarray(values).ravel()

@@ -1,4 +1,4 @@
-"""Boxes in the unit cube and how well they hold a point: fuzzy ART's categories.
+"""Boxes in the unit cube and how well they match a point: the categories of fuzzy ART.
 
 With complement coding a point a of d features is the vector I = (a, 1 - a), and a category
 w = (u, 1 - v) is the box from u to v. Fuzzy AND is the minimum, so that
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 __all__ = ["Boxes", "grow_boxes"]
 
-_CHUNK = 40_000  # numbers of boxes handled at a time: they stay in a processor's cache
+_CHUNK = 40_000  # numbers processed at a time, so that they stay in the processor's cache
 
 
 class Boxes:
@@ -67,10 +67,10 @@ class Boxes:
         columns = A.tocsc()
         for side in (self.lower.tocsc(), self.upper.tocsc()):
             for f in np.flatnonzero((np.diff(columns.indptr) > 0) & (np.diff(side.indptr) > 0)):
-                mine = slice(columns.indptr[f], columns.indptr[f + 1])
-                theirs = slice(side.indptr[f], side.indptr[f + 1])
-                least = np.minimum.outer(columns.data[mine], side.data[theirs])
-                total[np.ix_(columns.indices[mine], side.indices[theirs])] += least
+                of_rows = slice(columns.indptr[f], columns.indptr[f + 1])
+                of_boxes = slice(side.indptr[f], side.indptr[f + 1])
+                least = np.minimum.outer(columns.data[of_rows], side.data[of_boxes])
+                total[np.ix_(columns.indices[of_rows], side.indices[of_boxes])] += least
         return total
 
 
@@ -83,11 +83,11 @@ def _sums_of(combine: Any, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     height = max(1, 4 * _CHUNK // (width * max(1, n_features)))
     for left in range(0, len(B), width):
         boxes = B[left : left + width]
-        room = np.empty((height, *boxes.shape), dtype=A.dtype)
+        buffer = np.empty((height, *boxes.shape), dtype=A.dtype)
         for top in range(0, len(A), height):
-            some = A[top : top + height, None, :]
-            both = combine(some, boxes, out=room[: len(some)]).reshape(-1, n_features)
-            sums = (both @ ones).reshape(len(some), -1)
+            rows = A[top : top + height, None, :]
+            both = combine(rows, boxes, out=buffer[: len(rows)]).reshape(-1, n_features)
+            sums = (both @ ones).reshape(len(rows), -1)
             result[top : top + height, left : left + width] = sums
     return result
 
@@ -95,11 +95,11 @@ def _sums_of(combine: Any, A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def grow_boxes(
     low: np.ndarray, high: np.ndarray, vigilance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fuzzy ART with fast learning: each item joins a box that it fits into, or makes one.
+    """Fuzzy ART with fast learning: each item extends a matching box or becomes a new one.
 
-    An item is a point, or a box itself. Of the boxes whose match |I AND w| / |I| is above the
-    vigilance, that with the largest choice |I AND w| / |w| is stretched to hold the item; of
-    equal ones the last.
+    An item is a point or a box. Of the boxes whose match |I AND w| / |I| exceeds the vigilance,
+    the one with the largest choice |I AND w| / |w| is extended to contain the item; of equal
+    ones the last.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def grow_boxes(
     -------
     lower, upper : ndarray of shape (n_boxes, n_features)
     owner : ndarray of shape (n_items,)
-        The box that took each item.
+        The box of each item.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""LaMP: labels hear the features, then each other, in several rounds."""
+"""LaMP: message passing from the features to the labels and between labels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from labelweave.nn.task import Task
 __all__ = ["LaMP", "LaMPNetwork", "LaMPTask"]
 
 GRAPHS = ("full", "co-occurrence", "none")
-# The largest share of its labels that a row is told, as in C-Tran.
+# Largest share of known labels per row in training, as in C-Tran.
 MOST_KNOWN = 0.75
 
 
 class LaMPNetwork(nn.Module):
-    """Features, and what is known of the labels, to one logit a label.
+    """Features and known labels to one logit per label.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ class LaMPNetwork(nn.Module):
     size, heads : int
     layers, feature_layers : int
         Rounds of message passing to labels, and before that among the features.
-    talking : bool
-        Whether labels hear labels.
+    label_messages : bool
+        Whether labels receive messages from labels.
     edges : Tensor, optional
-        Boolean (L, L): which labels a label hears; by default all.
+        Boolean (L, L): from which labels a label receives messages; by default all.
     dropout : float
     """
 
@@ -56,7 +56,7 @@ class LaMPNetwork(nn.Module):
         heads: int,
         layers: int,
         feature_layers: int,
-        talking: bool,
+        label_messages: bool,
         edges: Tensor | None,
         dropout: float,
     ) -> None:
@@ -72,7 +72,7 @@ class LaMPNetwork(nn.Module):
         self.among_features = blocks(feature_layers)
         self.labels = LabelNodes(n_labels, size)
         self.from_features = blocks(layers)
-        self.from_labels = blocks(layers if talking else 0)
+        self.from_labels = blocks(layers if label_messages else 0)
         self.readout = LabelReadout(n_labels, size)
         self.register_buffer("edges", edges)
 
@@ -82,26 +82,26 @@ class LaMPNetwork(nn.Module):
         for block in self.among_features:
             features = block(features, features)
         nodes = self.labels(known)
-        found = []
+        states = []
         for t, from_features in enumerate(self.from_features):
             nodes = from_features(nodes, features)
-            found.append(nodes)
+            states.append(nodes)
             if self.from_labels:
                 nodes = self.from_labels[t](nodes, nodes, self.edges)
-                found.append(nodes)
-        return found
+                states.append(nodes)
+        return states
 
     def forward(self, x: Tensor, known: Tensor | None = None) -> Tensor:
         return self.readout(self.steps(x, known)[-1])
 
 
 class LaMPTask(LabelMaskTask):
-    """The loss of the prediction and, with a weight, that of each step before it."""
+    """The loss of the prediction plus the weighted losses of the steps before it."""
 
     network: LaMPNetwork
 
-    def __init__(self, *given: Any, intermediate_weight: float, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, *arguments: Any, intermediate_weight: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.intermediate_weight = intermediate_weight
 
     def terms(self, x: Tensor, told: Tensor | None, asked: Tensor) -> dict[str, Tensor]:
@@ -119,26 +119,26 @@ class LaMP(LabelAttentionClassifier):
     """Label message passing networks.
 
     Each label is a node with a learnt vector. In each of several rounds it first attends to the
-    features, then to the other labels (all of them, or those it occurs with), and a classifier
-    of its own reads the last vector out. The same classifier reads the vectors of the steps
-    before, whose losses take part in training.
+    features, then to the other labels (all of them, or those it occurs with). A separate linear
+    classifier per label reads the last vector, and in training also the vectors of the steps
+    before, whose losses are added.
 
     Parameters
     ----------
     layers : int, default=2
         Rounds of message passing, `T` in the paper.
     graph : {"full", "co-occurrence", "none"}, default="full"
-        Which labels a label hears: all (LaMP_fc in the paper), those it occurs with in the
-        training rows (LaMP_pr), or none (LaMP_el).
+        From which labels a label receives messages: all (LaMP_fc in the paper), those it occurs
+        with in the training rows (LaMP_pr), or none (LaMP_el).
     feature_layers : int, default=0
-        Rounds of message passing among the vectors of the features, before.
+        Rounds of message passing among the vectors of the features, before those to the labels.
     intermediate_weight : float, default=0.2
         Weight of the loss of each step before the last.
     known_rows : float, default=0.5
-        Share of the rows that in each training step are told up to three quarters of their
-        labels and asked for the others, so that ``predict_proba(X, known=...)`` can be told
-        some. 0 is the paper's training, after which known labels are refused, as they are
-        with ``graph="none"``.
+        Share of the rows for which, in each training step, up to three quarters of the labels
+        are known and the loss is computed on the others, so that the network can use
+        ``predict_proba(X, known=...)``. 0 is the paper's training; then, and with
+        ``graph="none"``, known labels are not accepted.
     heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params, lr,
     epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
     patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
@@ -148,20 +148,20 @@ class LaMP(LabelAttentionClassifier):
 
     Notes
     -----
-    Unknown entries of Y take no part in the loss and are no co-occurrence.
+    Unknown entries of Y are ignored in the loss and in the co-occurrence graph.
 
-    The loss of the validation rows is that of predictions from the features alone, plus that of
-    predictions with every other label known: the first is at its best before the network has
-    learnt what labels say of labels.
+    The validation loss is the loss of predictions from the features alone plus that of
+    predictions with every other label known. The first alone is lowest before the network has
+    learnt to predict labels from labels.
 
     Departures from the paper: it has sequences and sets of words, each a node; here the nodes of
     the features are linear maps of hidden layers over all features. The authors' program
-    computes the attention among features and then does not use it; none is the default here.
+    computes the attention among features and then does not use it; the default here is none.
     Known labels (`known_rows`) are an addition, after C-Tran. The optimiser is AdamW; dropout is
-    on what attention gives and not on its weights.
+    applied to the output of attention, not to its weights.
 
-    The time of a step grows with the square of the number of labels: a thousand are slow on a
-    CPU.
+    The time per step grows with the square of the number of labels: a thousand labels are slow on
+    a CPU.
 
     References
     ----------
@@ -283,7 +283,7 @@ class LaMP(LabelAttentionClassifier):
             heads=self.heads,
             layers=self.layers,
             feature_layers=self.feature_layers,
-            talking=self.graph != "none",
+            label_messages=self.graph != "none",
             edges=self._edges,
             dropout=self.dropout,
         )

@@ -1,4 +1,4 @@
-"""Least-squares support vector machine: all labels on one kernel, chosen by leaving rows out."""
+"""Least-squares support vector machine: one kernel for all labels, chosen by leave-one-out."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ __all__ = ["LSSVM"]
 
 PENALTIES = 10.0 ** np.arange(-4, 2.5, 0.5)
 WIDTHS = {"exponential": (0.25, 0.5, 1.0), "rbf": (0.5, 1.0, 2.0, 4.0), "linear": (1.0,)}
-ROWS_TO_CHOOSE = 800  # the kernel is chosen on so many rows, the penalty on all
+KERNEL_ROWS = 800  # rows on which the kernel is chosen; the penalty is chosen on all rows
 _JITTER = 1e-6
 
 
 class LSSVM(MultiLabelClassifier):
-    """Kernel ridge regression of every label, made a classifier [1]_.
+    """Kernel ridge regression of the labels, calibrated to probabilities [1]_.
 
-    All labels share one kernel matrix, so one decomposition serves them all. For every label and
-    penalty it also gives what the model would say of each training row had it not seen the row
-    [2]_: by these values kernel and penalty are chosen, and they are turned into probabilities.
+    All labels share one kernel matrix and one decomposition of it, which also yields the
+    leave-one-out predictions of every training row, label and penalty in closed form [2]_. Kernel
+    and penalty are chosen by these predictions, and the calibration is fitted to them.
 
     Parameters
     ----------
     kernel : {"auto", "exponential", "rbf", "linear"}, default="auto"
         ``exp(-sqrt(g d))``, ``exp(-g d)`` of the squared distance d, or the inner product.
-        "auto" takes the one with the least squared error of rows left out, as is always done
-        for g; the inner product is tried where rows have the length 1.
+        "auto" takes the one with the least leave-one-out squared error, by which g is always
+        chosen; the inner product is tried if rows are scaled to length 1.
     n_centres : int, default=2000
-        With more rows than this the function is spanned by so many of them, drawn at random
-        (Nystroem's approximation [3]_); time and memory then grow with the rows, not with their
-        square.
+        With more rows than this, the function is a combination of the kernels at this many
+        randomly drawn rows (Nystroem's approximation [3]_); time and memory then grow linearly
+        with the number of rows.
     scale : {"auto", "standard", "length", "none"}, default="auto"
-        Give every feature the variance 1 (and, unless X is sparse, the mean 0), every row the
-        length 1, or do nothing; "auto" is the second where fewer than a quarter of the entries
-        are not zero, else the first.
+        "standard" scales every feature to variance 1 (and, unless X is sparse, to mean 0),
+        "length" scales every row to length 1; "auto" is "length" if fewer than a quarter of the
+        entries are non-zero, and otherwise "standard".
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
 
@@ -66,16 +66,16 @@ class LSSVM(MultiLabelClassifier):
     intercept_ : ndarray of shape (n_labels,)
         The log-odds of a row are ``kernel(row, centres) @ weights + intercept``.
     shift_, factor_ : ndarray of shape (n_features,), or None
-        What is taken from the features, and by what they are then multiplied.
+        Subtracted from the features, which are then multiplied by the second.
 
     Notes
     -----
-    An unknown entry is the label's frequency while the function is learnt, which speaks for no
-    side; where values are chosen or calibrated it takes no part. A label whose known entries are
-    all alike gets Laplace's (positives + 1) / (known + 2).
+    In the regression an unknown entry is replaced by the label's frequency; in model selection and
+    calibration it is ignored. A label whose known entries are all equal gets Laplace's estimate
+    (positives + 1) / (known + 2).
 
-    Departures from [1]_: the intercept is the label's frequency, not learnt with the rest; the
-    values become probabilities by Platt's sigmoid, fitted to those of rows left out.
+    Departures from [1]_: the intercept is the label's frequency and not learnt jointly; the
+    values become probabilities by Platt's sigmoid, fitted to the leave-one-out predictions.
 
     References
     ----------
@@ -121,10 +121,9 @@ class LSSVM(MultiLabelClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    # With fewer rows than centres nothing is random but the order of the rows.
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.capabilities.randomized = False
+        tags.capabilities.randomized = False  # unless there are more rows than centres
         return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
@@ -133,26 +132,32 @@ class LSSVM(MultiLabelClassifier):
         frequency = np.nanmean(values, axis=0)
         targets = np.where(np.isnan(values), 0.0, values - frequency)
         order = self._generator().permutation(len(Y))
-        few = np.sort(order[:ROWS_TO_CHOOSE])
-        unit = 1 / _typical_distance(X[few])
-        tried = [
-            (_Solution(X[few], X[few], targets[few], kernel, g * unit).best(values[few]), kernel, g)
+        subset = np.sort(order[:KERNEL_ROWS])
+        unit = 1 / _typical_distance(X[subset])
+        candidates = [
+            (
+                _Solution(X[subset], X[subset], targets[subset], kernel, g * unit).best(
+                    values[subset]
+                ),
+                kernel,
+                g,
+            )
             for kernel, g in self._candidates()
         ]
-        (_, self.kernel_, width) = min(tried, key=lambda one: one[0][0])
+        (_, self.kernel_, width) = min(candidates, key=lambda candidate: candidate[0][0])
         self.width_ = float(width * unit)
         self.centres_ = X[np.sort(order[: self.n_centres])]
         solution = _Solution(X, self.centres_, targets, self.kernel_, self.width_)
         _, self.penalty_ = solution.best(values)
-        left_out = frequency + solution.left_out(self.penalty_)
+        leave_one_out = frequency + solution.leave_one_out(self.penalty_)
         weights = solution.weights(self.penalty_)
         del solution
-        calibrator = LabelCalibrator().fit(Y, expit(_as_odds(left_out)))
+        calibrator = LabelCalibrator().fit(Y, expit(_as_odds(leave_one_out)))
         slope, offset = calibrator.slope_, calibrator.offset_
-        rates = constant_label_probabilities(Y)
-        constant = ~np.isnan(rates)
+        constants = constant_label_probabilities(Y)
+        constant = ~np.isnan(constants)
         self.weights_ = np.where(constant, 0.0, 4 * slope * weights)
-        self.intercept_ = np.where(constant, logit(rates), slope * _as_odds(frequency) + offset)
+        self.intercept_ = np.where(constant, logit(constants), slope * _as_odds(frequency) + offset)
 
     def _candidates(self) -> Iterator[tuple[str, float]]:
         kernels = tuple(WIDTHS) if self.by_length_ else ("exponential", "rbf")
@@ -163,26 +168,28 @@ class LSSVM(MultiLabelClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         odds = np.empty((X.shape[0], self.n_labels_))
         for rows in row_chunks(X.shape[0], max(self.centres_.shape)):
-            some = self._scaled(X[rows])
-            odds[rows] = _kernel(some, self.centres_, self.kernel_, self.width_) @ self.weights_
+            kernel = _kernel(self._scaled(X[rows]), self.centres_, self.kernel_, self.width_)
+            odds[rows] = kernel @ self.weights_
         return expit(odds + self.intercept_)
 
     def _fit_scale(self, X: Any) -> Any:
-        how = self.scale
-        if how == "auto":
-            how = "length" if is_mostly_zero(X) else "standard"
-        self.by_length_ = how == "length"
+        scale = self.scale
+        if scale == "auto":
+            scale = "length" if is_mostly_zero(X) else "standard"
+        self.by_length_ = scale == "length"
         self.factor_: np.ndarray | None = None
         self.shift_: np.ndarray | None = None
-        if how == "standard":
-            # Far from zero, distances of features that are not centred are lost to rounding.
+        if scale == "standard":
+            # Without centring, distances between points far from zero are lost to rounding.
             self.shift_ = None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
             deviation = column_scales(X if self.shift_ is None else X - self.shift_)
             self.factor_ = 1 / np.where(deviation > 0, deviation, 1)
         return self._scaled(X)
 
     def _scaled(self, X: Any) -> Any:
-        X = X.astype(np.float64, copy=False)  # in single precision a kernel may lose its root
+        X = X.astype(
+            np.float64, copy=False
+        )  # in single precision the Cholesky factor may not exist
         if self.by_length_:
             return normalize(X)
         if self.factor_ is None:
@@ -225,19 +232,20 @@ class _Solution:
         self.along = features @ self.vectors
         self.projected = self.along.T @ self.targets
 
-    def left_out(self, penalty: float) -> np.ndarray:
-        """What is said of each row by the solution without it."""
+    def leave_one_out(self, penalty: float) -> np.ndarray:
+        """The prediction of each row by the solution fitted without it."""
         shrunken = self.projected / (self.variances + penalty)[:, None]
-        # Weight of a row's own target in its value: the diagonal of the hat matrix.
-        own = np.einsum("nm,nm,m->n", self.along, self.along, 1 / (self.variances + penalty))
-        error = (self.targets - self.along @ shrunken) / np.maximum(1 - own, 1e-6)[:, None]
+        # The diagonal of the hat matrix: the weight of each target in its fitted value.
+        leverage = np.einsum("nm,nm,m->n", self.along, self.along, 1 / (self.variances + penalty))
+        error = (self.targets - self.along @ shrunken) / np.maximum(1 - leverage, 1e-6)[:, None]
         return self.targets - error
 
     def best(self, values: np.ndarray) -> tuple[float, float]:
-        """The least mean squared error of known entries left out, and its penalty."""
+        """The least leave-one-out squared error over known entries, and its penalty."""
         known = ~np.isnan(values)
         errors = [
-            ((self.targets - self.left_out(penalty))[known] ** 2).mean() for penalty in PENALTIES
+            ((self.targets - self.leave_one_out(penalty))[known] ** 2).mean()
+            for penalty in PENALTIES
         ]
         return float(np.min(errors)), float(PENALTIES[int(np.argmin(errors))])
 
@@ -258,7 +266,7 @@ def _kernel(X: Any, centres: Any, kernel: str, width: float) -> np.ndarray:
 
 
 def _typical_distance(X: Any) -> float:
-    """The median squared distance of rows that differ; 1 if none do."""
+    """The median squared distance between different rows; 1 if all are equal."""
     distances = euclidean_distances(X, squared=True)
     apart = distances[distances > 1e-12]
     return float(np.median(apart)) if len(apart) else 1.0

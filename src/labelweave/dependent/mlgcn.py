@@ -1,4 +1,4 @@
-"""ML-GCN: classifiers of the labels made from the graph of their co-occurrence."""
+"""ML-GCN: label classifiers computed by graph convolutions over label co-occurrence."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ def reweighted_graph(Y: LabelMatrix, *, tau: float, p: float) -> Any:
     Y : LabelMatrix
         Only known entries count.
     tau : float
-        Label i hears label j where P(j | i) is at least this (Eq. 7).
+        There is an edge from label j to label i if P(j | i) is at least this (Eq. 7).
     p : float
-        The share of its neighbours in a label, evenly split; ``1 - p`` is its own (Eq. 8).
+        Total weight of the neighbours of a label, split evenly; the label itself has the weight
+        ``1 - p`` (Eq. 8).
 
     Returns
     -------
     csr_array of shape (n_labels, n_labels)
         ``D^-1/2 A D^-1/2`` of the re-weighted graph A with row sums D. A label without
-        neighbours hears itself alone.
+        neighbours is connected to itself alone.
 
     Examples
     --------
@@ -55,31 +56,31 @@ def reweighted_graph(Y: LabelMatrix, *, tau: float, p: float) -> Any:
            [0.22, 0.8 , 0.  ],
            [0.  , 0.  , 1.  ]])
     """
-    heard = conditional_frequencies(Y)
-    heard.data = (heard.data >= tau).astype(np.float64)
-    heard.eliminate_zeros()
-    n_heard = heard.sum(axis=1)
-    share = np.divide(p, n_heard, out=np.zeros(Y.n_labels), where=n_heard > 0)
-    weighted = sp.diags_array(share) @ heard + (1 - p) * sp.eye_array(Y.n_labels)
+    edges = conditional_frequencies(Y)
+    edges.data = (edges.data >= tau).astype(np.float64)
+    edges.eliminate_zeros()
+    n_neighbors = edges.sum(axis=1)
+    share = np.divide(p, n_neighbors, out=np.zeros(Y.n_labels), where=n_neighbors > 0)
+    weighted = sp.diags_array(share) @ edges + (1 - p) * sp.eye_array(Y.n_labels)
     scale = sp.diags_array(weighted.sum(axis=1) ** -0.5)
     return sp.csr_array(scale @ weighted @ scale)
 
 
 class MLGCNNetwork(nn.Module):
-    """Features to one logit a label, by classifiers that graph convolutions make.
+    """Features to one logit per label, with classifiers computed by graph convolutions.
 
     Parameters
     ----------
     encoder : nn.Module
-        With an attribute `n_out`; makes the feature embedding.
+        Computes the feature embedding; has an attribute `n_out`.
     graph : csr_array of shape (L, L)
-        Normalised weights of the labels that each label hears.
+        Normalised weights of the neighbours of each label.
     vectors : Tensor of shape (L, d)
-        Vectors of the labels, from which the classifiers are made.
+        Vectors of the labels, from which the classifiers are computed.
     hidden : sequence of int
         Widths of the graph convolutions before the last.
     learnt : bool
-        Whether training changes the vectors.
+        Whether the vectors are trained.
     """
 
     edges: Tensor
@@ -101,7 +102,7 @@ class MLGCNNetwork(nn.Module):
         self.convolutions = nn.ModuleList(
             nn.Linear(n_in, n_out, bias=False) for n_in, n_out in pairwise(widths)
         )
-        # The estimator keeps the graph: its number of edges is not known before it is.
+        # The estimator saves the graph: its number of edges is not known when weights are loaded.
         entries = graph.tocoo()
         edges = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))
         self.register_buffer("edges", edges, persistent=False)
@@ -109,9 +110,9 @@ class MLGCNNetwork(nn.Module):
         self.register_buffer("weights", weights, persistent=False)
 
     def classifiers(self) -> Tensor:
-        """One row a label: its classifier of feature embeddings, shape (L, D)."""
+        """The classifiers of feature embeddings, one row per label, shape (L, D)."""
         vectors = self.vectors
-        with torch.autocast(vectors.device.type, enabled=False):  # sparse products know none
+        with torch.autocast(vectors.device.type, enabled=False):  # not supported by sparse products
             graph = torch.sparse_coo_tensor(
                 self.edges,
                 self.weights,
@@ -129,7 +130,7 @@ class MLGCNNetwork(nn.Module):
         return self.encoder(x) @ self.classifiers().T  # Eq. 5
 
     def frozen(self) -> nn.Module:
-        """The same map without the graph: the classifiers as they are now."""
+        """The same function without the graph, with the current classifiers as weights."""
         with torch.no_grad():
             classifiers = self.classifiers()
         readout = nn.Linear(classifiers.shape[1], len(classifiers), bias=False)
@@ -143,38 +144,38 @@ LabelVectors = str | np.ndarray | Callable[[Sequence[str]], Any]
 class MLGCN(NeuralClassifier):
     """Multi-label graph convolutional network.
 
-    Labels have vectors, and a graph says which other labels are likely where a label is. Graph
-    convolutions turn the vectors into classifiers, so that labels that go together share what
-    they learn; a label's logit is the inner product of its classifier with the embedding of the
-    features.
+    Labels have vectors, and the edges of a graph connect labels that often occur together. Graph
+    convolutions turn the vectors into classifiers, so that connected labels share information;
+    the logit of a label is the inner product of its classifier with the embedding of the features.
 
     Parameters
     ----------
     hidden : sequence of int, default=(512, 512)
-        Hidden layers that make the feature embedding.
+        Hidden layers that compute the feature embedding.
     dropout : float, default=0.5
         After each of them.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in each of them.
     encoder : callable or str, optional
-        What makes the feature embedding instead: a network for images
+        A replacement of the hidden layers: a network for images
         (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"), as in the paper, or a
         function of the number of features that returns a module with an attribute `n_out`.
     tau : float, default=0.4
-        A label hears another where the other is positive in at least this share of its rows.
+        Two labels are connected if the second is positive in at least this share of the rows of
+        the first.
     p : float, default=0.2
-        The share of its neighbours in a label; the rest is its own.
+        Total weight of the neighbours of a label; the label itself has the weight ``1 - p``.
     graph_hidden : sequence of int, default=(512,)
         Widths of the graph convolutions before the last, whose width is that of the embedding.
     label_vectors : "learnt", array of shape (L, d) or callable, default="learnt"
-        The vectors of the labels: learnt, or given, in the order of the labels, or what a
-        function of the list of label names returns (sentence embeddings, say). Given vectors
-        stay as they are.
+        The vectors of the labels: learnt, an array in the order of the labels, or a function of
+        the list of label names (sentence embeddings, for example). Vectors that are not learnt
+        are not changed by training.
     vector_size : int, default=300
         Length of learnt vectors.
     loss : str or callable, default="bce"
         A key of :data:`labelweave.nn.losses.LOSSES`, or a function of (logits, targets) in which
-        NaN targets take no part.
+        NaN targets are ignored.
     loss_params : dict, optional
         Parameters of the loss.
     lr : float, default=2e-4
@@ -186,23 +187,22 @@ class MLGCN(NeuralClassifier):
     Attributes
     ----------
     graph_ : csr_array of shape (n_labels, n_labels)
-        Normalised weights: what each label (row) takes from which.
+        Normalised weights of the neighbours (columns) of each label (row).
     label_vectors_ : ndarray or None
-        The vectors that were given.
+        The vectors, if they are not learnt.
 
     Notes
     -----
     Co-occurrence is counted on the training rows that were not held out, and on known entries
     alone: P(j | i) is the share of positives of j among the rows where i is positive and j is
-    known. Where unknown entries hide negatives only, that is 1 for all pairs that ever occur
-    together.
+    known. If only positives are known, it is 1 for all pairs that ever occur together.
 
     A model with a function in `label_vectors` can be saved: its folder holds the vectors.
 
     Departures from the paper: without an `encoder` hidden layers take the place of the
-    convolutional network, its features are averaged over places instead of the largest taken, and
-    AdamW takes the place of SGD. The authors' program hears label j where P(i | j), not P(j | i),
-    is large; here it is as the paper has it.
+    convolutional network; an image network's features are averaged over positions instead of
+    max-pooled; AdamW replaces SGD. The authors' program connects labels where P(i | j), not
+    P(j | i), is large; here it is as in the paper.
 
     References
     ----------
@@ -319,19 +319,19 @@ class MLGCN(NeuralClassifier):
 
     def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
         self.graph_ = reweighted_graph(Y, tau=self.tau, p=self.p)
-        self.label_vectors_ = self._given_vectors(Y.names)
+        self.label_vectors_ = self._fixed_vectors(Y.names)
 
-    def _given_vectors(self, names: Sequence[str]) -> np.ndarray | None:
-        given = self.label_vectors
-        if isinstance(given, str):
+    def _fixed_vectors(self, names: Sequence[str]) -> np.ndarray | None:
+        source = self.label_vectors
+        if isinstance(source, str):
             return None
-        if callable(given):
-            given = given(list(names))
-        vectors = np.asarray(given, dtype=np.float32)
+        if callable(source):
+            source = source(list(names))
+        vectors = np.asarray(source, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(names) or vectors.shape[1] == 0:
             raise InputError(
                 f"label_vectors has shape {vectors.shape}, but there are {len(names)} labels: "
-                "give one vector a label, in the order of the labels"
+                "pass one vector per label, in the order of the labels"
             )
         if (wrong := first_not_finite(vectors)) is not None:
             name = names[wrong[1]]

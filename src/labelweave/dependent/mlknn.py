@@ -1,4 +1,4 @@
-"""ML-kNN: the labels of the nearest neighbours, weighed by Bayes' rule."""
+"""ML-kNN: the labels of the nearest neighbours, combined by Bayes' rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
@@ -18,15 +17,15 @@ from labelweave.shallow.neighbors import ENGINES, NeighborSearch, sum_over_neigh
 
 __all__ = ["MLkNN"]
 
-_BLOCK_ENTRIES = 4_000_000  # label counts held dense at a time
+_CHUNK_ENTRIES = 4_000_000  # dense label counts per chunk of rows
 
 
 class MLkNN(MultiLabelClassifier):
     """Multi-label k nearest neighbours [1]_.
 
     For a row x and a label l let C be the number of the `k` nearest neighbours of x that have
-    l. The label is given the posterior probability of "x has l" (H1) against "x has not" (H0)
-    after seeing C, with both likelihoods counted on the training rows and their neighbours::
+    l. The prediction is the posterior probability of "x has l" (H1) against "x has not" (H0)
+    given C, with both likelihoods counted on the training rows and their neighbours::
 
         P(H1 | C) = P(H1) P(C | H1) / (P(H1) P(C | H1) + P(H0) P(C | H0))
 
@@ -39,7 +38,7 @@ class MLkNN(MultiLabelClassifier):
     smoothing : float, default=1.0
         The paper's s, added to every count (1 is Laplace's rule).
     neighbors : {"auto", "matrix", "sklearn", "faiss"}, default="auto"
-        How the neighbours are found, exactly in each case: see :mod:`labelweave.shallow.neighbors`.
+        The exact search of the neighbours: see :mod:`labelweave.shallow.neighbors`.
     n_jobs : int, optional
         Threads of the neighbour search; None means one.
     threshold, validation_fraction, random_state
@@ -53,19 +52,18 @@ class MLkNN(MultiLabelClassifier):
     prior_ : ndarray of shape (n_labels,)
         P(H1).
     posterior_ : ndarray of shape (n_labels, k_ + 2)
-        P(H1 | C) for C = 0 ... k_, and last the prior, for rows of which no neighbour's label
-        is known.
+        P(H1 | C) for C = 0 ... k_, and in the last column the prior, for rows whose neighbours
+        all have an unknown entry.
 
     Notes
     -----
-    Departures from the paper: none where every label is known. An unknown entry takes no part:
-    a training row whose label l is unknown is left out of the prior and the likelihoods of l,
-    and where only u of the k neighbours have a known entry for l, of which p are positive, the
-    count is brought back to k neighbours, C = round(k p / u). With u = 0 there is nothing to
-    see, and the posterior is the prior.
+    There is no departure from the paper if every label is known. Unknown entries are ignored: a
+    training row whose entry for l is unknown is left out of the prior and the likelihoods of l.
+    If only u of the k neighbours have a known entry for l, of which p are positive, the count is
+    rescaled to k neighbours, C = round(k p / u). With u = 0 the posterior is the prior.
 
     A training row is not its own neighbour, its duplicates are. Of rows at equal distance the
-    one that comes first in the training data is taken; the paper leaves that open.
+    one that comes first in the training data is taken; the paper does not specify this.
 
     References
     ----------
@@ -127,9 +125,10 @@ class MLkNN(MultiLabelClassifier):
                 stacklevel=4,
             )
         self.train_X_ = X
-        self.train_positive_ = _as_counts(Y.positive())
+        # 32-bit integers can be summed by a matrix product
+        self.train_positive_ = Y.positive().astype(np.int32)
         known = Y.known()
-        self.train_known_ = None if known is None else _as_counts(known)
+        self.train_known_ = None if known is None else known.astype(np.int32)
         self._search = NeighborSearch(X, self.neighbors, self.n_jobs)
 
         # Equations 4 and 5: P(H1) = (s + number of positives) / (2 s + m).
@@ -149,19 +148,18 @@ class MLkNN(MultiLabelClassifier):
         self.posterior_ = np.column_stack([joint_1 / (joint_1 + joint_0), self.prior_])
 
     def _count_tables(self, Y: LabelMatrix) -> tuple[np.ndarray, np.ndarray]:
-        """c[l, j] and c'[l, j]: training rows with and without l that see the count j."""
+        """c[l, j] and c'[l, j]: training rows with and without l whose count is j."""
         shape = (self.n_labels_, self.k_ + 2)
         tables = np.zeros((2, *shape), dtype=np.int64)
         if self.k_ == 0:
             return tables[0], tables[1]
         nearest = self._search.among_themselves(self.k_)
         offset = np.arange(self.n_labels_) * shape[1]
-        for rows in row_chunks(len(Y), self.n_labels_, _BLOCK_ENTRIES):
+        for rows in row_chunks(len(Y), self.n_labels_, _CHUNK_ENTRIES):
             cell = self._counts(nearest[rows]) + offset
             truth = Y[rows].to_numpy()
             for table, state in zip(tables, (1, 0), strict=True):
-                found = np.bincount(cell[truth == state], minlength=table.size)
-                table += found.reshape(shape)
+                table += np.bincount(cell[truth == state], minlength=table.size).reshape(shape)
         return tables[0], tables[1]
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -170,7 +168,7 @@ class MLkNN(MultiLabelClassifier):
         nearest = self._search.of(X, self.k_)
         result = np.empty((len(nearest), self.n_labels_))
         label = np.arange(self.n_labels_)
-        for rows in row_chunks(len(nearest), self.n_labels_, _BLOCK_ENTRIES):
+        for rows in row_chunks(len(nearest), self.n_labels_, _CHUNK_ENTRIES):
             result[rows] = self.posterior_[label, self._counts(nearest[rows])]
         return result
 
@@ -191,8 +189,3 @@ class MLkNN(MultiLabelClassifier):
         for name, value in state.items():
             setattr(self, name, value)
         self._search = NeighborSearch(self.train_X_, self.neighbors, self.n_jobs)
-
-
-def _as_counts(marked: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
-    """A boolean matrix as 32-bit integers, which sum up in a product."""
-    return marked.astype(np.int32)

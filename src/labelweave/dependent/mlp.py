@@ -1,4 +1,4 @@
-"""A multi-layer perceptron with one output a label, and any loss of its outputs."""
+"""A multi-layer perceptron with one output per label and a choice of losses."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["MLP", "Perceptron"]
 
 
 class Perceptron(NeuralClassifier):
-    """Hidden layers shared by all labels, one logit a label; a subclass says which loss.
+    """Hidden layers shared by all labels and one logit per label; subclasses choose the loss.
 
     Parameters
     ----------
     hidden : sequence of int, default=(512, 512)
-        Widths of the hidden layers; without any it is logistic regression.
+        Widths of the hidden layers; without any, the model is a logistic regression.
     dropout : float, default=0.5
         After each hidden layer.
     input_dropout : float, default=0.0
@@ -31,13 +31,12 @@ class Perceptron(NeuralClassifier):
     activation : str, default="relu"
         A key of :data:`labelweave.nn.encoders.ACTIVATIONS`.
     norm : {"batch", "layer"} or None, default="batch"
-        Normalisation in each hidden layer. Batch norm helps most where features are many and
-        sparse.
+        Normalisation in each hidden layer. Batch norm helps most with many sparse features.
     encoder : callable or str, optional
-        What takes the place of the hidden layers: a network for images
+        Replaces the hidden layers: a network for images
         (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"), or a function of the
-        number of features that returns a module with an attribute `n_out`. The five above are
-        then not used.
+        number of features that returns a module with an attribute `n_out`. The five parameters
+        above are then not used.
     lr : float, default=5e-4
     weight_decay : float, default=0.1
     epochs : int or "auto", default=200
@@ -143,15 +142,17 @@ class Perceptron(NeuralClassifier):
 
 
 class MLP(Perceptron):
-    """Multi-layer perceptron: hidden layers shared by all labels, one logit a label.
+    """Multi-layer perceptron: hidden layers shared by all labels and one logit per label.
+
+    A strong baseline: labels interact only through the shared hidden layers.
 
     Parameters
     ----------
     hidden : sequence of int, default=(512, 512)
-        Widths of the hidden layers; without any it is logistic regression.
+        Widths of the hidden layers; without any, the model is a logistic regression.
     loss : str or callable, default="bce"
         A key of :data:`labelweave.nn.losses.LOSSES` ("bce", "asl", "focal", ...) or a
-        function of (logits, targets) in which NaN targets take no part.
+        function of (logits, targets) in which NaN targets are ignored.
     loss_params : dict, optional
         Parameters of the loss, such as ``{"gamma_neg": 2}``.
     dropout, input_dropout, activation, norm, encoder, lr, weight_decay, epochs, batch_size,

@@ -1,4 +1,4 @@
-"""MPVAE: two aligned autoencoders, and labels that vary together through a multivariate probit."""
+"""MPVAE: two aligned autoencoders and a multivariate probit model of dependent labels."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _SLOPE = 5.0
 
 
 def probit_logits(mean: Tensor, factor: Tensor) -> Tensor:
-    """Logit of each label's own probability under the multivariate probit.
+    """Logit of the marginal probability of each label under the multivariate probit.
 
     A label is positive where a Gaussian of this mean and of covariance ``I + factor factor'`` is;
-    alone it has variance ``1 + |factor_j|^2``. This is what the average over samples tends to.
+    its marginal variance is ``1 + |factor_j|^2``. The average over samples converges to this.
 
     >>> probit_logits(torch.zeros(1, 2), torch.ones(2, 3))
     tensor([[0., 0.]])
     """
     standard = mean * torch.rsqrt(1 + factor.square().sum(dim=1))
-    # Φ(s) / Φ(-s), of which neither is ever rounded to 0.
+    # Φ(s) / Φ(-s) in logarithms, so that neither is rounded to 0.
     return torch.special.log_ndtr(standard) - torch.special.log_ndtr(-standard)
 
 
 class MPVAENetwork(nn.Module):
-    """Features to one logit a label, from the mean of the feature branch.
+    """Features to one logit per label, from the mean of the feature branch.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class MPVAETask(Task):
         signs = signed_targets(targets)
         of_labels = network.label_encoder(torch.cat([batch.x, signs], dim=1))
         of_features = network.feature_encoder(batch.x)
-        # Both branches stretch the same noise.
+        # Both branches use the same noise.
         noise = draw_rows(of_features[0], Tensor.normal_)
         points = [
             sample_gaussian(mean, log_variance, noise)
@@ -150,7 +150,7 @@ class MPVAETask(Task):
         }
 
     def _loss_of_predictions(self, logits: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """What stops the training: both losses, of the probabilities that are predicted."""
+        """The validation loss: both losses of the predicted probabilities."""
         ranking = exponential_ranking(torch.sigmoid(logits), targets, slope=_SLOPE).mean()
         return {
             "likelihood": self.likelihood_weight * bce(logits, targets).sum(dim=1).mean(),
@@ -160,40 +160,38 @@ class MPVAETask(Task):
     def _probit_terms(self, means: Tensor, targets: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:
         """Minus the log-likelihood, and the ranking loss, both summed over the branches.
 
-        Given a draw of what labels share, they are independent (Eq. 3), so that leaving out the
-        unknown ones is the same as summing over all that they might be.
+        Given a draw of the shared factors the labels are independent (Eq. 3), so that leaving out
+        unknown labels is the same as summing over their values.
 
         Parameters
         ----------
         means : Tensor of shape (n, branches, L)
         """
         factor = self.network.factor
-        draws = draw_rows(factor.new_empty((len(means), self.n_samples, factor.shape[1])), _normal)
+        draws = draw_rows(
+            factor.new_empty((len(means), self.n_samples, factor.shape[1])), Tensor.normal_
+        )
         shared = draws @ factor.T
         samples = means.transpose(0, 1).unsqueeze(2) + shared  # (branches, n, samples, L)
         signs = signs.unsqueeze(1)
-        log_right = torch.special.log_ndtr(signs * samples)
-        of_rows = torch.where(signs == 0, 0.0, log_right).sum(dim=-1)
+        log_correct = torch.special.log_ndtr(signs * samples)
+        of_rows = torch.where(signs == 0, 0.0, log_correct).sum(dim=-1)
         # log of the mean over samples of the product over labels
         log_likelihood = torch.logsumexp(of_rows, dim=2) - math.log(self.n_samples)
-        right = torch.exp(log_right)
-        scores = torch.where(signs > 0, right, 1 - right).transpose(1, 2)
+        correct = torch.exp(log_correct)
+        scores = torch.where(signs > 0, correct, 1 - correct).transpose(1, 2)
         ranking = exponential_ranking(scores, targets, slope=_SLOPE)
         return -log_likelihood.mean(dim=1).sum(), ranking.mean(dim=(1, 2)).sum()
-
-
-def _normal(values: Tensor) -> Tensor:
-    return values.normal_()
 
 
 class MPVAE(NeuralClassifier):
     """Multivariate probit variational autoencoder.
 
     One branch encodes features, another features and labels, each to a Gaussian in a latent
-    space; a KL term aligns the two, and one decoder serves both. The decoder's outputs are the
-    means of a multivariate probit: a label is positive where its coordinate of a Gaussian is,
-    and the covariance of that Gaussian, learnt and the same for all rows, is how labels go
-    together beyond what the features tell.
+    space; a KL term aligns the two, and they share one decoder. The decoder's outputs are the means
+    of a multivariate probit: a label is positive if its coordinate of a Gaussian is positive. The
+    covariance of that Gaussian is learnt, is the same for all rows, and models how labels depend
+    on each other beyond the features.
 
     Parameters
     ----------
@@ -201,12 +199,12 @@ class MPVAE(NeuralClassifier):
     encoder, label_encoder, decoder : sequence of int
         Hidden layers of the three networks.
     rank : int, optional
-        Columns of the factor B of the covariance ``I + B B'``; by default as many as labels.
+        Columns of the factor B of the covariance ``I + B B'``; by default the number of labels.
     dropout : float, default=0.5
         After each hidden layer.
     norm : {"batch", "layer"} or None, default="batch"
-        Normalisation in the hidden layers of the encoders. The decoder has none: its two
-        branches would need statistics of their own.
+        Normalisation in the hidden layers of the encoders. The decoder has none, because its
+        two branches would need separate statistics.
     n_samples : int, default=20
         Draws from the probit for each row in training.
     likelihood_weight : float, default=1.0
@@ -229,19 +227,17 @@ class MPVAE(NeuralClassifier):
 
     Notes
     -----
-    Unknown entries are in neither loss; the label branch reads 1 for positive, -1 for negative
-    and 0 for unknown labels, and the KL term of a row is weighted by the share of its labels
-    that is known.
+    Unknown entries are ignored in both losses; the label branch reads 1 for positive, -1 for negative
+    and 0 for unknown labels; the KL term of a row is weighted by the share of its known labels.
 
-    Prediction draws nothing: from the mean of the feature branch, the probability of a label has
-    a closed form, to which the average over draws (10,000 in the authors' program) tends.
+    Prediction is deterministic: given the mean of the feature branch, the probability of a label
+    has a closed form, to which the average over draws (10,000 in the authors' program) converges.
 
     Departures from the paper: the label branch and the decoder see the features too, as in the
     authors' program; batch norm; dropout in the decoder; AdamW; twenty draws in training where
-    the program has a hundred. The ranking loss is computed without listing pairs. The program
-    weighs likelihood and ranking by 0.1 and 20 to 40 and trains for hundreds of epochs: there
-    probabilities saturate at once and recover slowly, and a run that stops early stops too
-    early. `min_steps` lengthens epochs where rows are few (``benchmarks/few_rows.py``).
+    the program has a hundred; weights of 1 for likelihood and ranking, where the program has 0.1
+    and 20 to 40 and trains for hundreds of epochs (with these, probabilities saturate at once and
+    early stopping ends too early); `min_steps`, which lengthens epochs when there are few rows.
 
     References
     ----------

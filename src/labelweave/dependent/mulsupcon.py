@@ -1,4 +1,4 @@
-"""MulSupCon: pretraining that draws rows with common labels together, then a linear layer."""
+"""MulSupCon: contrastive pretraining of an encoder on shared labels, then a linear layer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from labelweave.nn.task import SCHEDULES, Task
 
 __all__ = ["PUBLIC_CODE", "MulSupCon"]
 
-MODES = {"finetune": 4e-4, "linear-probe": 1e-2}  # with the learning rate of the linear layer
+MODES = {"finetune": 4e-4, "linear-probe": 1e-2}  # default learning rate of the linear layer
 PUBLIC_CODE: dict[str, Any] = {
     "hidden": (256, 512, 256),
     "norm": None,
@@ -36,16 +36,16 @@ PUBLIC_CODE: dict[str, Any] = {
     "pretrain_steps": 1000,
     "min_steps": 1,
 }
-"""The settings of the authors' program for vectors, where the defaults are others."""
+"""The settings of the authors' program for vectors that differ from the defaults."""
 
 
 class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier):
     """Multi-label supervised contrastive learning.
 
-    First the encoder is pretrained: rows that share labels are drawn together, by a loss that
-    takes each label of a row as a class of its own (see :mod:`labelweave.nn.contrastive`).
-    Then a linear layer on the encoder is trained by binary cross-entropy, with the encoder
-    (slowly) or alone. Rows without a known label take no part in the pretraining as anchors.
+    First the encoder is pretrained: a contrastive loss pulls rows that share labels together, with
+    each label of a row as a separate class (see :mod:`labelweave.nn.contrastive`). Then a linear
+    layer on the encoder is trained by binary cross-entropy, together with the encoder (at a lower
+    learning rate) or alone. Rows without a known positive label are no anchors in the pretraining.
 
     Parameters
     ----------
@@ -58,76 +58,72 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in each layer of the encoder.
     encoder : callable or str, optional
-        Makes another encoder: a network for images (:class:`labelweave.images.ResNet`, or
+        Another encoder: a network for images (:class:`labelweave.images.ResNet`, or
         "resnet18", "resnet50"), or a function of the number of features that returns a module
-        with an attribute `n_out`, the width of its output. It replaces the four above.
+        with an attribute `n_out`, the width of its output. The four parameters above are then
+        not used.
     positives : {"each-label", "all", "any"}, default="each-label"
-        Which rows a row is drawn to: for each of its labels those with that label (Eq. 4),
-        those with the same label set ("all"), or those with any of its labels ("any").
+        The positive examples of a row: for each of its labels the rows with that label (Eq. 4),
+        the rows with the same label set ("all"), or the rows with any of its labels ("any").
     weighted : bool, default=False
         Divide the terms of a row by the number of its labels, Eq. 6.
     temperature : float, default=0.1
         tau of Eq. 4.
     momentum : float, default=0.999
-        Share that the momentum encoder keeps of itself at each step.
+        Share of its weights that the momentum encoder keeps at each step.
     queue_size : int, default=256
-        How many keys of earlier batches are kept to compare with.
+        Number of keys of earlier batches that are kept for comparison.
     projection : int, default=256
         Width of the embeddings that are compared.
     mask : float, default=0.5
-        Probability of setting a feature to zero in the pretraining, after scaling. Of images the
-        two views are made by the augmentation of the encoder instead.
+        Probability of setting a feature to zero in the pretraining, after scaling. The two views
+        of images are made by the augmentation of the encoder instead.
     pretrain_epochs : int, default=150
-        0 leaves the pretraining out.
+        0 skips the pretraining.
     pretrain_steps : int or None, default=30
-        Steps in what counts as an epoch of the pretraining; None: one pass over the rows.
+        Steps per epoch of the pretraining; None: one pass over the rows.
     pretrain_batch_size : int, default=64
     pretrain_lr : float, default=4e-4
     pretrain_schedule : str, default="cosine-restarts"
-        How it moves, as `schedule` but for "plateau". The default falls and starts again, in
-        cycles of 50 and 100 epochs; a pretraining of fewer than 50 ends well with "cosine".
+        Schedule of the pretraining's learning rate, as `schedule` without "plateau". The default
+        decays and restarts in cycles of 50 and 100 epochs; with fewer than 50 epochs use "cosine".
     pretrained : fitted MulSupCon or path of a saved one, optional
-        Take its encoder, and its scaling of the features, instead of pretraining. The features
-        must be the same, the labels need not.
+        Use its encoder and its scaling of the features instead of pretraining. The features must
+        be the same, the labels may differ.
     mode : {"finetune", "linear-probe"}, default="finetune"
-        Whether the encoder is trained on with the linear layer.
+        Whether the encoder is fine-tuned with the linear layer or stays fixed.
     probe_epochs : int, default=0
-        Epochs in which the linear layer is trained alone before the encoder is fine-tuned with it,
-        as a linear probe is. A new layer's gradients then do not undo the pretraining.
+        Epochs in which the linear layer is trained alone before fine-tuning, so that the
+        gradients of a new layer do not undo the pretraining.
     lr : float, optional
         Learning rate of the linear layer: by default 4e-4 in fine-tuning and 1e-2 in a linear
         probe, as in the paper.
     backbone_lr : float, default=4e-5
         Learning rate of the encoder in fine-tuning.
     epochs, batch_size, weight_decay, schedule, monitor, patience
-        Of the second stage, with the defaults of the paper's code: 30, 32, 1e-5, "plateau"
-        (a tenth after two epochs without improvement), "map", 20.
+        Parameters of the second stage, with the defaults of the paper's code: 30, 32, 1e-5,
+        "plateau" (a tenth after two epochs without improvement), "map", 20.
     min_steps : int, default=30
-        Steps that count as an epoch of the second stage at the least: where one pass over the
-        rows takes fewer, the rates would fall before anything is learnt.
+        Smallest number of steps per epoch of the second stage. With few rows one pass has so few
+        steps that the learning rate would decay before anything is learnt.
     schedule_params, clip_norm, scale, device, precision, checkpoint, checkpoint_every,
     callbacks, verbose, threshold, validation_fraction, random_state
         The other parameters of :class:`labelweave.nn.estimator.NeuralClassifier`.
 
     Notes
     -----
-    Rates, batch sizes and the settings of the contrast are those of the paper's public code for
-    vectors. The encoder is the one of :class:`~labelweave.dependent.mlp.MLP`, with batch norm
-    and more dropout: on rows held out of scene's training part it was better than the paper's
-    with as many steps by .020 of mAP and .006 of example F1 (two seeds), on those of yeast about
-    equal in example F1 and worse by .010 of micro F1 and .007 of mAP (one seed). The public code
-    pretrains for 150 times 1,000 steps; 150 times 30 take about 50 seconds on one thread for scene
-    or yeast, and not much more where rows are many.
-    :data:`PUBLIC_CODE` has its settings. Other departures: AdamW instead of Adam, the queue
-    takes part while it fills, the last weights of the pretraining are kept, which ends with a
-    cycle of the learning rate, and `min_steps`: without it the rate falls within some forty steps
-    where rows are few (medical, 249 rows: mAP .673 on held-out training rows, .458 without).
+    Learning rates, batch sizes and the settings of the contrastive loss are those of the paper's
+    public code for vectors. Departures from it: the encoder is that of
+    :class:`~labelweave.dependent.mlp.MLP`, with batch norm and more dropout; the pretraining has
+    150 epochs of 30 steps instead of 1,000; AdamW instead of Adam; the queue is used while it
+    fills; the last weights of the pretraining are kept; `min_steps`. :data:`PUBLIC_CODE` has the
+    settings of the public code.
 
-    The queue holds `queue_size` x labels numbers beside the embeddings.
+    The queue stores `queue_size` x labels numbers in addition to the embeddings.
 
     References
     ----------
-    P. Zhang and M. Wu, "Multi-Label Supervised Contrastive Learning", AAAI 2024.
+    .. [1] P. Zhang and M. Wu. Multi-Label Supervised Contrastive Learning. AAAI 2024.
 
     Examples
     --------
@@ -266,8 +262,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         self.probe_epochs = probe_epochs
         self.backbone_lr = backbone_lr
 
-    # -- the representation ------------------------------------------------------------
-
     def transform(self, X: Any) -> np.ndarray:
         """The encoder's representation of each row."""
         check_is_fitted(self)
@@ -278,8 +272,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     def _n_features_out(self) -> int:
         return encoder_and_head(self.network_)[1].in_features  # type: ignore[return-value]
 
-    # -- learning ----------------------------------------------------------------------
-
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         shape = {"dropout": self.dropout, "activation": self.activation, "norm": self.norm}
         encoder = encoder_or_mlp(self.encoder, n_features, self.hidden, **shape)
@@ -288,7 +280,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
 
     def _pretrain(self, network: nn.Module, session: TrainingSession) -> None:
         if self.pretrained is not None:
-            self._take_over(network, session)
+            self._copy_encoder(network, session)
         elif self.pretrain_epochs > 0:
             session.train(
                 self._contrastive_task(network, session.Y.n_labels),
@@ -322,7 +314,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     def _frozen(
         self, network: nn.Module, session: TrainingSession
     ) -> tuple[nn.Module, TrainingSession]:
-        """The linear layer alone, and the rows as the encoder represents them, computed once."""
+        """The linear layer alone, and a session whose rows are the encoder's representations."""
         encoder, head = encoder_and_head(network)
         encoder.to(session.engine.device).eval()
 
@@ -379,14 +371,14 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             return self._pretrained_model().scaling_
         return super()._fit_scaling(X)
 
-    def _take_over(self, network: nn.Module, session: TrainingSession) -> None:
-        """Copy the pretrained encoder."""
+    def _copy_encoder(self, network: nn.Module, session: TrainingSession) -> None:
+        """Copy the weights of the pretrained encoder."""
         source = self._pretrained_model()
         n_features = session.X.shape[1]
         if source.n_features_in_ != n_features:
             raise InputError(
-                f"X has {n_features} features, but the pretrained encoder knows "
-                f"{source.n_features_in_}: it needs the same features"
+                f"X has {n_features} features, but the pretrained encoder was fitted to "
+                f"{source.n_features_in_}: use the same features"
             )
         try:
             encoder_and_head(network)[0].load_state_dict(
@@ -394,13 +386,13 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             )
         except RuntimeError:
             raise InputError(
-                "the pretrained encoder has other layers: give the same hidden, norm and encoder "
-                "as it was fitted with"
+                "the pretrained encoder has other layers: use the same hidden, norm and encoder "
+                "as in its fit"
             ) from None
 
     def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()
-        copy.pretrained = self.pretrained  # a clone of it would have forgotten what it learnt
+        copy.pretrained = self.pretrained  # a clone of it would not be fitted
         return copy
 
     def __sklearn_tags__(self) -> Any:

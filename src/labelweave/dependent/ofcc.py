@@ -1,4 +1,4 @@
-"""OFCC: a chain of labels whose order the model itself finds, anew for each row."""
+"""OFCC: a recurrent classifier chain whose order of labels is chosen per row."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["OFCC", "ChainRun", "OFCCTask", "OrderFreeChain"]
 
-# What a label must have to turn positive, and the chain to go on.
+# Probability above which a label turns positive and the chain continues.
 _HALF = 0.5
-# Logit that stands for a label known to be positive, and its negative for one that is not.
+# Logit of a known positive label; a known negative label has minus this logit.
 _CERTAIN = 8.0
 
 
 class ChainRun(NamedTuple):
-    """What a chain gives: final logits, labels turned positive, and the logits of each step."""
+    """Result of a chain: final logits, positive labels, and the logits of each step."""
 
     logits: Tensor
     chosen: Tensor
@@ -42,7 +42,7 @@ class ChainRun(NamedTuple):
 
 
 class OrderFreeChain(nn.Module):
-    """LSTM that reads features, its logits of the step before, and the labels chosen so far.
+    """LSTM that reads the features, its previous logits, and the labels chosen so far.
 
     Parameters
     ----------
@@ -89,18 +89,18 @@ class OrderFreeChain(nn.Module):
         known: Tensor | None = None,
         all_steps: bool = False,
     ) -> ChainRun:
-        """The chain of each row, all rows at once; nothing is drawn at random.
+        """Run the chains of all rows; the result is deterministic.
 
         Parameters
         ----------
         x : Tensor of shape (n, d)
         start : Tensor of shape (n, L), optional
-            Logits to start from (Eq. 3), in the place of Eq. 6 where they are not NaN.
+            Logits to start from (Eq. 3), which replace those of Eq. 6 where they are not NaN.
         known : Tensor of shape (n, L), optional
-            1 and 0 for labels that are known, NaN for the others. What is known is held
-            throughout the chain.
+            1 and 0 for known labels, NaN for the others. Known labels stay fixed throughout the
+            chain.
         all_steps : bool, default=False
-            Go on to the last step though no label can turn positive any more.
+            Continue to the last step even if no label can turn positive any more.
         """
         x = self.encoder(x)
         from_features = self.from_features(x)
@@ -108,10 +108,10 @@ class OrderFreeChain(nn.Module):
         if start is not None:
             logits = torch.where(torch.isnan(start), logits, start)
         chosen = torch.zeros_like(logits, dtype=torch.bool)
-        taken = chosen  # labels that cannot turn positive (again)
+        fixed = chosen  # labels that cannot turn positive (again)
         if known is not None:
-            chosen, taken = known == 1, ~torch.isnan(known)
-            logits = _held(logits, chosen, taken)
+            chosen, fixed = known == 1, ~torch.isnan(known)
+            logits = _with_known(logits, chosen, fixed)
         h = c = logits.new_zeros((x.shape[0], self.hidden_size))
         product = logits.new_ones(x.shape[0])
         final, steps = logits, []
@@ -123,27 +123,27 @@ class OrderFreeChain(nn.Module):
             h = torch.sigmoid(leave) * torch.tanh(c)
             logits = self.out(h)
             if known is not None:
-                logits = _held(logits, known == 1, ~torch.isnan(known))
+                logits = _with_known(logits, known == 1, ~torch.isnan(known))
             steps.append(logits)
-            # The best label not chosen yet turns positive if it is more likely than not, and if
-            # so were all before it taken together (Eq. 9). Hard labels carry no gradient.
-            best, label = logits.detach().masked_fill(taken, -torch.inf).max(dim=1)
+            # The best label not chosen yet turns positive if its probability and the product of
+            # those before it exceed one half (Eq. 9). Hard labels carry no gradient.
+            best, label = logits.detach().masked_fill(fixed, -torch.inf).max(dim=1)
             probability = torch.sigmoid(best)
             turns = (probability > _HALF) & (product > _HALF)
             turned = (labels == label.unsqueeze(1)) & turns.unsqueeze(1)
-            # A label's final logit is that of the step where it was chosen (Eq. 10), or of the
-            # first where it never was.
+            # The final logit of a label is that of the step in which it was chosen (Eq. 10), or
+            # of the first step if it never was.
             final = logits if k == 0 else torch.where(turned, logits, final)
-            chosen, taken = chosen | turned, taken | turned
+            chosen, fixed = chosen | turned, fixed | turned
             product = product * probability
-            done = not all_steps and not torch.compiler.is_compiling()
-            if done and not (product > _HALF).any():
+            may_stop = not all_steps and not torch.compiler.is_compiling()
+            if may_stop and not (product > _HALF).any():
                 break
         return ChainRun(final, chosen, steps)
 
 
-def _held(logits: Tensor, positive: Tensor, known: Tensor) -> Tensor:
-    """Logits with those of known labels in their places."""
+def _with_known(logits: Tensor, positive: Tensor, known: Tensor) -> Tensor:
+    """Replace the logits of known labels."""
     return torch.where(known, torch.where(positive, _CERTAIN, -_CERTAIN), logits)
 
 
@@ -184,20 +184,20 @@ class OFCCTask(Task):
         return {"bce": mean_loss(bce(outputs, targets.expand_as(outputs)))}
 
     def _revealed(self, targets: Tensor) -> Tensor:
-        """The labels that rows are given: in some rows, a share of them that differs by row."""
+        """Known labels drawn at random: a random share of the labels in a share of the rows."""
         shares = draw_rows(targets.new_empty((len(targets), 2)), Tensor.uniform_)
         draws = draw_rows(targets, Tensor.uniform_)
-        given = (shares[:, :1] < self.reveal) & (draws < shares[:, 1:])
-        return targets.masked_fill(~given, torch.nan)
+        revealed = (shares[:, :1] < self.reveal) & (draws < shares[:, 1:])
+        return targets.masked_fill(~revealed, torch.nan)
 
 
 class OFCC(KnownLabelsMixin, NeuralClassifier):
     """Order-free classifier chain.
 
     At each step an LSTM reads the features, its logits of the step before and the labels
-    predicted so far, and gives new logits. The most probable label that is left turns positive,
-    if it is more likely than not, and the next step knows of it. So each row has an order of its
-    own, with the easiest label first.
+    predicted so far, and computes new logits. The most probable remaining label turns positive if
+    its probability exceeds one half, and the next step sees it. So each row has its specific order
+    of labels, with the easiest first.
 
     Parameters
     ----------
@@ -205,14 +205,14 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
         Units of the LSTM.
     loss : {"final", "every-step"}, default="final"
         Cross-entropy of the final logits, which is Eq. 11 of the paper, or averaged over the
-        logits of all steps, as in the authors' program. The first stops where the chain of a
-        batch has ended and takes less than half of the time; neither is clearly the better.
+        logits of all steps, as in the authors' program. The first ends when all chains of a
+        batch have ended and takes less than half of the time; their quality is similar.
     max_steps : int, optional
-        Length of the chain; by default the number of labels. Where these are many and rows have
-        few, a shorter chain saves most of the time.
+        Length of the chain; by default the number of labels. If there are many labels and few
+        per row, a shorter chain saves most of the time.
     reveal : float, default=0.5
-        Share of the training rows that are given some of their labels, which the others are
-        then learnt from, as at prediction with `known` labels.
+        Share of the training rows in which a random part of the labels is known and the loss is
+        computed on the others, as at prediction with `known` labels.
     encoder : sequence of int, default=()
         Hidden layers between the features and the chain, each with `dropout` and `norm`. The
         paper has none; one of 512 is better on yeast.
@@ -226,15 +226,13 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
 
     Notes
     -----
-    A label turns positive if its probability is above one half and the product of those of all
-    best labels before it is; after that a row's chain changes nothing, and prediction stops
-    once this holds for all rows. Prediction samples nothing.
+    A label turns positive if its probability and the product of the probabilities of all best
+    labels before it exceed one half. Once the product is below, the chain of a row changes
+    nothing, and prediction stops when this holds for all rows. Prediction is deterministic.
 
-    Departures from the paper: `min_steps`, which lengthens epochs where rows are few
-    (``benchmarks/few_rows.py``); `reveal`, which it does not have (0). A chain that only ever saw
-    labels that it predicted itself is led astray by labels that are known: on rows held out of
-    the training part of yeast, telling half of the labels took its mean average precision on
-    the others from .457 to .408; trained with ``reveal=0.5``, from .470 to .581.
+    Departures from the paper: `min_steps`, which lengthens epochs when there are few rows, and
+    `reveal` (0 in the paper): a chain that was trained only on its predicted labels gets worse
+    when it is conditioned on known ones.
 
     References
     ----------
@@ -249,7 +247,7 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
     >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
     >>> model = OFCC(hidden_size=16, epochs=10, random_state=0).fit(X, Y)
     >>> start = np.full(Y.shape, np.nan)
-    >>> start[:, 2] = 4.0  # what another model thinks of the third label
+    >>> start[:, 2] = 4.0  # logits of another model for the third label
     >>> model.chain_logits(X, start=start).shape
     (200, 5)
     """
@@ -360,20 +358,20 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
         if known is None:
             return super(KnownLabelsMixin, self)._predict_proba(X)
 
-        def given(x: Tensor, labels: Tensor) -> Tensor:
+        def probabilities(x: Tensor, labels: Tensor) -> Tensor:
             return torch.sigmoid(self.network_.run(x, known=labels).logits)
 
-        return self._in_batches(given, X, as_labels(known))
+        return self._in_batches(probabilities, X, as_labels(known))
 
     def chain_logits(self, X: Any, *, start: np.ndarray | None = None) -> np.ndarray:
-        """The final logits of the chain, which may be started from logits given from outside.
+        """The final logits of the chain, optionally started from other logits.
 
         Parameters
         ----------
         X : array-like, SciPy sparse or DataFrame of shape (n, d)
         start : ndarray of shape (n, L), optional
-            Logits that the first step reads, in the order of `label_names_`; NaN where they
-            shall be the model's own first guess.
+            Logits that the first step reads, in the order of `label_names_`; NaN for the model's
+            prediction from the features alone.
 
         Returns
         -------
@@ -386,13 +384,13 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
             raise InputError(f"start has shape {np.shape(start)}, but must have {shape}")
         device = find_device(self.device)
         network = self.network_.to(device).eval()
-        given = None if start is None else torch.as_tensor(start, dtype=torch.float32)
+        logits = None if start is None else torch.as_tensor(start, dtype=torch.float32)
         rows = scoring_rows(self._row_size(X.shape[1], self.n_labels_))
         batches = Batches(X, batch_size=rows, scaling=self.scaling_, device=device)
         parts = []
         with torch.inference_mode():
             for batch in batches.in_order():
-                first = None if given is None else given[batch.rows.cpu()].to(device)
+                first = None if logits is None else logits[batch.rows.cpu()].to(device)
                 parts.append(network.run(batch.x, start=first).logits.cpu())
         return torch.cat(parts).numpy()
 

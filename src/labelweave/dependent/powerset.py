@@ -21,28 +21,29 @@ __all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"
 
 
 class LabelPowerset(KnownLabelsMixin, InnerClassifierMixin):
-    """One multi-class classifier of scikit-learn over label sets [1]_.
+    """One multi-class scikit-learn classifier over label sets [1]_.
 
     Every label set of the training rows is a class; the probability of a label is the sum of the
-    probabilities of the sets that hold it. With ``predict_proba(X, known=Y)`` only the sets count
-    that agree with what is known (all of them where none does).
+    probabilities of the sets that contain it. ``predict_proba(X, known=Y)`` sums only over the
+    sets that agree with the known labels (over all sets if none agrees).
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        ``LogisticRegression(max_iter=10_000)`` by default. One without `predict_proba` gives the
-        softmax of its decision values.
+        ``LogisticRegression(max_iter=10_000)`` by default. For a classifier without
+        `predict_proba` the softmax of its decision values is used.
     max_sets : int, default=1000
-        Only so many label sets, the most frequent ones, are classes. A row with another set
-        counts for the class that differs in the fewest labels, of equal ones the most frequent.
+        Largest number of classes; only the most frequent label sets are classes. A row with
+        another set is assigned to the class that differs in the fewest labels, of equal ones to
+        the most frequent.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. Without a
-        `random_state`, a seed that `estimator` has itself is kept.
+        `random_state`, the seed of `estimator` is kept.
 
     Attributes
     ----------
     estimator_ : classifier, or None
-        None where all training rows have the same label set.
+        None if all training rows have the same label set.
     sets_ : csr_array of shape (n_sets, n_labels)
         The label sets, most frequent first.
 
@@ -51,9 +52,9 @@ class LabelPowerset(KnownLabelsMixin, InnerClassifierMixin):
     Departures: rare label sets beyond `max_sets` are merged into others. Pruned sets [2]_ do so
     too, by another rule.
 
-    Unknown entries: a label set must be whole to be a class. An unknown entry is filled in by a
-    classifier of that label alone (binary relevance with `estimator`), which has not seen that
-    row, as 1 where it finds a probability of 0.5 or more.
+    Unknown entries: only complete label sets can be classes. An unknown entry is filled in by
+    binary relevance with `estimator`, fitted to the rows in which the label is known: 1 if the
+    probability is at least 0.5, and otherwise 0.
 
     References
     ----------
@@ -115,15 +116,16 @@ def completed(X: Any, Y: LabelMatrix, template: Any, random_state: Any) -> Label
     """The labels with every unknown entry filled in by binary relevance."""
     if not Y.has_unknown:
         return Y
-    found = BinaryRelevance(template, random_state=random_state).fit(X, Y).predict_proba(X)
+    model = BinaryRelevance(template, random_state=random_state).fit(X, Y)
     values = Y.to_numpy()
-    return as_labels(np.where(np.isnan(values), found >= 0.5, values), names=Y.names)
+    filled = np.where(np.isnan(values), model.predict_proba(X) >= 0.5, values)
+    return as_labels(filled, names=Y.names)
 
 
 def fit_label_sets(
     estimator: Any, X: Any, Y: LabelMatrix, max_sets: int
 ) -> tuple[Any, sp.csr_array]:
-    """The classifier of label sets (None for a single one) and the sets, one row a class."""
+    """The classifier of label sets (None for a single set) and the sets, one row per class."""
     codes = label_set_codes(Y)
     order = np.argsort(-np.bincount(codes), kind="stable")
     classes = np.argsort(order)[codes]  # 0 is the most frequent set
@@ -132,7 +134,9 @@ def fit_label_sets(
     if len(first) > max_sets:
         kept, rare = sets[:max_sets], sets[max_sets:]
         shared = (rare @ kept.T).toarray()
-        size = np.asarray(kept.sum(axis=1)).ravel()  # differing labels, up to a constant a row
+        size = np.asarray(
+            kept.sum(axis=1)
+        ).ravel()  # number of differing labels, up to a constant per row
         nearest = (size - 2 * shared).argmin(axis=1)
         classes = np.concatenate([np.arange(max_sets), nearest])[classes]
         sets = kept
@@ -144,14 +148,14 @@ def fit_label_sets(
 def label_probabilities(
     estimator: Any, sets: sp.csr_array, X: Any, known: np.ndarray | None = None
 ) -> np.ndarray:
-    """P(label) as the sum over the label sets, those that contradict `known` left out."""
+    """P(label) as the sum over the label sets that do not contradict `known`."""
     if estimator is None:
         return np.repeat(sets.toarray(), X.shape[0], axis=0)
     of_sets = _class_probabilities(estimator, X)
     if known is not None:
-        holds = sets.toarray()
-        wrong = (known == 1) @ (1 - holds).T + (known == 0) @ holds.T
-        agreeing = np.where(wrong > 0, 0, of_sets)
+        members = sets.toarray()
+        n_wrong = (known == 1) @ (1 - members).T + (known == 0) @ members.T
+        agreeing = np.where(n_wrong > 0, 0, of_sets)
         total = agreeing.sum(axis=1, keepdims=True)
         of_sets = np.where(total > 0, agreeing / np.where(total > 0, total, 1), of_sets)
     return of_sets @ sets

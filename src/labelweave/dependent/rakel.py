@@ -22,45 +22,44 @@ __all__ = ["RAkEL"]
 class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
     """Random k-labelsets [1]_.
 
-    The labels are dealt out to small random groups, and each group gets a label powerset (a
-    classifier whose classes are the label sets within the group). RAkEL\\ :sub:`d` deals every
-    label once; RAkEL\\ :sub:`o` lets groups overlap, and the probability of a label is the mean
-    over the groups that hold it.
+    The labels are divided into small random groups, and each group has a label powerset (a
+    classifier whose classes are the label sets within the group). In RAkEL\\ :sub:`d` every label
+    is in one group; in RAkEL\\ :sub:`o` groups overlap, and the probability of a label is the mean
+    over its groups.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
         Cloned for each group; ``LogisticRegression(max_iter=10_000)`` by default.
     k : int, default=3
-        Labels of a group.
+        Number of labels per group.
     overlapping : bool, default=False
         False is RAkEL\\ :sub:`d`, True is RAkEL\\ :sub:`o`.
     n_groups : int, optional
         Number of overlapping groups; twice the number of labels by default, as in the paper.
     n_jobs : int, optional
-        Groups fitted at a time, by joblib; None means one.
+        Number of groups fitted in parallel by joblib; None means one.
     threshold, validation_fraction, random_state
-        As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. The seed deals
-        the labels out.
+        As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. The seed draws
+        the groups.
 
     Attributes
     ----------
     groups_ : list of ndarray
         The positions of the labels of each group.
     estimators_ : list of classifiers
-        None in the place of a group with one label set only.
+        None for a group with a single label set.
     sets_ : list of csr_array
         The label sets of each group.
 
     Notes
     -----
-    Departures: the paper counts votes of label sets, here the probabilities of a group's sets are
-    summed. Overlapping groups are dealt from shuffled packs of all labels, so that every label
-    is in one as soon as there are enough groups (and at least as many as that are made); the
-    paper draws each group by itself.
+    Departures: the paper counts votes of label sets; here the probabilities of a group's sets are
+    summed. Overlapping groups are taken in turn from random permutations of all labels, so that
+    every label is in at least one group; the paper draws each group independently.
 
-    Unknown entries are filled in as in :class:`~labelweave.dependent.powerset.LabelPowerset`, and
-    a known label of a row to predict speaks for the labels in its groups.
+    Unknown entries are filled in as in :class:`~labelweave.dependent.powerset.LabelPowerset`. A
+    known label changes the predictions of the labels in its groups.
 
     References
     ----------
@@ -116,13 +115,13 @@ class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        return {"k": 2}  # of three labels in the checks, which one is alone depends on the seed
+        return {"k": 2}  # with the three labels of the checks, one group depends on the seed
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         template = self._template()
         X = with_int32_indices(X)
         random = self._generator()
-        self.groups_ = self._dealt_out(random)
+        self.groups_ = self._draw_groups(random)
         Y = completed(X, Y, template, self.random_state)
         clones = seeded_clones(self, template, len(self.groups_))
         fitted = Parallel(n_jobs=self.n_jobs)(
@@ -132,20 +131,20 @@ class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
         self.estimators_ = [estimator for estimator, _ in fitted]
         self.sets_: list[sp.csr_array] = [sets for _, sets in fitted]
 
-    def _dealt_out(self, random: Any) -> list[np.ndarray]:
-        """Groups of k labels; the last of disjoint ones may be smaller."""
+    def _draw_groups(self, random: Any) -> list[np.ndarray]:
+        """Groups of k labels; the last of disjoint groups may be smaller."""
         n_labels = self.n_labels_
         k = min(self.k, n_labels)
         if not self.overlapping:
             return np.split(random.permutation(n_labels), range(k, n_labels, k))
         groups: list[np.ndarray] = []
         left: list[int] = []
-        wanted = max(self.n_groups or 2 * n_labels, -(-n_labels // k))
-        while len(groups) < wanted:
-            if len(left) < k:  # fill up from a new pack, which must not repeat a label here
-                pack = random.permutation(n_labels).tolist()
-                rest = [j for j in pack if j not in left]
-                left = [*left, *rest, *(j for j in pack if j in left)]
+        n_groups = max(self.n_groups or 2 * n_labels, -(-n_labels // k))
+        while len(groups) < n_groups:
+            if len(left) < k:  # append a new permutation without repeating a label in the group
+                labels = random.permutation(n_labels).tolist()
+                new = [j for j in labels if j not in left]
+                left = [*left, *new, *(j for j in labels if j in left)]
             groups.append(np.array(left[:k]))
             left = left[k:]
         return groups
@@ -153,12 +152,12 @@ class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         X = with_int32_indices(X)
         total = np.zeros((X.shape[0], self.n_labels_))
-        number = np.zeros(self.n_labels_)
+        counts = np.zeros(self.n_labels_)
         for group, estimator, sets in zip(self.groups_, self.estimators_, self.sets_, strict=True):
-            given = None if known is None else known[:, group]
-            total[:, group] += label_probabilities(estimator, sets, X, given)
-            number[group] += 1
-        return total / number
+            known_in_group = None if known is None else known[:, group]
+            total[:, group] += label_probabilities(estimator, sets, X, known_in_group)
+            counts[group] += 1
+        return total / counts
 
 
 def _fit_group(estimator: Any, X: Any, Y: LabelMatrix, group: np.ndarray) -> Any:

@@ -1,4 +1,4 @@
-"""RBCC: a recurrent cell that predicts each label from its parent in a Bayesian network."""
+"""RBCC: a recurrent cell predicts each label from its parent in a Bayesian network."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["RBCC", "RBCCNetwork", "RBCCTask"]
 
-_FEWEST_ROWS = 10  # below this no dependence can be told from chance
+_MIN_ROWS = 10  # with fewer rows no dependence is significant
 
 
 class RBCCNetwork(nn.Module):
-    """Features to the tables of a Bayesian network over labels, by a gated recurrent unit.
+    """Features to the probability tables of a Bayesian network over labels, by a GRU cell.
 
-    The unit starts from a state made of the features and reads one input: which label is asked
-    for, and which value its parent has.
+    The initial state is computed from the features; the input is the sum of a vector of the label
+    and a vector of the value of its parent.
 
     Parameters
     ----------
@@ -50,18 +50,18 @@ class RBCCNetwork(nn.Module):
             n_features, options["encoder"], dropout=options["dropout"], norm=options["norm"]
         )
         self.state = nn.Linear(self.encoder.n_out, size)
-        self.asked = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
-        self.given = nn.Parameter(torch.randn(n_labels, 2, size) / size**0.5)
+        self.label_vectors = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
+        self.parent_vectors = nn.Parameter(torch.randn(n_labels, 2, size) / size**0.5)
         self.from_input = nn.Linear(size, 3 * size)
         self.from_state = nn.Linear(size, 3 * size)
         self.out = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
         self.bias = nn.Parameter(torch.zeros(n_labels))
         self.register_buffer("parents", torch.full((n_labels,), -1))
         self.forest = LabelForest([-1] * n_labels)
-        self.register_load_state_dict_post_hook(_plant)
+        self.register_load_state_dict_post_hook(_rebuild_forest)
 
     def set_parents(self, parents: np.ndarray) -> None:
-        """Say which label depends on which, before training."""
+        """Set the parent of each label, before training."""
         self.parents.copy_(torch.from_numpy(parents))
         self.forest = LabelForest(parents.tolist())
 
@@ -71,16 +71,16 @@ class RBCCNetwork(nn.Module):
     def logits(self, x: Tensor, known: Tensor | None = None) -> Tensor:
         """Logits of P(label | x, known labels)."""
         negative, positive = self.forest.marginals(self.tables(x), known).unbind(dim=-1)
-        # A known label has no finite logit; any large one will do.
+        # The logit of a known label is infinite, so it is clamped.
         return (positive - negative).clamp(-80, 80)
 
     def tables(self, x: Tensor) -> Tensor:
         """log P(label = u | parent = v, x), shape (n, L, v, u)."""
         state = torch.tanh(self.state(self.encoder(x)))
         has_parent = (self.parents >= 0).to(state.dtype)
-        above = self.given[self.parents.clamp(min=0)] * has_parent[:, None, None]
-        inputs = self.from_input(self.asked.unsqueeze(1) + above)  # (L, 2, 3 size)
-        # The parts of features and of labels meet only in the gates: no product over both.
+        above = self.parent_vectors[self.parents.clamp(min=0)] * has_parent[:, None, None]
+        inputs = self.from_input(self.label_vectors.unsqueeze(1) + above)  # (L, 2, 3 size)
+        # Features and labels are combined only in the gates, after their matrix products.
         states = self.from_state(state)[:, None, None]
         reset, update, new = inputs.chunk(3, dim=-1)
         reset_x, update_x, new_x = states.chunk(3, dim=-1)
@@ -91,14 +91,14 @@ class RBCCNetwork(nn.Module):
         return torch.stack([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=-1)
 
 
-def _plant(network: nn.Module, _: Any) -> None:
-    """Follow the parents that were loaded with the weights."""
+def _rebuild_forest(network: nn.Module, _: Any) -> None:
+    """Build the forest of the parents that were loaded with the weights."""
     assert isinstance(network, RBCCNetwork)
     network.forest = LabelForest(network.parents.tolist())
 
 
 class RBCCTask(Task):
-    """Minus the log-likelihood of the labels that are known, a label on average."""
+    """Minus the log-likelihood of the known labels, divided by the number of labels."""
 
     network: RBCCNetwork
 
@@ -118,9 +118,9 @@ class RBCCTask(Task):
 class RBCC(KnownLabelsMixin, NeuralClassifier):
     """Recurrent Bayesian classifier chain.
 
-    A Bayesian network says which labels depend on which beyond what the features explain. A
-    gated recurrent unit, shared by all labels, gives the probability of each label from the
-    features and the value of its parent in that network.
+    A Bayesian network describes which labels depend on each other beyond what the features
+    explain. A gated recurrent unit, shared by all labels, computes the probability of each label
+    from the features and the value of its parent in that network.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
     dropout : float, default=0.5
     norm : {"batch", "layer"} or None, default="batch"
     structure : {"errors", "labels"} or None, default="errors"
-        What the Bayesian network is learnt from: what a linear model of the features leaves
-        unexplained, the labels themselves, or nothing, so that labels are independent.
+        What the Bayesian network is learnt from: the residuals of a linear model of the
+        features, or the labels themselves. With None the labels are independent.
     lr : float, default=5e-4
     epochs : int, default=200
     batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor, patience,
@@ -147,16 +147,15 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
 
     Notes
     -----
-    With one parent a label at most, probabilities are exact and nothing is sampled: `predict_proba`
-    sums over the values of all other labels (given those that are known, if there are any), and
-    `most_probable_sets` finds the best label set as a whole. The loss is the likelihood of the
-    known labels, in which unknown ones are summed over.
+    With at most one parent per label, probabilities are exact and nothing is sampled:
+    `predict_proba` sums over the values of all other labels (conditioned on the known labels, if
+    any), and `most_probable_sets` returns the most probable label set. The loss is the likelihood
+    of the known labels, with unknown labels summed out.
 
-    Written from the paper's abstract and descriptions of it, not from its text or program. The
-    network is the best forest (Chow and Liu's algorithm, with edges that pay by the Bayesian
-    information criterion) over the errors of ridge regression on held-out halves of the training
-    rows: one parent a label is what makes the sums exact. How the cell reads features and parent
-    is this library's own.
+    The implementation follows the paper's abstract and descriptions of it, not its text or
+    program. The network is the best forest (Chow and Liu's algorithm, with the edges that the
+    Bayesian information criterion selects) over the residuals of ridge regression on held-out
+    halves of the training rows. The input of the cell is a choice of this library.
 
     References
     ----------
@@ -261,11 +260,11 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
         assert isinstance(network, RBCCNetwork)
-        if self.structure is not None and len(session.Y) >= _FEWEST_ROWS:
+        if self.structure is not None and len(session.Y) >= _MIN_ROWS:
             values = session.Y.to_numpy().astype(float)
             if self.structure == "errors":
                 X = session.X
-                if session.scaling is not None:  # the shift is nothing to a linear model
+                if session.scaling is not None:  # a linear model does not depend on the shift
                     factor = session.scaling.factor.cpu().numpy()
                     X = X @ sp.diags_array(factor) if sp.issparse(X) else X * factor
                 values = cross_residuals(X, values, seed=session.seed)
@@ -279,16 +278,16 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
         if known is None:
             return super(KnownLabelsMixin, self)._predict_proba(X)
 
-        def given(x: Tensor, labels: Tensor) -> Tensor:
+        def probabilities(x: Tensor, labels: Tensor) -> Tensor:
             return torch.sigmoid(self.network_.logits(x, labels))
 
-        return self._in_batches(given, X, as_labels(known))
+        return self._in_batches(probabilities, X, as_labels(known))
 
     def most_probable_sets(self, X: Any, known: Any = None) -> np.ndarray:
-        """The label sets that are most probable as a whole, as a matrix of 0 and 1.
+        """The jointly most probable label sets, as a matrix of 0 and 1.
 
-        `predict` cuts each label's own probability; for the share of rows whose whole set is
-        right this is the better question.
+        `predict` applies a threshold to the marginal probability of each label; the jointly most
+        probable set maximises the expected subset accuracy instead.
 
         Parameters
         ----------
@@ -297,13 +296,13 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
         """
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
-        nothing = np.full((X.shape[0], self.n_labels_), np.nan, dtype=np.float32)
-        labels = as_labels(nothing if known is None else self._checked_known(known))
+        unknown = np.full((X.shape[0], self.n_labels_), np.nan, dtype=np.float32)
+        known_labels = as_labels(unknown if known is None else self._checked_known(known))
 
-        def sets(x: Tensor, given: Tensor) -> Tensor:
-            return self.network_.forest.most_probable(self.network_.tables(x), given)
+        def sets(x: Tensor, labels: Tensor) -> Tensor:
+            return self.network_.forest.most_probable(self.network_.tables(x), labels)
 
-        return self._in_batches(sets, X, labels).astype(self._target_dtype)
+        return self._in_batches(sets, X, known_labels).astype(self._target_dtype)
 
     @property
     def parents_(self) -> np.ndarray:

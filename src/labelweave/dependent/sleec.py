@@ -1,4 +1,4 @@
-"""SLEEC: local embeddings of the label vectors that keep near ones near."""
+"""SLEEC: local embeddings of label vectors that preserve nearest neighbours."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from labelweave.shallow.neighbors import NeighborSearch, sum_over_neighbors
 
 __all__ = ["SLEEC"]
 
-_ROWS_A_CLUSTER = 6000
-_DENSE_BELOW = 150  # rows up to which the whole matrix is decomposed
+_ROWS_PER_CLUSTER = 6000
+_DENSE_BELOW = 150  # up to this number of rows a dense decomposition is used
 
 
 class SLEEC(MultiLabelClassifier):
@@ -29,36 +29,36 @@ class SLEEC(MultiLabelClassifier):
 
     The training rows are clustered by their features. In each cluster
 
-    1. every row is joined to the rows whose label vectors have the largest inner product with its
-       own (the pairs Omega);
-    2. embeddings Z keep those inner products, ``min || P(Y Y^T) - P(Z Z^T) ||`` over matrices of
-       rank `embedding_size`, P keeping the pairs of Omega (equation 2), by singular value
+    1. every row is paired with the rows whose label vectors have the largest inner product with
+       its label vector (the pairs Omega);
+    2. embeddings Z preserve those inner products, ``min || P(Y Y^T) - P(Z Z^T) ||`` over matrices of
+       rank `embedding_size`, where P selects the pairs of Omega (equation 2), by singular value
        projection (Algorithm 3): ``M <- top eigenvectors of M + step P(Y Y^T - M)``, from M = 0;
-    3. a linear map V takes features to embeddings, ``min || Z - X V ||^2 + l2 || V ||^2
+    3. a linear map V predicts embeddings from features, ``min || Z - X V ||^2 + l2 || V ||^2
        + l1 || X V ||_1`` (equations 3 and 4);
 
-    and a row gets the labels of its nearest neighbours among the ``X V`` of its cluster
-    (Algorithm 2). Several clusterings vote together.
+    The labels of a row are predicted from its nearest neighbours among the ``X V`` of its cluster
+    (Algorithm 2), averaged over several clusterings.
 
     Parameters
     ----------
     embedding_size : int, default=50
-        At most as many dimensions as labels or rows are used.
+        Number of dimensions; at most the number of labels or rows is used.
     label_neighbors : int, default=50
-        Rows that each row is joined to, itself among them.
+        Rows that each row is paired with, including itself.
     svp_iterations : int, default=10
     step : float, default=1.0
-        Step of the singular value projection; up to 1 the fit never gets worse.
+        Step of the singular value projection; with at most 1 the loss never increases.
     l2 : float, default=0.3
         Ridge penalty, in units of the mean square of a feature column.
     l1 : float, default=0.0
-        Above 0 small embeddings are drawn to zero, by ADMM; in units of the mean size of Z.
+        Penalty that shrinks small embeddings to zero, by ADMM; in units of the mean absolute Z.
     k : int, default=20
         Neighbours that vote.
     n_clusters : int or "auto", default="auto"
-        "auto" makes one for every 6,000 rows, as in the paper.
+        "auto" uses one per 6,000 rows, as in the paper.
     n_learners : int, default=5
-        Number of clusterings. With one cluster all would be equal, and one is made.
+        Number of clusterings. With one cluster all would be equal, so there is only one.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. The seed draws
         the first centres of the clusters; with one cluster nothing is random.
@@ -69,23 +69,21 @@ class SLEEC(MultiLabelClassifier):
         For each clustering its ``centres`` and ``parts``, for each cluster the ``rows``, the
         map ``weights`` (its last row is the constant) and the ``embedding`` of the rows.
     scale_ : ndarray of shape (n_features,)
-        What the features are divided by.
+        The divisors of the features.
     train_positive_, train_known_ : csr_array or ndarray of shape (n_rows, n_labels)
         Labels of the training rows; the second is None where all are known.
 
     Notes
     -----
-    Departures: features of which more than half of the entries are not zero are divided by their
-    standard deviation, others (texts, mostly) by one number; a constant feature is added (the
-    paper's map has none). Of equal inner products, which the paper leaves open, the rows
-    that follow in the data count first, from the row itself on and around the end. The rank
-    never exceeds the number of labels, beyond which nothing is left to keep. The defaults of
-    `label_neighbors`, `l2` and `k` were chosen on rows held out of the training parts of yeast,
-    scene, emotions and medical, among some twenty settings.
+    Departures: if more than half of the entries are non-zero, features are divided by their
+    standard deviation, otherwise (texts, mostly) all by the same number; a constant feature is
+    added (the paper's map has none). Ties of inner products, which the paper does not specify,
+    are broken by the order of the data, from the row itself on and around the end. The rank never
+    exceeds the number of labels.
 
-    Unknown entries count as 0 in the inner products, where they say nothing about who is near
-    whom. They have no vote: the probability is the share of the positives among the neighbours
-    whose entry is known, over all learners, or the label's frequency where there is none.
+    Unknown entries count as 0 in the inner products. In the prediction they are ignored: the
+    probability is the share of the positives among the neighbours whose entry is known, over all
+    learners, or the label's frequency if there is none.
 
     References
     ----------
@@ -160,18 +158,18 @@ class SLEEC(MultiLabelClassifier):
         positives, known = Y.counts()
         self.frequency_ = positives / known
         self.train_positive_ = sp.csr_array(Y.positive()).astype(np.float32)
-        some = Y.known()
-        self.train_known_ = None if some is None else some.astype(np.float32)
+        known_entries = Y.known()
+        self.train_known_ = None if known_entries is None else known_entries.astype(np.float32)
         self._learn_scale(X)
         X = self._scaled(X)
         n_clusters = self.n_clusters
         if n_clusters == "auto":
-            n_clusters = max(1, round(len(Y) / _ROWS_A_CLUSTER))
+            n_clusters = max(1, round(len(Y) / _ROWS_PER_CLUSTER))
         n_clusters = min(int(n_clusters), len(Y))
         random = self._generator()
         self.learners_: list[dict[str, Any]] = []
         for _ in range(self.n_learners if n_clusters > 1 else 1):
-            centres, cluster = _clustered(X, n_clusters, random)
+            centres, cluster = _cluster(X, n_clusters, random)
             members = [np.flatnonzero(cluster == c) for c in range(cluster.max() + 1)]
             parts = [self._fit_part(X[rows], rows) for rows in members]
             self.learners_.append({"centres": centres, "parts": parts})
@@ -194,10 +192,10 @@ class SLEEC(MultiLabelClassifier):
     def _fit_part(self, X: Any, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Steps 1 to 3 in one cluster."""
         labels = self.train_positive_[rows]
-        pairs = joined_pairs(labels, self.label_neighbors)
+        pairs = label_pairs(labels, self.label_neighbors)
         size = min(self.embedding_size, len(rows), self.n_labels_)
         Z = singular_value_projection(pairs, size, self.svp_iterations, self.step)
-        weights = regressed(_with_constant(X), Z, self.l2, self.l1)
+        weights = fit_regression(_with_constant(X), Z, self.l2, self.l1)
         return {"rows": rows, "weights": weights, "embedding": _with_constant(X) @ weights}
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -208,26 +206,26 @@ class SLEEC(MultiLabelClassifier):
             centres = learner["centres"]
             cluster = np.zeros(len(positive), np.intp) if centres is None else _nearest(X, centres)
             for c, part in enumerate(learner["parts"]):
-                asked = np.flatnonzero(cluster == c)
-                if len(asked) == 0:
+                members = np.flatnonzero(cluster == c)
+                if len(members) == 0:
                     continue
-                found = _with_constant(X[asked]) @ part["weights"]
+                embedding = _with_constant(X[members]) @ part["weights"]
                 search = NeighborSearch(part["embedding"], "matrix")
-                nearest = part["rows"][search.of(found, min(self.k, len(part["rows"])))]
-                for block in row_chunks(len(asked), self.n_labels_):
-                    rows = asked[block]
-                    positive[rows] += sum_over_neighbors(nearest[block], self.train_positive_)
+                nearest = part["rows"][search.of(embedding, min(self.k, len(part["rows"])))]
+                for chunk in row_chunks(len(members), self.n_labels_):
+                    rows = members[chunk]
+                    positive[rows] += sum_over_neighbors(nearest[chunk], self.train_positive_)
                     if self.train_known_ is None:
                         known[rows] += nearest.shape[1]
                     else:
-                        known[rows] += sum_over_neighbors(nearest[block], self.train_known_)
+                        known[rows] += sum_over_neighbors(nearest[chunk], self.train_known_)
         return np.where(known > 0, positive / np.maximum(known, 1), self.frequency_)
 
 
-def joined_pairs(labels: sp.csr_array, n_neighbors: int) -> sp.csr_array:
+def label_pairs(labels: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     """The inner products of label vectors at the pairs of Omega, a symmetric sparse matrix.
 
-    >>> joined_pairs(sp.csr_array([[1, 1], [1, 0], [0, 1]]), 2).toarray()
+    >>> label_pairs(sp.csr_array([[1, 1], [1, 0], [0, 1]]), 2).toarray()
     array([[2., 1., 1.],
            [1., 1., 0.],
            [1., 0., 1.]])
@@ -235,14 +233,14 @@ def joined_pairs(labels: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     n, k = labels.shape[0], min(n_neighbors, labels.shape[0])
     transposed, index = labels.T.toarray(), np.arange(n)
     rows, columns, values = [], [], []
-    for block in row_chunks(n, n):
-        inner = labels[block] @ transposed
-        # Larger products first, of equal ones those that follow in the data: all keys differ.
+    for chunk in row_chunks(n, n):
+        inner = labels[chunk] @ transposed
+        # Larger products first, ties in the order of the data after the row: all keys differ.
         key = np.float64(-n) * inner + index
-        key -= index[block, None]
-        key += n * (index < index[block, None])
+        key -= index[chunk, None]
+        key += n * (index < index[chunk, None])
         chosen = np.argpartition(key, k - 1, axis=1)[:, :k]
-        rows.append(np.repeat(index[block], k))
+        rows.append(np.repeat(index[chunk], k))
         columns.append(chosen.ravel())
         values.append(np.take_along_axis(inner, chosen, axis=1).ravel())
     r, c, v = (np.concatenate(part) for part in (rows, columns, values))
@@ -261,39 +259,45 @@ def singular_value_projection(
     Z = np.zeros((n, size))
     for _ in range(iterations):
         fitted = np.empty(pairs.nnz)
-        for block in row_chunks(pairs.nnz, size):
-            fitted[block] = np.einsum("ij,ij->i", Z[rows[block]], Z[columns[block]])
-        gap = sp.csr_array((step * (pairs.data - fitted), columns, pairs.indptr), shape=(n, n))
-        values, vectors = _top_eigenvectors(Z, gap, size)
+        for chunk in row_chunks(pairs.nnz, size):
+            fitted[chunk] = np.einsum("ij,ij->i", Z[rows[chunk]], Z[columns[chunk]])
+        residual = sp.csr_array((step * (pairs.data - fitted), columns, pairs.indptr), shape=(n, n))
+        values, vectors = _top_eigenvectors(Z, residual, size)
         Z = vectors * np.sqrt(np.maximum(values, 0))
     return Z
 
 
-def _top_eigenvectors(Z: np.ndarray, gap: sp.csr_array, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The largest eigenvalues and their vectors of Z Z^T + gap, which is never written out."""
+def _top_eigenvectors(
+    Z: np.ndarray, residual: sp.csr_array, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The largest eigenvalues and eigenvectors of Z Z^T + residual, a sum that is not stored."""
     n = len(Z)
     if n <= max(_DENSE_BELOW, 3 * size):
-        values, vectors = np.linalg.eigh(Z @ Z.T + gap.toarray())
+        values, vectors = np.linalg.eigh(Z @ Z.T + residual.toarray())
         return values[-size:], vectors[:, -size:]
-    operator = LinearOperator((n, n), matvec=lambda v: Z @ (Z.T @ v) + gap @ v, dtype=np.float64)
-    start = np.random.RandomState(0).normal(size=n)  # or ARPACK draws from the global generator
+    operator = LinearOperator(
+        (n, n), matvec=lambda v: Z @ (Z.T @ v) + residual @ v, dtype=np.float64
+    )
+    start = np.random.RandomState(0).normal(
+        size=n
+    )  # otherwise ARPACK draws from the global generator
     return eigsh(operator, k=size, which="LA", v0=start, tol=1e-9)
 
 
-def regressed(X: Any, Z: np.ndarray, l2: float, l1: float, iterations: int = 30) -> np.ndarray:
+def fit_regression(X: Any, Z: np.ndarray, l2: float, l1: float, iterations: int = 30) -> np.ndarray:
     """V of ``min || Z - X V ||^2 + l2 || V ||^2 + l1 || X V ||_1``, penalties in relative units."""
     square = X.data @ X.data if sp.issparse(X) else np.vdot(X, X)
     penalty = l2 * square / X.shape[1]
     if l1 == 0:
         return _Ridge(X, penalty)(Z)
     # ADMM: A stands for X V, B for the scaled multipliers, rho = 1.
-    cut = l1 * np.abs(Z).mean() / 2
+    shrinkage = l1 * np.abs(Z).mean() / 2
     ridge = _Ridge(X, penalty / 2)
     A = B = np.zeros_like(Z)
     for _ in range(iterations):
         V = ridge((Z + A - B) / 2)
         fitted = X @ V
-        A = np.sign(fitted + B) * np.maximum(np.abs(fitted + B) - cut, 0)
+        A = np.sign(fitted + B) * np.maximum(np.abs(fitted + B) - shrinkage, 0)
         B = B + fitted - A
     return V
 
@@ -319,14 +323,14 @@ def _with_constant(X: Any) -> Any:
     return sp.hstack([X, ones], "csr") if sp.issparse(X) else np.hstack([X, ones])
 
 
-def _clustered(X: Any, n_clusters: int, random: Any) -> tuple[np.ndarray | None, np.ndarray]:
+def _cluster(X: Any, n_clusters: int, random: Any) -> tuple[np.ndarray | None, np.ndarray]:
     """Centres of k-means and the cluster of each row."""
     if n_clusters == 1:
         return None, np.zeros(X.shape[0], dtype=np.intp)
     seed = random.randint(np.iinfo(np.int32).max)
     centres = KMeans(n_clusters, n_init=1, random_state=seed).fit(X).cluster_centers_
     cluster = _nearest(X, centres)
-    used = np.unique(cluster)  # fewer different rows than clusters leave some empty
+    used = np.unique(cluster)  # with fewer different rows than clusters some are empty
     return centres[used], np.searchsorted(used, cluster)
 
 
