@@ -68,7 +68,7 @@ def test_only_what_a_row_was_not_told_counts(monkeypatch):
     task, batch = make_task(most=0.75), make_batch()
     told = torch.full_like(batch.y, torch.nan)
     told[:, :2] = batch.y[:, :2]
-    where = "labelweave.dependent._networks.label_attention.reveal_some"
+    where = "labelweave.dependent._networks.label_attention.mask_labels"
     monkeypatch.setattr(where, lambda targets, most, rows: told)
     task.train()
     for module in task.network.modules():
@@ -84,10 +84,10 @@ def test_only_what_a_row_was_not_told_counts(monkeypatch):
     torch.testing.assert_close(found, total / 300)
 
 
-def test_validation_rows_are_told_nothing_and_every_other_label():
+def test_validation_rows_have_no_known_label_and_every_other_label():
     task, batch = make_task(most=0.75).eval(), make_batch()
     found = task.losses(batch, StepInfo(0, 0, 0.0))
-    torch.testing.assert_close(found["told_nothing"], bce(task.network(batch.x), batch.y).mean())
+    torch.testing.assert_close(found["none_known"], bce(task.network(batch.x), batch.y).mean())
     told, asked = torch.full_like(batch.y, torch.nan), batch.y.clone()
     for i in range(50):
         for j in range(6):
@@ -95,7 +95,7 @@ def test_validation_rows_are_told_nothing_and_every_other_label():
                 told[i, j] = batch.y[i, j]
                 asked[i, j] = torch.nan
     expected = bce(task.network(batch.x, told), asked).mean()
-    torch.testing.assert_close(found["told_half"], expected)
+    torch.testing.assert_close(found["half_known"], expected)
     task = make_task(most=0.0).eval()
     assert list(task.losses(batch, StepInfo(0, 0, 0.0))) == ["bce"]
 

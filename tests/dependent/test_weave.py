@@ -11,13 +11,12 @@ from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.base import MultiLabelClassifier
-from labelweave.dependent import weave_trials
+from labelweave.dependent import weave_members
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
 from labelweave.dependent.weave import Weave, _seconds
-from labelweave.dependent.weave_members import Member, plan_members
-from labelweave.dependent.weave_schedule import MOST_RUNS, Schedule
-from labelweave.dependent.weave_trials import Trial
+from labelweave.dependent.weave_members import Member, Trial, plan_members
+from labelweave.dependent.weave_schedule import MAX_RUNS, Schedule
 from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
 from labelweave.text import TextClassifier
@@ -36,7 +35,7 @@ NOW = [0.0]
 @pytest.fixture
 def own_time(monkeypatch):
     """Seconds that pass only where a member says so: a busy machine changes nothing."""
-    monkeypatch.setattr(weave_trials, "time", SimpleNamespace(monotonic=lambda: NOW[0]))
+    monkeypatch.setattr(weave_members, "time", SimpleNamespace(monotonic=lambda: NOW[0]))
 
 
 class Rote(MultiLabelClassifier):
@@ -150,9 +149,9 @@ class _Slow(Rote):
 def test_networks_that_need_more_time_than_there_is(data, own_time):
     """Stopped long before its end, a network is worth nothing."""
     plain, slow = plan_members(["mlp", "mulsupcon"], data[0], 4)
-    assert plain.is_plain_network
-    assert plain.least_seconds(10.0) == 0
-    assert slow.least_seconds(100.0) > slow.least_seconds(0.0) > 0
+    assert plain.is_mlp
+    assert plain.min_seconds(10.0) == 0
+    assert slow.min_seconds(100.0) > slow.min_seconds(0.0) > 0
     small = lw.MLP(hidden=(8,), epochs=2)
     model = Weave(members=[small, lw.make("mulsupcon")], budget=45, n_folds=2, random_state=0)
     assert model.fit(*data).members_["note"].tolist() == ["", "too slow for the budget"]
@@ -249,7 +248,7 @@ def test_time_that_is_left_goes_to_more_models_of_a_network(data):
     """What is said of a row is the mean over the models that have not seen it."""
     network = lw.MLP(hidden=(16,), epochs=3)
     model = Weave(members=[network], budget="10min", n_folds=2, random_state=0).fit(*data)
-    assert len(model.models_[0]) == 2 * MOST_RUNS
+    assert len(model.models_[0]) == 2 * MAX_RUNS
     once = Weave(members=[network], budget=None, n_folds=2, random_state=0).fit(*data)
     assert len(once.models_[0]) == 2
     judge = get_metric("map")

@@ -162,6 +162,6 @@ def test_without_time_no_layer_is_learnt(rows):
 def test_many_entries_are_weighed_by_some_of_them(rows, monkeypatch):
     odds, truth = rows
     whole = choose_members(odds, truth)
-    monkeypatch.setattr(weave_stacking, "_ENTRIES_TO_WEIGH", 600)  # 200 of 300 rows
+    monkeypatch.setattr(weave_stacking, "_MAX_WEIGHT_ENTRIES", 600)  # 200 of 300 rows
     np.testing.assert_allclose(choose_members(odds, truth), whole, atol=0.15)
-    assert len(truth[weave_stacking._some_rows(truth, 600, 0)]) == 200
+    assert len(truth[weave_stacking._sample_rows(truth, 600, 0)]) == 200

@@ -141,7 +141,7 @@ def test_images_reach_the_network_scaled_and_channels_last():
 
 def test_two_views_of_the_contrast_differ():
     """Both networks of the pretraining see the images through their own augmentation."""
-    from labelweave.dependent.mulsupcon_momentum import ContrastiveTask
+    from labelweave.dependent.mulsupcon_tasks import ContrastiveTask
 
     encoder = ResNet(size=8, width=4, augment="strong")()
     seen = []

@@ -14,8 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from labelweave.dependent.cgmvae_latent import latent_diagnostics
-from labelweave.dependent.cgmvae_network import ENCODER, CGMVAENetwork, CGMVAETask, Objective
+from labelweave.dependent.cgmvae_network import (
+    ENCODER,
+    CGMVAENetwork,
+    CGMVAETask,
+    Objective,
+    latent_diagnostics,
+)
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import find_device

@@ -1,9 +1,9 @@
-"""Contrast between a row's embedding, the anchor, and the embeddings of the labels.
+"""Contrastive losses between the embeddings of rows and of labels.
 
-Labels that a row has are positives, labels that it does not have negatives, unknown ones take
-no part. The functions get similarities of shape (..., n, L), so that those that already exist
-as logits need not be computed again, and return one value a row. A row without a positive (or,
-for triplets, without a negative) label has nothing to contrast: its value is 0.
+The positive labels of a row are positives, its negative labels negatives; unknown labels are
+ignored. The functions read similarities of shape (..., n, L), which are already computed as
+logits, and return one value per row: 0 for a row without a positive (or, for triplets, without
+a negative) label.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cosines(products: Tensor, rows: Tensor, labels: Tensor) -> Tensor:
 
 
 def label_contrast(similarities: Tensor, targets: Tensor, *, temperature: float = 1.0) -> Tensor:
-    """Cross-entropy of finding each positive label among all known ones, mean over positives.
+    """Cross-entropy of each positive label among all known labels, averaged over positives.
 
     Bai, Kong and Gomes, "Gaussian Mixture Variational Autoencoder with Contrastive Learning for
     Multi-Label Classification", 2021, Eq. 5, for each row.
@@ -49,7 +49,7 @@ def label_contrast(similarities: Tensor, targets: Tensor, *, temperature: float 
     logits = similarities / temperature
     positive = targets == 1
     n_positive = positive.sum(dim=-1)
-    # Not -inf: a row of which nothing is known must keep finite gradients.
+    # Not -inf, so that rows without known labels have finite gradients.
     among_known = logits.masked_fill(torch.isnan(targets), torch.finfo(logits.dtype).min)
     mean_positive = (logits * positive).sum(dim=-1) / n_positive.clamp(min=1)
     values = torch.logsumexp(among_known, dim=-1) - mean_positive
@@ -60,9 +60,9 @@ def label_triplets(similarities: Tensor, targets: Tensor, *, gap: float = 1.0) -
     """Triplet loss, mean over all pairs of a positive and a negative label (Eq. 8 there).
 
     ``max(0, gap + |v - v+|^2 - |v - v-|^2)`` of unit vectors is
-    ``max(0, gap + 2 cos(v, v-) - 2 cos(v, v+))``. The pairs are never listed: with all labels in
-    the order of their similarity, negatives moved up by half the gap, those that a positive
-    must be told from are those above it.
+    ``max(0, gap + 2 cos(v, v-) - 2 cos(v, v+))``. After sorting all labels by
+    similarity, with the negatives raised by half the gap, exactly the negatives above a positive
+    have a positive loss, so that cumulative sums replace the list of pairs.
 
     Parameters
     ----------

@@ -213,5 +213,5 @@ class CTran(LabelAttentionClassifier):
         plan = self._optimizer_options()
         return LabelMaskTask(network, loss, plan, name=name, most=self.most_known)
 
-    def _deaf_setting(self) -> str | None:
+    def _setting_without_known_labels(self) -> str | None:
         return "most_known=0" if self.most_known == 0 else None

@@ -104,11 +104,11 @@ class LaMPTask(LabelMaskTask):
         super().__init__(*arguments, **options)
         self.intermediate_weight = intermediate_weight
 
-    def terms(self, x: Tensor, told: Tensor | None, asked: Tensor) -> dict[str, Tensor]:
+    def terms(self, x: Tensor, known: Tensor | None, targets: Tensor) -> dict[str, Tensor]:
         if not self.training or self.intermediate_weight == 0:
-            return super().terms(x, told, asked)
-        logits = (self.network.readout(nodes) for nodes in self.network.steps(x, told))
-        *before, last = (mean_loss(self.loss(z, asked)) for z in logits)
+            return super().terms(x, known, targets)
+        logits = (self.network.readout(nodes) for nodes in self.network.steps(x, known))
+        *before, last = (mean_loss(self.loss(z, targets)) for z in logits)
         terms = {self.name: last}
         if before:
             terms["intermediate"] = self.intermediate_weight * torch.stack(before).sum()
@@ -297,10 +297,10 @@ class LaMP(LabelAttentionClassifier):
             name=name,
             intermediate_weight=self.intermediate_weight,
             most=MOST_KNOWN,
-            rows=self.known_rows if self._deaf_setting() is None else 0.0,
+            rows=self.known_rows if self._setting_without_known_labels() is None else 0.0,
         )
 
-    def _deaf_setting(self) -> str | None:
+    def _setting_without_known_labels(self) -> str | None:
         if self.graph == "none":
             return "graph='none'"
         return "known_rows=0" if self.known_rows == 0 else None

@@ -15,8 +15,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from labelweave.dependent.mulsupcon_finetuning import FineTuningTask, encoder_and_head
-from labelweave.dependent.mulsupcon_momentum import ContrastiveTask
+from labelweave.dependent.mulsupcon_tasks import (
+    ContrastiveTask,
+    FineTuningTask,
+    encoder_and_head,
+)
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.contrastive import POSITIVES

@@ -1,9 +1,8 @@
-"""Labels as a forest: which label depends on which, and exact inference along the edges.
+"""A forest of labels: its structure learning, and exact inference.
 
-Each label has at most one parent. Then everything one may ask of the joint distribution has an
-exact answer in time linear in the number of labels: the likelihood of labels of which some are
-unknown, the probability of each label given some others, and the most probable label set. All
-of it is computed for all rows at once, one level of the forest after the other.
+Each label has at most one parent. Then the likelihood of partly known labels, the probability of
+each label conditioned on others, and the most probable label set are exact and take time linear in
+the number of labels. They are computed for all rows at once, one level of the forest at a time.
 """
 
 from __future__ import annotations
@@ -21,15 +20,14 @@ from torch import Tensor
 __all__ = ["LabelForest", "cross_residuals", "learn_parents"]
 
 _NO_PARENT = -1
-_MOST_ROWS = 4000  # enough to tell which labels go together; inner products of all pairs fit
+_MAX_ROWS = 4000  # the matrix of inner products of so many rows fits into memory
 
 
 def cross_residuals(X: Any, Y: np.ndarray, *, seed: int = 0, strength: float = 0.01) -> np.ndarray:
-    """What a linear model of the features does not explain of each label.
+    """Out-of-fold residuals of a linear model of the features, for each label.
 
-    Half of the rows are predicted by ridge regression on the other half, and the other way
-    round: residuals of the rows a model was fitted to would be too small. Of more than 4,000
-    rows so many are drawn; the others have no residuals (NaN).
+    Each half of the rows is predicted by ridge regression on the other half, because residuals of
+    fitted rows are too small. At most 4,000 rows are drawn; the others have no residuals (NaN).
 
     Parameters
     ----------
@@ -43,51 +41,49 @@ def cross_residuals(X: Any, Y: np.ndarray, *, seed: int = 0, strength: float = 0
     """
     known = ~np.isnan(Y)
     means = np.where(known, Y, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    order = np.random.default_rng(seed).permutation(len(Y))[:_MOST_ROWS]
+    order = np.random.default_rng(seed).permutation(len(Y))[:_MAX_ROWS]
     half = len(order) // 2
     rank = max(min(half, X.shape[1]), 1)
     X, filled = X[order].astype(float), np.where(known, Y, means)[order]
     if not sp.issparse(X):
-        X = X - X.mean(axis=0)  # a large constant would drown the products
+        X = X - X.mean(axis=0)  # large constants would cause rounding errors
     kernel = X @ X.T
     kernel = kernel.toarray() if sp.issparse(kernel) else kernel
     first, second = slice(None, half), slice(half, None)
-    found = np.empty(filled.shape)
-    for fitted, asked in ((first, second), (second, first)):
-        guess = _ridge(
-            kernel[fitted, fitted], filled[fitted], kernel[asked, fitted], rank, strength
-        )
-        found[asked] = filled[asked] - guess
+    errors = np.empty(filled.shape)
+    for train, test in ((first, second), (second, first)):
+        predicted = _ridge(kernel[train, train], filled[train], kernel[test, train], rank, strength)
+        errors[test] = filled[test] - predicted
     residuals = np.full(Y.shape, np.nan)
-    residuals[order] = np.where(known[order], found, np.nan)
+    residuals[order] = np.where(known[order], errors, np.nan)
     return residuals
 
 
 def _ridge(
-    kernel: np.ndarray, targets: np.ndarray, asked: np.ndarray, rank: int, strength: float
+    kernel: np.ndarray, targets: np.ndarray, test: np.ndarray, rank: int, strength: float
 ) -> np.ndarray:
     """Predictions of ridge regression with an intercept, all from inner products of rows."""
     means = kernel.mean(axis=0)
     centred = kernel - means - means[:, None] + means.mean()
-    asked = asked - means - asked.mean(axis=1, keepdims=True) + means.mean()
+    test = test - means - test.mean(axis=1, keepdims=True) + means.mean()
     rounding = np.finfo(float).eps * len(kernel) * np.abs(kernel).max(initial=0)
     penalty = max(strength * np.trace(centred) / rank, 10 * rounding, 1e-6)
     centred[np.diag_indices_from(centred)] += penalty
     offset = targets.mean(axis=0)
-    return asked @ solve(centred, targets - offset, assume_a="pos", overwrite_a=True) + offset
+    return test @ solve(centred, targets - offset, assume_a="pos", overwrite_a=True) + offset
 
 
 def learn_parents(values: np.ndarray) -> np.ndarray:
     """The maximum-weight spanning forest of the columns' dependence (Chow and Liu's).
 
-    An edge weighs what it adds to the log-likelihood of a Gaussian model, ``-n/2 log(1 - r^2)``,
-    less ``log(n) / 2``, its price by the Bayesian information criterion; those that do not pay
-    are left out.
+    The weight of an edge is its gain of log-likelihood in a Gaussian model, ``-n/2 log(1 - r^2)``,
+    minus the penalty ``log(n) / 2`` of the Bayesian information criterion; edges without a
+    positive weight are left out.
 
     Parameters
     ----------
     values : ndarray of shape (n, L)
-        NaN takes no part.
+        NaN entries are ignored.
 
     Returns
     -------
@@ -125,11 +121,11 @@ def learn_parents(values: np.ndarray) -> np.ndarray:
 
 
 class LabelForest:
-    """Exact inference on labels of which each has at most one parent.
+    """Exact inference in a Bayesian network with at most one parent per label.
 
-    Its methods take `tables` of shape (n, L, 2, 2), the log probability of each label's value
-    (last axis) given its parent's (the axis before; a root's are the same for both), and `known`
-    of shape (n, L) with 1, 0 and NaN.
+    The methods read `tables` of shape (n, L, 2, 2), the log probability of each label's value
+    (last axis) conditioned on its parent's (the axis before; equal for both values at a root),
+    and `known` of shape (n, L) with 1, 0 and NaN.
 
     Parameters
     ----------
@@ -158,43 +154,43 @@ class LabelForest:
         self.place = torch.argsort(torch.cat(self.levels))  # of each label among the levels
 
     def log_likelihood(self, tables: Tensor, known: Tensor) -> Tensor:
-        """log P(known labels) of each row, shape (n,); the others are summed over."""
+        """log P(known labels) of each row, shape (n,); unknown labels are summed out."""
         return self._upward(tables, known, _log_sum)[1]
 
     def marginals(self, tables: Tensor, known: Tensor | None = None) -> Tensor:
         """log P(value of each label | known labels), shape (n, L, 2)."""
         below, _ = self._upward(tables, known, _log_sum)
-        found: list[Tensor] = []
+        levels: list[Tensor] = []
         for k, level in enumerate(self.levels):
-            # Log-probabilities of own values given the parent's and all that is known below.
-            given = torch.log_softmax(tables[:, level] + below[:, level].unsqueeze(2), dim=-1)
+            # log P(value | value of the parent, known labels below)
+            conditional = torch.log_softmax(tables[:, level] + below[:, level].unsqueeze(2), dim=-1)
             if k == 0:
-                found.append(given[:, :, 0])
+                levels.append(conditional[:, :, 0])
             else:
-                above = torch.cat(found, dim=1)[:, self.place[self.above[k]]]
-                found.append(torch.logsumexp(above.unsqueeze(-1) + given, dim=2))
-        return torch.cat(found, dim=1)[:, self.place]
+                above = torch.cat(levels, dim=1)[:, self.place[self.above[k]]]
+                levels.append(torch.logsumexp(above.unsqueeze(-1) + conditional, dim=2))
+        return torch.cat(levels, dim=1)[:, self.place]
 
     def most_probable(self, tables: Tensor, known: Tensor | None = None) -> Tensor:
-        """The label set of each row that is most probable as a whole, shape (n, L) of bool."""
+        """The jointly most probable label set of each row, shape (n, L) of bool."""
         below, _ = self._upward(tables, known, _largest)
-        found: list[Tensor] = []
+        levels: list[Tensor] = []
         for k, level in enumerate(self.levels):
             values = tables[:, level] + below[:, level].unsqueeze(2)
             of_negative, of_positive = (values[..., 1] > values[..., 0]).unbind(dim=-1)
             if k == 0:
-                found.append(of_negative)
+                levels.append(of_negative)
             else:
-                above = torch.cat(found, dim=1)[:, self.place[self.above[k]]]
-                found.append(torch.where(above, of_positive, of_negative))
-        return torch.cat(found, dim=1)[:, self.place]
+                above = torch.cat(levels, dim=1)[:, self.place[self.above[k]]]
+                levels.append(torch.where(above, of_positive, of_negative))
+        return torch.cat(levels, dim=1)[:, self.place]
 
     def _upward(self, tables: Tensor, known: Tensor | None, combine: Any) -> tuple[Tensor, Tensor]:
-        """What is known of each label and below it, (n, L, 2), and of the whole row, (n,)."""
+        """Messages from each label and those below it, (n, L, 2), and the total per row, (n,)."""
         below = tables.new_zeros((*tables.shape[:2], 2))
         if known is not None:
-            wrong = torch.stack([known == 1, known == 0], dim=-1)
-            below = below.masked_fill(wrong, -torch.inf)
+            excluded = torch.stack([known == 1, known == 0], dim=-1)
+            below = below.masked_fill(excluded, -torch.inf)
         for k in range(len(self.levels) - 1, 0, -1):
             level = self.levels[k]
             messages = combine(tables[:, level] + below[:, level].unsqueeze(2))

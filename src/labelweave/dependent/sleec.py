@@ -31,7 +31,7 @@ class SLEEC(MultiLabelClassifier):
 
     1. every row is paired with the rows whose label vectors have the largest inner product with
        its label vector (the pairs Omega);
-    2. embeddings Z preserve those inner products, ``min || P(Y Y^T) - P(Z Z^T) ||`` over matrices of
+    2. embeddings Z keep those inner products, ``min || P(Y Y^T) - P(Z Z^T) ||`` over matrices of
        rank `embedding_size`, where P selects the pairs of Omega (equation 2), by singular value
        projection (Algorithm 3): ``M <- top eigenvectors of M + step P(Y Y^T - M)``, from M = 0;
     3. a linear map V predicts embeddings from features, ``min || Z - X V ||^2 + l2 || V ||^2

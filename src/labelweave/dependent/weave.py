@@ -1,4 +1,4 @@
-"""Weave, the default classifier: the best of the room, stacked within a time budget."""
+"""Weave, the default classifier: a stack of diverse methods within a time budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.data.splits import stratified_folds
-from labelweave.dependent.weave_members import plan_members
+from labelweave.dependent.weave_members import Clock, fit_clone, plan_members
 from labelweave.dependent.weave_schedule import Schedule, draw_seed
 from labelweave.dependent.weave_stacking import (
     LOGIT_EPS,
@@ -21,7 +21,6 @@ from labelweave.dependent.weave_stacking import (
     best_layer,
     weighted_mean,
 )
-from labelweave.dependent.weave_trials import Clock, fitted
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
@@ -30,63 +29,63 @@ from labelweave.rows import concatenate_features, concatenate_labels
 
 __all__ = ["Weave"]
 
-LEAST_ROWS = 10  # fewer are not cut into folds
+MIN_ROWS = 10  # fewer rows are not split into folds
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
-ENTRIES_A_MINUTE = 1_000_000  # of the label matrix, for the automatic budget
+ENTRIES_PER_MINUTE = 1_000_000  # of the label matrix, for the automatic budget
 AUTO_MINUTES = (1, 10)  # at least, at most
 
 
 class Weave(MultiLabelClassifier):
     """A stack of diverse methods, within a time budget.
 
-    Each member is fitted to all folds but one and asked for the rows of that one, fold after fold,
-    so that rows have probabilities from models that never saw them. On these the members are
-    chosen and weighted [1]_, and a small second layer is learnt, in which a label sees the
-    log-odds of all labels [2]_, if it is better there than the weighted mean. Networks keep the
-    models of all folds and average them; other members are fitted once more to all rows. What
-    happens where time is short is told in
-    :class:`~labelweave.dependent.weave_schedule.Schedule`.
+    Each member is cross-validated, so that every row has out-of-fold probabilities. On these the
+    members are selected and weighted [1]_, and a small second layer is fitted, in which a label
+    sees the log-odds of all labels [2]_; it is used if it is better out of fold than the weighted
+    mean. For networks the models of all folds are kept and averaged; other members are fitted
+    once more to all rows. :class:`~labelweave.dependent.weave_schedule.Schedule` describes what
+    is left out if time is short.
 
     Parameters
     ----------
     members : "auto" or list of method ids and estimators, default="auto"
-        What to try, in this order. "auto" goes by the shape of the data: extra trees, networks,
-        neighbours, boosted trees, and a linear model first where features are many or sparse.
+        The members, in the order in which they are tried. "auto" depends on the shape of the
+        data: extra trees, networks, neighbours, boosted trees, and first a linear model if there
+        are many or sparse features.
     budget : str, float or None, default="auto"
         Time to spend, such as "30s", "10min", "1h", or seconds. "auto": a minute for each million
-        entries of `Y`, at least one minute, at most ten. A member that is too slow for it is left
-        out (the first never is), folds may be, and a network may be stopped early. None: no limit.
-        Results are the same again only where the time sufficed for all members.
+        entries of `Y`, at least one minute, at most ten. Members that are too slow (except the
+        first) and folds may be left out, and networks may be stopped early. None: no limit.
+        Results are reproducible only if the time is sufficient for all members.
     n_folds : int, default=5
     n_jobs : int, optional
-        Folds at a time, by joblib; None means one.
+        Number of folds fitted in parallel by joblib; None means one.
     verbose : int, default=0
-        1 shows a progress bar where there is a terminal.
+        1 shows a progress bar in a terminal.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. A threshold
-        to be tuned is tuned on the rows' out-of-fold probabilities: no rows are held out, and
-        those given as `validation` are learnt from like the others.
+        is tuned on out-of-fold probabilities: no rows are held out, and `validation` rows are
+        used for training like the others.
 
     Attributes
     ----------
     members_ : DataFrame
-        What was tried: seconds, mean average precision out of fold, weight, and why a member
-        was left out.
+        One row per member: seconds, mean average precision out of fold, weight, and the reason
+        if it was left out.
     scaler_ : StandardScaler or None
-        Gives every feature the variance 1, for the members that compare distances; None where
-        most entries are zero, as in counts of words, which are better left alone.
+        Scales every feature to variance 1, for the members that compare distances; None if most
+        entries are zero, as in word counts.
     models_ : list of lists of fitted estimators
-        Those of the members that were chosen, the heaviest first.
+        The models of the selected members, in descending order of weight.
     second_layer_ : dict of ndarray
         See :class:`labelweave.dependent.weave_stacking.SecondLayer`.
     form_ : float or {"mean", "calibrated"}
-        The form of the second layer that was best: its penalty, the weighted mean, or the
-        weighted mean of members that were calibrated label by label.
+        The best form of the second layer: its penalty, the weighted mean, or the weighted mean of
+        members that are calibrated per label.
 
     Notes
     -----
-    Fewer than ten rows are not cut into folds: all members count the same, and a threshold to
-    be tuned has nothing to be tuned on.
+    Fewer than ten rows are not split into folds: all members have the same weight, and no
+    threshold can be tuned.
 
     References
     ----------
@@ -154,18 +153,20 @@ class Weave(MultiLabelClassifier):
         clock = Clock(_seconds(self.budget, len(Y) * Y.n_labels))
         rng = self._generator()
         plan = plan_members(self.members, X, Y.n_labels)
-        if len(Y) < LEAST_ROWS:
-            self._take_all([[fitted(m.estimator, X, Y, draw_seed(rng))] for m in plan], Y.n_labels)
-            notes = [{"method": m.name, "weight": 1 / len(plan)} for m in plan]
-            self.members_ = pd.DataFrame(notes)
+        if len(Y) < MIN_ROWS:
+            equal = np.full(len(plan), 1 / len(plan))
+            self.models_ = [[fit_clone(m.estimator, X, Y, draw_seed(rng))] for m in plan]
+            self.second_layer_ = asdict(weighted_mean(equal, Y.n_labels))
+            self.form_ = "mean"
+            self.members_ = pd.DataFrame([{"method": m.name, "weight": equal[0]} for m in plan])
             return
         fold = stratified_folds(Y, min(self.n_folds, len(Y)), random_state=draw_seed(rng))
         schedule = Schedule(plan, X, Y, fold, clock, rng, n_jobs=self.n_jobs, verbose=self.verbose)
         schedule.run()
         weights = schedule.weights()
         for trial, weight in zip(schedule.running, weights, strict=True):
-            trial.facts["weight"] = weight
-        # the heaviest first: it is the one that most deserves a last fit to all rows
+            trial.summary["weight"] = weight
+        # in descending order of weight: if time runs out, the last ones are not fitted to all rows
         chosen = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
         kept = [schedule.running[k] for k in chosen]
         self.models_ = [
@@ -181,14 +182,8 @@ class Weave(MultiLabelClassifier):
         )
         self.second_layer_ = asdict(stack.layer)
         self.form_ = stack.form
-        self.members_ = pd.DataFrame([trial.facts for trial in schedule.trials])
+        self.members_ = pd.DataFrame([trial.summary for trial in schedule.trials])
         self._out_of_fold = (Y[rows], stack.held_out)
-
-    def _take_all(self, models: list[list[Any]], n_labels: int) -> None:
-        common = np.full(len(models), 1 / len(models))
-        self.models_ = models
-        self.second_layer_ = asdict(weighted_mean(common, n_labels))
-        self.form_ = "mean"
 
     def _scaled(self, X: Any) -> Any:
         return X if self.scaler_ is None else self.scaler_.transform(X)
@@ -220,10 +215,10 @@ def _seconds(budget: str | float | None, n_entries: int) -> float | None:
     if budget is None or not isinstance(budget, str):
         return None if budget is None else float(budget)
     if budget == "auto":
-        return 60 * float(np.clip(n_entries / ENTRIES_A_MINUTE, *AUTO_MINUTES))
-    found = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", budget.lower())
-    if found is None or found[2] not in _UNITS or not float(found[1]) > 0:
+        return 60 * float(np.clip(n_entries / ENTRIES_PER_MINUTE, *AUTO_MINUTES))
+    match = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", budget.lower())
+    if match is None or match[2] not in _UNITS or not float(match[1]) > 0:
         raise InputError(
             f"budget must be 'auto', seconds, or a text like '30s', '10min', '1h': {budget!r}"
         )
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]

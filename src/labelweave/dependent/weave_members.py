@@ -1,48 +1,54 @@
-"""Which members :class:`~labelweave.dependent.weave.Weave` tries, by the shape of the data."""
+"""The members of :class:`~labelweave.dependent.weave.Weave` and their cross-validation."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from labelweave.dependent.weave_stacking import LOGIT_EPS
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_mostly_zero
+from labelweave.labels import LabelMatrix
 from labelweave.methods import make, method_of
+from labelweave.metrics import get_metric
+from labelweave.probabilities import log_odds
 
-__all__ = ["Member", "plan_members"]
+__all__ = ["Clock", "Member", "Trial", "fit_clone", "plan_members"]
 
-WIDE = 1000  # features; above, a linear model has enough of them
-MANY_LABELS = 100  # above, what fits one model a label takes too long to be tried early
-# A network is different at each seed, so the models of the folds are worth keeping, and more of
-# them are worth having; the others gain more from a last fit to all rows.
+MANY_FEATURES = 1000  # above, a linear model is tried first
+MANY_LABELS = 100  # above, methods with one model per label are too slow
+# Networks depend on the seed, so that averaging the models of the folds helps; other members gain
+# more from a last fit to all rows.
 BAGGED = {"mlp", "c-gmvae", "mulsupcon"}
-# A network that is stopped long before its end is worth nothing: the least it takes, as multiple
-# of the plain one's time and in seconds (measured on twelve data sets).
-PLAIN_NETWORK = "mlp"
-TIMES_A_PLAIN_NETWORK = {"c-gmvae": 2.0, "mulsupcon": 4.0}
-LEAST_SECONDS = {"mulsupcon": 50.0}
+# A network that is stopped long before its end is useless: the least time it needs, as a multiple
+# of the MLP's time and in seconds (measured on twelve data sets).
+TIMES_MLP = {"c-gmvae": 2.0, "mulsupcon": 4.0}
+MIN_SECONDS = {"mulsupcon": 50.0}
+PROBE_SHARE = 16  # the time of a fit is estimated on one row in so many,
+MIN_PROBE_ROWS = 100  # but at least on so many rows
 
 
 @dataclass(frozen=True)
 class Member:
-    """A method with its settings; `bagged`: the models of all folds are kept and averaged."""
+    """A method with its settings; if `bagged`, the models of all folds are kept and averaged."""
 
     name: str
     estimator: Any
     bagged: bool
 
     @property
-    def is_plain_network(self) -> bool:
-        return self._id == PLAIN_NETWORK
+    def is_mlp(self) -> bool:
+        return self._id == "mlp"
 
-    def least_seconds(self, of_plain_network: float) -> float:
-        """Time below which a network is not worth its trial, by that of the plain one."""
-        times = TIMES_A_PLAIN_NETWORK.get(self._id, 0.0)
-        return max(times * of_plain_network, LEAST_SECONDS.get(self._id, 0.0))
+    def min_seconds(self, of_mlp: float) -> float:
+        """The time that this network needs at least, estimated from that of the MLP."""
+        return max(TIMES_MLP.get(self._id, 0.0) * of_mlp, MIN_SECONDS.get(self._id, 0.0))
 
     @property
     def _id(self) -> str:
@@ -61,10 +67,10 @@ def plan_members(members: Any, X: Any, n_labels: int) -> list[Member]:
     """
     if isinstance(members, str) and members != "auto":
         raise InputError(f"members must be 'auto' or a list of methods, not {members!r}")
-    wanted = _by_shape(X, n_labels) if isinstance(members, str) else list(members)
-    if not wanted:
+    methods = _by_shape(X, n_labels) if isinstance(members, str) else list(members)
+    if not methods:
         raise InputError("members is empty: name at least one method")
-    plan = [_member(one, X) for one in wanted]
+    plan = [_member(method, X) for method in methods]
     names = [member.name for member in plan]
     return [
         Member(f"{m.name}-{names[:k].count(m.name) + 1}", m.estimator, m.bagged)
@@ -75,11 +81,11 @@ def plan_members(members: Any, X: Any, n_labels: int) -> list[Member]:
 
 
 def _by_shape(X: Any, n_labels: int) -> Sequence[Any]:
-    """What gives most for its time comes first: what is tried late may find no time."""
-    wide = X.shape[1] > WIDE or is_mostly_zero(X)
+    """The methods that help most for their time come first, as time may run out."""
+    wide = X.shape[1] > MANY_FEATURES or is_mostly_zero(X)
     if wide:
         return ["br", "ls-svm", "mlp", "extra-trees", "mlknn", "mulsupcon", "c-gmvae"]
-    # Trees that try many features at a split differ from those that try few.
+    # Trees that try many features per split differ from those that try few.
     more_features = make("extra-trees", max_features=0.3)
     order = ["extra-trees", "ls-svm", "mlp", more_features, "mlknn"]
     if n_labels <= MANY_LABELS:
@@ -87,12 +93,149 @@ def _by_shape(X: Any, n_labels: int) -> Sequence[Any]:
     return [*order, "mulsupcon", "c-gmvae"]
 
 
-def _member(wanted: Any, X: Any) -> Member:
-    if not isinstance(wanted, str):
-        method = method_of(wanted)
-        name = type(wanted).__name__.lower() if method is None else method.id
-        return Member(name, clone(wanted), name in BAGGED)
+def _member(method: Any, X: Any) -> Member:
+    """The member of a method id or of an estimator."""
+    if not isinstance(method, str):
+        info = method_of(method)
+        name = type(method).__name__.lower() if info is None else info.id
+        return Member(name, clone(method), name in BAGGED)
     settings: dict[str, Any] = {}
-    if wanted == "mlknn":
+    if method == "mlknn":
         settings["k"] = int(np.clip(X.shape[0] // 4, 1, 10))
-    return Member(wanted, make(wanted, **settings), wanted in BAGGED)
+    return Member(method, make(method, **settings), method in BAGGED)
+
+
+class Clock:
+    """The remaining time of a budget; infinite without one."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = 0.0 if seconds is None else seconds
+        self.ends = np.inf if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float:
+        return max(self.ends - time.monotonic(), 0.0)
+
+
+class Trial:
+    """Cross-validation of one member, for one fold or more.
+
+    Parameters
+    ----------
+    member : Member
+    fold : ndarray of shape (n,)
+        The fold of each row.
+    n_labels : int
+    """
+
+    def __init__(self, member: Member, fold: np.ndarray, n_labels: int) -> None:
+        self.member = member
+        self.fold = fold
+        self.models: list[Any] = []
+        self.n_models = np.zeros(int(fold.max()) + 1, dtype=int)  # per fold
+        self.summary: dict[str, Any] = {"method": member.name, "seconds": 0.0, "note": ""}
+        self._sum = np.zeros((len(fold), n_labels), dtype=np.float32)
+
+    @property
+    def can_stop_early(self) -> bool:
+        return _can_stop_early(self.member.estimator)
+
+    @property
+    def seconds_per_fit(self) -> float:
+        return self.summary["seconds"] / max(self.n_models.sum(), 1)
+
+    @property
+    def seconds_to_finish(self) -> float:
+        """Time of the last fit, to all rows."""
+        return 0.0 if self.member.bagged else self.seconds_per_fit
+
+    def seconds_expected(self, X: Any, Y: LabelMatrix, seed: int) -> float:
+        """Time per fit, estimated by a fit to a sample of the rows; 0 if there are few rows."""
+        n_probe = max(len(Y) // PROBE_SHARE, MIN_PROBE_ROWS)
+        if len(Y) < 4 * n_probe:
+            return 0.0
+        probe = np.sort(np.random.RandomState(seed).permutation(len(Y))[:n_probe])
+        started = time.monotonic()
+        fit_clone(self.member.estimator, X[probe], Y[probe], seed)
+        return (time.monotonic() - started) * len(Y) / n_probe
+
+    def run(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        folds: list[int],
+        seed: int,
+        *,
+        seconds: float = np.inf,
+        n_jobs: int | None = None,
+    ) -> None:
+        """Predict each of these folds by a model fitted to the other folds.
+
+        A network stops after so many seconds per fit. Running the same folds again with another
+        seed adds models; the prediction of a row is the mean over its models.
+        """
+        started = time.monotonic()
+        estimator = _with_time_limit(self.member.estimator, seconds)
+        results = Parallel(n_jobs=n_jobs)(
+            delayed(_one_fold)(estimator, X, Y, self.fold, number, seed + number)
+            for number in folds
+        )
+        for number, (_, probabilities) in zip(folds, results, strict=True):
+            self._sum[self.fold == number] += probabilities
+            self.n_models[number] += 1
+        self.summary["seconds"] += time.monotonic() - started
+        if self.member.bagged or self.n_models.sum() == 1:
+            self.models += [model for model, _ in results]
+        else:
+            self.models = []  # a fit to all rows follows, which is better
+        predicted = self.n_models[self.fold] > 0
+        self.summary["map"] = get_metric("map")(Y[predicted], Y_score=self.odds(predicted))
+
+    def odds(self, rows: np.ndarray) -> np.ndarray:
+        """Out-of-fold log-odds of rows whose folds were run."""
+        mean = self._sum[rows] / self.n_models[self.fold[rows], None]
+        return log_odds(mean, LOGIT_EPS, np.float32)
+
+    def final_models(self, X: Any, Y: LabelMatrix, seed: int, seconds: float) -> list[Any]:
+        """The models of the folds, or one fitted to all rows if time allows."""
+        if self.member.bagged or (self.models and self.seconds_to_finish > seconds):
+            return self.models
+        return [fit_clone(self.member.estimator, X, Y, seed)]
+
+    def leave_out(self, reason: str) -> None:
+        self.models = []
+        self.summary["note"] = reason
+
+
+def _one_fold(
+    estimator: Any, X: Any, Y: LabelMatrix, fold: np.ndarray, number: int, seed: int
+) -> tuple[Any, np.ndarray]:
+    model = fit_clone(estimator, X[fold != number], Y[fold != number], seed)
+    return model, model.predict_proba(X[fold == number])
+
+
+def fit_clone(estimator: Any, X: Any, Y: LabelMatrix, seed: int) -> Any:
+    return clone(estimator).set_params(random_state=seed).fit(X, _with_known_entries(Y))
+
+
+def _with_known_entries(Y: LabelMatrix) -> LabelMatrix:
+    """Labels without a known entry in these rows are set to negative."""
+    _, known = Y.counts()
+    if known.all():
+        return Y
+    values = Y.to_numpy().copy()
+    values[:, known == 0] = 0
+    return LabelMatrix(values, Y.names, Y.descriptions)
+
+
+def _can_stop_early(estimator: Any) -> bool:
+    return "callbacks" in estimator.get_params(deep=False)
+
+
+def _with_time_limit(estimator: Any, seconds: float) -> Any:
+    """A network that stops after so many seconds; other estimators are returned unchanged."""
+    if np.isinf(seconds) or not _can_stop_early(estimator):
+        return estimator
+    from labelweave.nn.callbacks import TimeLimit
+
+    callbacks = [*(estimator.callbacks or ()), TimeLimit(seconds)]
+    return clone(estimator).set_params(callbacks=callbacks)

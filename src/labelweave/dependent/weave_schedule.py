@@ -1,4 +1,4 @@
-"""What :class:`~labelweave.dependent.weave.Weave` does with its time."""
+"""How :class:`~labelweave.dependent.weave.Weave` spends its time budget."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.dependent.weave_members import Member
+from labelweave.dependent.weave_members import Clock, Member, Trial
 from labelweave.dependent.weave_stacking import choose_members
-from labelweave.dependent.weave_trials import Clock, Trial
 from labelweave.labels import LabelMatrix
 from labelweave.progress import ProgressBar
 
 __all__ = ["Schedule", "draw_seed"]
 
-MOST_RUNS = 4  # of a network over all folds, where there is time
-FOR_THE_STACK = 0.1  # of the budget: weights and second layer
-SHARE = 0.5  # of the time left, for a network while other members wait
+MAX_RUNS = 4  # of a network over all folds, if time allows
+STACKING_SHARE = 0.1  # of the budget, for weights and second layer
+NETWORK_SHARE = 0.5  # of the remaining time, for a network that is not the last member
 
-ENOUGH = 1000  # positives, to choose weights on; of small data, half of them
-SLOW = 0.1  # of the time of a fold, for all members
-HELPFUL = 0.5  # of the weight, that stays when members are dropped for their time
+ENOUGH = 1000  # positives for the choice of weights; of small data, half of them
+SLOW = 0.1  # share of the time per fold of all members
+MIN_WEIGHT = 0.5  # share of the weight that must remain when slow members are dropped
 
 
 def draw_seed(rng: np.random.RandomState) -> int:
@@ -28,32 +27,32 @@ def draw_seed(rng: np.random.RandomState) -> int:
 
 
 class Schedule:
-    """Members tried fold by fold, against the clock.
+    """Cross-validates the members fold by fold within the budget.
 
-    All members are tried on the first fold. Where the time will not do for the other folds,
-    slow members go that do not help on the folds so far, and where these have few positives,
-    those that help least for their time, as long as most of the weight stays. Where it will still
-    not do for one more fold, the rows of the folds that are done must do for the choice of weights.
-    Time that is left goes to more models of the networks that help.
+    All members are tried on the first fold. If the time is not sufficient for the other folds, slow
+    members without weight are dropped. If the folds so far have few positives, the members that
+    help least for their time are dropped too, as long as half of the weight remains. If the time is
+    still not sufficient for one more fold, weights are chosen on the folds that are done. Remaining
+    time is spent on more models of the networks that help.
 
     Parameters
     ----------
     plan : list of Member
     X, Y
-        Rows to learn from.
+        Training rows.
     fold : ndarray of shape (n,)
     clock : Clock
     rng : RandomState
     n_jobs : int, optional
-        Folds at a time.
+        Number of folds fitted in parallel.
     verbose : int
 
     Attributes
     ----------
     trials : list of Trial
-        Of all members, in the order of the plan.
+        One trial per member, in the order of the plan.
     running : list of Trial
-        Of those that have predicted the rows of all folds in `done`.
+        The trials that have predicted the rows of all folds in `done`.
     done : list of int
     """
 
@@ -83,7 +82,7 @@ class Schedule:
 
     @property
     def rows(self) -> np.ndarray:
-        """Numbers of the rows that all members in the running have predicted."""
+        """Indices of the rows that all remaining members have predicted."""
         return np.flatnonzero(np.isin(self._fold, self.done))
 
     def run(self) -> None:
@@ -96,29 +95,29 @@ class Schedule:
             self._try_folds(others, bar)
         if np.isfinite(self._clock.left()):
             with ProgressBar("bagging", verbose=self._verbose) as bar:
-                for _ in range(MOST_RUNS - 1):
+                for _ in range(MAX_RUNS - 1):
                     self._add_models(bar)
 
     def weights(self) -> np.ndarray:
-        """Of the members in the running, by the rows so far."""
+        """Weights of the remaining members, chosen on the rows predicted so far."""
         rows = self.rows
         odds = np.stack([trial.odds(rows) for trial in self.running])
         return choose_members(odds, self._targets[rows], seed=draw_seed(self._rng))
 
     def time_left(self) -> float:
-        """But for the stack's."""
-        return max(self._clock.left() - FOR_THE_STACK * self._clock.seconds, 0.0)
+        """Remaining time without the share for stacking."""
+        return max(self._clock.left() - STACKING_SHARE * self._clock.seconds, 0.0)
 
     def _try_first_fold(self, trial: Trial, *, is_last: bool) -> None:
         seed, left = draw_seed(self._rng), self.time_left()
-        share = left if is_last or not trial.can_be_stopped else left * SHARE
-        if trial.can_be_stopped and self._has_few_positives():
-            # a second fold will be needed, of this member and of those that are there
+        share = left if is_last or not trial.can_stop_early else left * NETWORK_SHARE
+        if trial.can_stop_early and self._has_few_positives():
+            # a second fold will be needed, by this member and by those before it
             share = min(share, max(left - self._cost(1), 0.0) / 2)
-        must = not self.running  # the first: something has to predict
-        if left <= 0 and not must:
+        is_first = not self.running  # never left out
+        if left <= 0 and not is_first:
             trial.leave_out("no time left")
-        elif not must and self._is_too_slow(trial, seed, share):
+        elif not is_first and self._is_too_slow(trial, seed, share):
             trial.leave_out("too slow for the budget")
         else:
             trial.run(self._X, self._Y, [0], seed, seconds=max(share, 1.0))
@@ -127,23 +126,22 @@ class Schedule:
     def _is_too_slow(self, trial: Trial, seed: int, seconds: float) -> bool:
         if np.isinf(seconds):
             return False
-        if not trial.can_be_stopped:
-            # Of large data one fold will do; of small data there is no use in fewer than all.
+        if not trial.can_stop_early:
+            # Large data need one fold only; small data need all of them.
             folds = len(np.unique(self._fold))
             fits = folds + 1 if self._positives.sum() < ENOUGH * folds else 1
             return fits * trial.seconds_expected(self._X, self._Y, seed) > seconds
-        plain = [t.seconds_of_a_fit for t in self.running if t.member.is_plain_network]
-        return trial.member.least_seconds(max(plain, default=0.0)) > seconds
+        of_mlp = [t.seconds_per_fit for t in self.running if t.member.is_mlp]
+        return trial.member.min_seconds(max(of_mlp, default=0.0)) > seconds
 
     def _try_folds(self, numbers: np.ndarray, bar: ProgressBar) -> None:
         jobs = self._n_jobs or 1
-        at_a_time = jobs if jobs > 0 else len(numbers)
-        batches = np.array_split(numbers, -(-len(numbers) // at_a_time))
+        batch_size = jobs if jobs > 0 else len(numbers)
+        batches = np.array_split(numbers, -(-len(numbers) // batch_size))
         for k, batch in enumerate(batches):
-            rounds = len(batches) - k
-            self._drop_slow_idlers(rounds)
+            self._drop_slow_members(len(batches) - k)
             if self._has_few_positives():
-                self._drop_dearest()
+                self._drop_costly_members()
             if self._cost(1) > self.time_left():
                 return
             for trial in self.running:
@@ -152,32 +150,30 @@ class Schedule:
             self.done += batch.tolist()
 
     def _has_few_positives(self) -> bool:
-        """On the folds so far, to choose weights by."""
+        """Whether the folds so far have too few positives for the choice of weights."""
         return self._positives[self.rows].sum() < min(ENOUGH, self._positives.sum() / 2)
 
     def _cost(self, rounds: int, trials: list[Trial] | None = None) -> float:
         trials = self.running if trials is None else trials
-        return sum(t.seconds_of_a_fit * rounds + t.seconds_to_finish for t in trials)
+        return sum(t.seconds_per_fit * rounds + t.seconds_to_finish for t in trials)
 
-    def _drop_slow_idlers(self, rounds: int) -> None:
-        """Where the time will not do for all: members without weight so far that cost much."""
+    def _drop_slow_members(self, rounds: int) -> None:
+        """If the time is not sufficient for all, drop slow members without weight."""
         if self._cost(rounds) <= self.time_left():
             return
-        slow = SLOW * sum(trial.seconds_of_a_fit for trial in self.running)
+        slow = SLOW * sum(trial.seconds_per_fit for trial in self.running)
         for trial, weight in zip(list(self.running), self.weights(), strict=True):
-            if weight == 0 and trial.seconds_of_a_fit > slow:
+            if weight == 0 and trial.seconds_per_fit > slow:
                 trial.leave_out("slow, and does not help on the first folds")
                 self.running.remove(trial)
 
-    def _drop_dearest(self) -> None:
-        """Few positives to choose weights by are worse than the loss of a slow member, but not
-        than the loss of what helps most.
-        """
+    def _drop_costly_members(self) -> None:
+        """Drop members until one more fold fits into the time, unless too much weight is lost."""
         weights = dict(zip(self.running, self.weights(), strict=True))
         kept, total = list(self.running), sum(weights.values())
         while len(kept) > 1 and self._cost(1, kept) > self.time_left():
-            kept.remove(max(kept, key=lambda t: t.seconds_of_a_fit * (total - weights[t])))
-        if sum(weights[trial] for trial in kept) < HELPFUL * total:
+            kept.remove(max(kept, key=lambda t: t.seconds_per_fit * (total - weights[t])))
+        if sum(weights[trial] for trial in kept) < MIN_WEIGHT * total:
             return
         for trial in set(self.running) - set(kept):
             trial.leave_out("too slow for more folds")
@@ -188,14 +184,14 @@ class Schedule:
             left, last_fits = self.time_left(), self._cost(0)
             if last_fits <= left:
                 left -= last_fits
-            cost = trial.seconds_of_a_fit * len(self.done)
+            cost = trial.seconds_per_fit * len(self.done)
             if trial.member.bagged and weight > 0 and cost < 0.8 * left:
                 self._run(trial, self.done)
                 bar.advance(1, trial.member.name)
 
     def _run(self, trial: Trial, folds: list[int]) -> None:
-        """As long as on the first fold, at most: what was planned with must do."""
-        seconds = 1.5 * trial.seconds_of_a_fit if np.isfinite(self._clock.left()) else np.inf
+        """Run these folds, with a time limit close to the time per fit so far."""
+        seconds = 1.5 * trial.seconds_per_fit if np.isfinite(self._clock.left()) else np.inf
         trial.run(
             self._X,
             self._Y,

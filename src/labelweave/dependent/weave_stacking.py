@@ -1,10 +1,9 @@
-"""Several models' probabilities for the same rows, woven into one.
+"""Stacking: the probabilities of several models for the same rows are combined into one.
 
-The members' log-odds are joined by a weighted sum (:func:`choose_members`), and a small second
-layer (:func:`fit_second_layer`) may move the weights of each label a little and let it see the
-log-odds of the other labels; or each member is calibrated label by label first
-(:func:`calibrated_mean`). What is learnt here must come from rows that the members were not
-trained on.
+The members' log-odds are combined by a weighted sum (:func:`choose_members`). A small second layer
+(:func:`fit_second_layer`) may adjust the weights per label and use the log-odds of the other
+labels; or each member is calibrated per label first (:func:`calibrated_mean`). Everything here
+must be fitted to out-of-fold probabilities.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ __all__ = [
     "fit_second_layer",
 ]
 
-N_ROUNDS = 24  # how often a member is added, so that shares are multiples of 1/24
-LOGIT_EPS = 1e-4  # log odds are at most 9.2: a larger value would be no more evidence
+N_ROUNDS = 24  # of forward selection, so that shares are multiples of 1/24
+LOGIT_EPS = 1e-4  # log-odds are at most 9.2: larger values are no stronger evidence
 _LARGEST = float(logit(1 - LOGIT_EPS))
 _BIAS_PENALTY = 0.1
 _MAX_ITERATIONS = 100
 Form = float | Literal["mean", "calibrated"]
 FORMS: tuple[Form, ...] = ("mean", "calibrated", 1000.0, 100.0, 10.0, 1.0)
-"""What the second layer may be: the common weights, each member calibrated, or a penalty."""
+"""Forms of the second layer: common weights, calibrated members, or a fit with this penalty."""
 N_DIRECTIONS = 32
-_MOST_ENTRIES = 4_000_000  # of rows x labels, when the form of the second layer is chosen
-_ENTRIES_TO_WEIGH = 1_000_000  # and when members are weighted
-_CUTS = np.linspace(0.05, 0.95, 19)
+_MAX_FORM_ENTRIES = 4_000_000  # rows x labels, for the choice of the form of the second layer
+_MAX_WEIGHT_ENTRIES = 1_000_000  # and for the weights of the members
+_THRESHOLDS = np.linspace(0.05, 0.95, 19)
 
 
 def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:
@@ -54,10 +53,10 @@ def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:
 def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """Weights of members, by forward selection with replacement [1]_.
 
-    Each member's log-odds are first multiplied by the number that makes their cross-entropy
-    least, or a member that knows nothing could win by damping one that is too certain. Then each
-    round adds the member with which the mean has the least cross-entropy. The weight of a member
-    is its factor times how often it was added; 0 if it never helps.
+    Each member's log-odds are first multiplied by the factor that minimises their cross-entropy;
+    otherwise an uninformative member could be selected because it dampens an overconfident one.
+    Then each round adds the member with which the mean has the least cross-entropy. The weight of
+    a member is its factor times its share of the rounds; 0 if it is never added.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
     targets : ndarray of shape (n, L)
         1, 0 or NaN for unknown.
     seed : int, default=0
-        Of the rows that are looked at, where a million entries would be exceeded.
+        Seed of the sample of rows that is used if there are more than a million entries.
 
     Returns
     -------
@@ -84,8 +83,8 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
     >>> choose_members(np.stack([good, bad]), targets).round(2)
     array([0.42, 0.  ])
     """
-    some = _some_rows(targets, _ENTRIES_TO_WEIGH, seed)
-    odds, targets = odds[:, some], targets[some]
+    rows = _sample_rows(targets, _MAX_WEIGHT_ENTRIES, seed)
+    odds, targets = odds[:, rows], targets[rows]
     factors = np.array([_best_factor(member, targets) for member in odds])
     counts = np.zeros(len(odds))
     total = np.zeros(odds.shape[1:], dtype=np.float64)
@@ -100,8 +99,8 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
     return factors * counts / N_ROUNDS
 
 
-def _some_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
-    """Rows drawn at random that together have so many entries, or all."""
+def _sample_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
+    """A random sample of rows with this number of entries, or all rows."""
     if targets.size <= entries:
         return slice(None)
     order = np.random.RandomState(seed).permutation(len(targets))
@@ -109,10 +108,10 @@ def _some_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
 
 
 def _best_factor(odds: np.ndarray, targets: np.ndarray) -> float:
-    found = minimize_scalar(
+    result = minimize_scalar(
         lambda factor: mean_entropy(factor * odds, targets), bounds=(0, 4), method="bounded"
     )
-    return float(found.x)
+    return float(result.x)
 
 
 @dataclass(frozen=True)
@@ -120,8 +119,8 @@ class SecondLayer:
     """Log-odds of the members to probabilities.
 
     ``s[n, l] = sum_m weights[m, l] odds[m, n, l] + bias[l] + sum_r cross[l, r] u[n, r]``, where
-    ``u = (mean odds - centre) basis`` are the directions in which the labels' log-odds, joined
-    with the members' common weights, vary most.
+    ``u = (mean odds - centre) basis`` are the principal directions of the labels' log-odds,
+    combined with the members' common weights.
     """
 
     weights: np.ndarray
@@ -140,7 +139,7 @@ class SecondLayer:
 
 
 def weighted_mean(common: np.ndarray, n_labels: int) -> SecondLayer:
-    """The layer that does nothing but join the members with their common weights."""
+    """The layer that combines the members with their common weights."""
     return SecondLayer(
         np.repeat(common[:, None], n_labels, axis=1),
         np.zeros(n_labels),
@@ -152,7 +151,7 @@ def weighted_mean(common: np.ndarray, n_labels: int) -> SecondLayer:
 
 
 def calibrated_mean(odds: np.ndarray, targets: np.ndarray) -> SecondLayer:
-    """The layer that calibrates every label of every member by Platt's sigmoid, then joins them.
+    """The layer that calibrates each label of each member by Platt's sigmoid before combining.
 
     Parameters
     ----------
@@ -164,8 +163,8 @@ def calibrated_mean(odds: np.ndarray, targets: np.ndarray) -> SecondLayer:
     offsets = np.array([fit.offset_ for fit in fits])
     calibrated = odds * slopes[:, None] + offsets[:, None]
     common = choose_members(np.clip(calibrated, -_LARGEST, _LARGEST), targets)
-    plain = weighted_mean(common, targets.shape[1])
-    return replace(plain, weights=common[:, None] * slopes, bias=common @ offsets)
+    mean = weighted_mean(common, targets.shape[1])
+    return replace(mean, weights=common[:, None] * slopes, bias=common @ offsets)
 
 
 def fit_second_layer(
@@ -177,10 +176,10 @@ def fit_second_layer(
     n_directions: int,
     max_steps: int = _MAX_ITERATIONS,
 ) -> SecondLayer:
-    """Learn the layer: cross-entropy plus ``penalty / 2`` times the squared changes.
+    """Fit the layer by cross-entropy plus ``penalty / 2`` times the squared changes.
 
-    Changes are those of a label's weights from the common ones, and its weights of the
-    directions from zero; so a label with few rows stays with the common weights.
+    The changes are the differences of a label's weights from the common weights, and its weights
+    of the directions. So labels with few rows stay close to the common weights.
 
     Parameters
     ----------
@@ -191,24 +190,24 @@ def fit_second_layer(
         From :func:`choose_members`.
     penalty : float
     n_directions : int
-        How many directions to use; at most the number of labels.
+        Number of directions; at most the number of labels.
     max_steps : int, default=100
-        Of the optimiser.
+        Largest number of steps of the optimiser.
 
     Examples
     --------
     >>> targets = np.tile([[1.0, 1.0], [0.0, 0.0]], (50, 1))
-    >>> odds = np.zeros((1, 100, 2))  # the second label says nothing,
-    >>> odds[0, :, 0] = 4 * targets[:, 0] - 2  # but goes with the first
+    >>> odds = np.zeros((1, 100, 2))  # the second label has no evidence,
+    >>> odds[0, :, 0] = 4 * targets[:, 0] - 2  # but always occurs with the first
     >>> layer = fit_second_layer(odds, targets, np.ones(1), penalty=1.0, n_directions=2)
     >>> bool(layer(odds)[0, 1] > 0.9)
     True
     """
     n_members, _, n_labels = odds.shape
-    joined = np.tensordot(common, odds, 1)
-    centre = joined.mean(axis=0)
-    basis = _main_directions(joined - centre, n_directions)
-    directions = (joined - centre) @ basis
+    combined = np.tensordot(common, odds, 1)
+    centre = combined.mean(axis=0)
+    basis = _main_directions(combined - centre, n_directions)
+    directions = (combined - centre) @ basis
     known = ~np.isnan(targets)
     positive = np.nan_to_num(targets)
     shapes = [(n_members, n_labels), (n_labels,), (n_labels, basis.shape[1])]
@@ -233,14 +232,14 @@ def fit_second_layer(
         return float(entropy + cost), np.concatenate([part.ravel() for part in gradient])
 
     start = np.zeros(int(sum(np.prod(shape) for shape in shapes)))
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": max_steps})
-    change, bias, cross = unpacked(found.x)
+    result = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": max_steps})
+    change, bias, cross = unpacked(result.x)
     return SecondLayer(common[:, None] + change, bias, cross, common, centre, basis)
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A layer, its form (one of :data:`FORMS`), and its probabilities of left-out rows."""
+    """A layer, its form (one of :data:`FORMS`), and its out-of-fold probabilities."""
 
     layer: SecondLayer
     form: Form
@@ -255,34 +254,34 @@ def best_layer(
     *,
     seconds: float = np.inf,
 ) -> Stack:
-    """The form of the layer that is best on rows left out of its fit, fitted to all of them.
+    """The form of the layer that is best out of fold, fitted to all rows.
 
     Parameters
     ----------
     odds, targets, common
         As in :func:`fit_second_layer`.
     seed : int
-        Of the rows that are left out.
+        Seed of the folds.
     seconds : float, default=inf
-        A form for which this time would not do is not tried; the weighted mean always is.
+        Time limit: forms that would take longer are not tried, except the weighted mean.
     """
     ends = time.monotonic() + seconds
-    some = _some_rows(targets, _MOST_ENTRIES, seed)
-    few_odds, few_targets = odds[:, some], targets[some]
-    cost = _seconds_of_a_form(few_odds, few_targets, common) if np.isfinite(seconds) else 0.0
-    at_the_end = 1.5 * cost * len(targets) / len(few_targets)
+    rows = _sample_rows(targets, _MAX_FORM_ENTRIES, seed)
+    sampled_odds, sampled = odds[:, rows], targets[rows]
+    cost = _seconds_per_form(sampled_odds, sampled, common) if np.isfinite(seconds) else 0.0
+    final_cost = 1.5 * cost * len(targets) / len(sampled)
     quality: dict[Form, float] = {}
     for form in FORMS:
-        if form == "mean" or time.monotonic() + cost + at_the_end < ends:
-            judged = _held_out(few_odds, few_targets, common, form, seed)
-            quality[form] = _quality(few_targets, judged)
+        if form == "mean" or time.monotonic() + cost + final_cost < ends:
+            probabilities = _out_of_fold(sampled_odds, sampled, common, form, seed)
+            quality[form] = _quality(sampled, probabilities)
     form = max(quality, key=lambda tried: quality[tried])
     layer = _layer(odds, targets, common, form)
-    return Stack(layer, form, _held_out(odds, targets, common, form, seed))
+    return Stack(layer, form, _out_of_fold(odds, targets, common, form, seed))
 
 
-def _seconds_of_a_form(odds: np.ndarray, targets: np.ndarray, common: np.ndarray) -> float:
-    """How long three fits to two thirds of the rows will take at most, by the first step of one."""
+def _seconds_per_form(odds: np.ndarray, targets: np.ndarray, common: np.ndarray) -> float:
+    """Upper bound of the time of three fits to two thirds of the rows, from one step."""
     started = time.monotonic()
     fit_second_layer(odds, targets, common, penalty=1.0, n_directions=N_DIRECTIONS, max_steps=1)
     return (time.monotonic() - started) * _MAX_ITERATIONS
@@ -297,25 +296,25 @@ def _layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form
     return fit_second_layer(odds, targets, common, penalty=penalty, n_directions=N_DIRECTIONS)
 
 
-def _held_out(
+def _out_of_fold(
     odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form, seed: int
 ) -> np.ndarray:
-    """Probabilities of the rows, each third by a layer fitted to the others."""
+    """Probabilities of the rows, each third by a layer fitted to the other two."""
     if form == "mean":
         return weighted_mean(common, targets.shape[1])(odds)
     third = np.random.RandomState(seed).permutation(len(targets)) % 3
     probabilities = np.empty(targets.shape)
     for number in range(3):
-        here = third == number
-        layer = _layer(odds[:, ~here], targets[~here], common, form)
-        probabilities[here] = layer(odds[:, here])
+        test = third == number
+        layer = _layer(odds[:, ~test], targets[~test], common, form)
+        probabilities[test] = layer(odds[:, test])
     return probabilities
 
 
 def _quality(targets: np.ndarray, probabilities: np.ndarray) -> float:
-    """Mean of example, micro and macro F1, each at its best cut, and mean average precision."""
+    """Mean of mAP and of example, micro and macro F1, each at its best threshold."""
     f1 = [
-        np.nanmax(sweep_f1(targets, probabilities, _CUTS, average=average))
+        np.nanmax(sweep_f1(targets, probabilities, _THRESHOLDS, average=average))
         for average in ("example", "micro", "macro")
     ]
     return float(np.nanmean([*f1, get_metric("map")(targets, Y_score=probabilities)]))

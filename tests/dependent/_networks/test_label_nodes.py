@@ -6,7 +6,7 @@ from labelweave.dependent._networks.label_nodes import (
     FeatureTokens,
     LabelNodes,
     LabelReadout,
-    reveal_some,
+    mask_labels,
 )
 from labelweave.nn.shares import RowShare, held_share
 
@@ -45,7 +45,7 @@ def test_each_token_is_a_linear_map_of_the_last_hidden_layer():
 def test_from_none_to_three_quarters_of_the_labels_are_told():
     torch.manual_seed(0)
     targets = torch.randint(0, 2, (4000, 8)).float()
-    told = reveal_some(targets)
+    told = mask_labels(targets)
     known = ~torch.isnan(told)
     assert (told[known] == targets[known]).all()
     counts = known.sum(dim=1).bincount(minlength=9) / 4000
@@ -59,20 +59,20 @@ def test_some_rows_are_told_nothing_and_unknown_is_never_told():
     torch.manual_seed(0)
     targets = torch.full((2000, 20), torch.nan)
     targets[:, ::2] = 1.0
-    told = reveal_some(targets, rows=0.25)
+    told = mask_labels(targets, rows=0.25)
     assert torch.isnan(told[:, 1::2]).all()
     some = (~torch.isnan(told)).any(dim=1).float().mean()
     assert 0.2 < some < 0.27
-    assert torch.isnan(reveal_some(torch.ones(50, 1))).all()  # a lone label is always asked
+    assert torch.isnan(mask_labels(torch.ones(50, 1))).all()  # a lone label is always asked
 
 
 def test_what_a_row_is_told_does_not_depend_on_the_number_of_processes():
     targets = torch.randint(0, 2, (10, 6)).float()
     torch.manual_seed(1)
-    whole = reveal_some(targets)
+    whole = mask_labels(targets)
     parts = []
     for start, stop in ((0, 4), (4, 10)):
         torch.manual_seed(1)
         with held_share(RowShare(start, stop, 10)):
-            parts.append(reveal_some(targets[start:stop]))
+            parts.append(mask_labels(targets[start:stop]))
     torch.testing.assert_close(torch.cat(parts), whole, equal_nan=True)

@@ -15,16 +15,15 @@ class Attention(nn.Module):
     """Scaled dot-product attention with several heads.
 
     Node i receives the sum over senders j of ``a_ij W_v v_j``, where `a_i` is the softmax over j
-    of ``(W_q u_i) . (W_k v_j) / sqrt(size / heads)``, for each head; the heads' sums are joined
-    by one more linear map. The matrix of weights is never held as a whole where torch has a
-    fused kernel.
+    of ``(W_q u_i) . (W_k v_j) / sqrt(size / heads)``, for each head; one more linear map
+    combines the heads. With torch's fused kernels the matrix of weights is never stored.
 
     Parameters
     ----------
     size : int
         Width of nodes and senders.
     heads : int
-        How many attentions run side by side; they divide `size`.
+        Number of attention heads; a divisor of `size`.
     """
 
     def __init__(self, size: int, heads: int) -> None:
@@ -33,20 +32,20 @@ class Attention(nn.Module):
             raise InputError(f"{heads} heads cannot share vectors of {size}: choose a divisor")
         self.heads = heads
         self.query = nn.Linear(size, size)
-        # A bias of the keys changes nothing, and one of the values only what `join` adds.
+        # A bias of the keys has no effect, and one of the values is part of the bias of `combine`.
         self.key_value = nn.Linear(size, 2 * size, bias=False)
-        self.join = nn.Linear(size, size)
+        self.combine = nn.Linear(size, size)
 
     def forward(self, nodes: Tensor, senders: Tensor, edges: Tensor | None = None) -> Tensor:
         """Messages to the nodes, (n, L, size), from senders (n, S, size).
 
-        Nodes that are the same for all rows may come once, as (1, L, size). `edges`, a boolean
-        (L, S), says which senders a node hears; each must hear one.
+        Nodes that are the same for all rows may be passed once, as (1, L, size). `edges`, a
+        boolean (L, S), selects the senders of each node; every node needs at least one.
         """
         queries = self._split(self.query(nodes)).expand(senders.shape[0], -1, -1, -1)
         keys, values = (self._split(part) for part in self.key_value(senders).chunk(2, dim=-1))
         received = F.scaled_dot_product_attention(queries, keys, values, attn_mask=edges)
-        return self.join(received.transpose(1, 2).flatten(2))
+        return self.combine(received.transpose(1, 2).flatten(2))
 
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -55,7 +54,7 @@ class Attention(nn.Module):
 class AttentionBlock(nn.Module):
     """One step of message passing: attention, then two linear layers at each node.
 
-    Both are added to what they started from and normalised (layer norm), with dropout before.
+    Both have dropout, a residual connection and layer norm.
 
     Parameters
     ----------
@@ -80,10 +79,10 @@ class AttentionBlock(nn.Module):
             nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, size)
         )
         self.norms = nn.ModuleList([nn.LayerNorm(size), nn.LayerNorm(size)])
-        # Torch's own attention would draw its dropout without regard to other processes.
+        # The dropout inside torch's attention would not be the same in several processes.
         self.dropout = Dropout(dropout)
 
     def forward(self, nodes: Tensor, senders: Tensor, edges: Tensor | None = None) -> Tensor:
-        """The nodes after hearing the senders; see :meth:`Attention.forward`."""
+        """The nodes after one step; see :meth:`Attention.forward`."""
         nodes = self.norms[0](nodes + self.dropout(self.attention(nodes, senders, edges)))
         return self.norms[1](nodes + self.dropout(self.forward_layers(nodes)))

@@ -1,4 +1,4 @@
-"""Base of the methods in which labels are nodes that attend to features and to each other."""
+"""Base of methods in which labels attend to features and to each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
-from labelweave.dependent._networks.label_nodes import FeatureTokens, PlaceTokens, reveal_some
+from labelweave.dependent._networks.label_nodes import FeatureTokens, PositionTokens, mask_labels
 from labelweave.exceptions import InputError
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
@@ -27,9 +27,9 @@ __all__ = ["LabelAttentionClassifier", "LabelMaskTask"]
 
 
 class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
-    """Base of methods whose network takes features and what is known of the labels.
+    """Base of methods whose network reads features and known labels.
 
-    The latter comes to the network as (n, L), with NaN for what is not known, or as None.
+    Known labels are a tensor of shape (n, L) with NaN for unknown entries, or None.
 
     Parameters
     ----------
@@ -38,23 +38,24 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
     layers : int, default=2
         Layers of attention.
     heads : int, default=4
-        Attention heads in each; they divide `size`.
+        Attention heads per layer; a divisor of `size`.
     n_tokens : int, default=4
-        Into how many vectors the features are made, to which labels attend.
+        Number of vectors computed from the features, to which labels attend.
     hidden : sequence of int, default=(512, 512)
-        Hidden layers before these vectors.
+        Hidden layers before the tokens.
     encoder_dropout : float, default=0.5
         After each hidden layer.
     norm : {"batch", "layer"} or None, default="batch"
         Normalisation in the hidden layers.
     encoder : callable or str, optional
         A network for images (:class:`labelweave.images.ResNet`, or "resnet18", "resnet50"): the
-        places of its last layer are then the tokens, and the four above are not used.
+        positions of its last layer are then the tokens, and the four parameters above are not
+        used.
     dropout : float, default=0.2
         In the layers of attention.
     loss : str or callable, default="bce"
         A key of :data:`labelweave.nn.losses.LOSSES`, or a function of (logits, targets) in which
-        NaN targets take no part.
+        NaN targets are ignored.
     loss_params : dict, optional
         Parameters of the loss.
     lr : float, default=2e-4
@@ -160,7 +161,7 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
 
     def _feature_tokens(self, n_features: int) -> nn.Module:
         if self.encoder is not None:
-            return PlaceTokens(build_encoder(self.encoder, n_features), self.size)
+            return PositionTokens(build_encoder(self.encoder, n_features), self.size)
         return FeatureTokens(
             n_features,
             self.n_tokens,
@@ -173,14 +174,14 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         if known is None:
             return NeuralClassifier._predict_proba(self, X)
-        if (setting := self._deaf_setting()) is not None:
+        if (setting := self._setting_without_known_labels()) is not None:
             raise InputError(f"with {setting} the model has not learnt to use known labels")
         labels = LabelMatrix(known, tuple(self.label_names_))
         return self._in_batches(lambda x, y: torch.sigmoid(self.network_(x, y)), X, labels)
 
     @abstractmethod
-    def _deaf_setting(self) -> str | None:
-        """The setting, if any, with which the model learns nothing from known labels."""
+    def _setting_without_known_labels(self) -> str | None:
+        """The setting, if any, with which the model does not learn to use known labels."""
 
     def _row_size(self, n_features: int, n_labels: int) -> int:
         return max(n_features, (self.n_tokens + n_labels) * self.size)
@@ -192,17 +193,18 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
 
 
 class LabelMaskTask(Task):
-    """Label-mask training: rows are told some of their labels and asked for the others.
+    """Label-mask training: some labels of a row are known, the loss is that of the others.
 
-    Only what a row was not told counts in the loss. Validation rows are asked twice: told nothing,
-    and told every other label, so that training does not stop before labels tell of labels.
+    The validation loss is computed twice, with no known label and with every other label known, so
+    that early stopping waits until the network has learnt to predict labels from labels.
 
     Parameters
     ----------
     network, loss, plan, name
         As in :class:`~labelweave.nn.task.SupervisedTask`.
     most, rows : float
-        How much is told; see :func:`~labelweave.dependent._networks.label_nodes.reveal_some`.
+        How many labels are known; see
+        :func:`~labelweave.dependent._networks.label_nodes.mask_labels`.
     """
 
     def __init__(
@@ -229,19 +231,20 @@ class LabelMaskTask(Task):
         if self.most * self.rows == 0:
             return self.terms(batch.x, None, batch.y)
         if self.training:
-            told = reveal_some(batch.y, most=self.most, rows=self.rows)
-            return self.terms(batch.x, told, _asked(batch.y, told))
-        (told_nothing,) = self.terms(batch.x, None, batch.y).values()
+            known = mask_labels(batch.y, most=self.most, rows=self.rows)
+            return self.terms(batch.x, known, _without(batch.y, known))
+        (none_known,) = self.terms(batch.x, None, batch.y).values()
         labels = torch.arange(batch.y.shape[1], device=batch.y.device)
         every_other = (batch.rows[:, None] + labels) % 2 == 0
-        told = torch.where(every_other, batch.y, torch.nan)
-        (told_half,) = self.terms(batch.x, told, _asked(batch.y, told)).values()
-        return {"told_nothing": told_nothing, "told_half": told_half}
+        known = torch.where(every_other, batch.y, torch.nan)
+        (half_known,) = self.terms(batch.x, known, _without(batch.y, known)).values()
+        return {"none_known": none_known, "half_known": half_known}
 
-    def terms(self, x: Tensor, told: Tensor | None, asked: Tensor) -> dict[str, Tensor]:
-        """The terms of the objective, given what rows are told and what they are asked."""
-        return {self.name: mean_loss(self.loss(self.network(x, told), asked))}
+    def terms(self, x: Tensor, known: Tensor | None, targets: Tensor) -> dict[str, Tensor]:
+        """The terms of the objective for these known labels and targets."""
+        return {self.name: mean_loss(self.loss(self.network(x, known), targets))}
 
 
-def _asked(targets: Tensor, told: Tensor) -> Tensor:
-    return targets.masked_fill(~torch.isnan(told), torch.nan)
+def _without(targets: Tensor, known: Tensor) -> Tensor:
+    """The targets, with NaN for known labels."""
+    return targets.masked_fill(~torch.isnan(known), torch.nan)

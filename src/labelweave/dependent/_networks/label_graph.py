@@ -1,4 +1,4 @@
-"""Which labels go together, counted on the labels that are known."""
+"""Co-occurrence of labels, counted on known entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["conditional_frequencies", "cooccurrence_graph"]
 
 
 def conditional_frequencies(Y: LabelMatrix) -> Any:
-    """How often label j is positive where label i is, among the rows that know j.
+    """P(label j | label i), counted on the rows in which j is known.
 
     Parameters
     ----------
@@ -38,21 +38,21 @@ def conditional_frequencies(Y: LabelMatrix) -> Any:
     i, j, both = together.row[pairs], together.col[pairs], together.data[pairs]
     known = Y.known() if Y.is_sparse and np.isnan(Y.absent) else None
     if not Y.has_unknown:
-        seen = positive.sum(axis=0)[i]
-    elif known is not None:  # little is known: count that
-        seen = _at(positive.T @ known.astype(np.float64), i, j)
-    else:  # little is unknown: count that
+        n_known = positive.sum(axis=0)[i]
+    elif known is not None:  # few entries are known: count these
+        n_known = _at(positive.T @ known.astype(np.float64), i, j)
+    else:  # few entries are unknown: count these
         unknown = sp.csr_array(Y.unknown(), dtype=np.float64)
-        seen = positive.sum(axis=0)[i] - _at(positive.T @ unknown, i, j)
+        n_known = positive.sum(axis=0)[i] - _at(positive.T @ unknown, i, j)
     shape = (Y.n_labels, Y.n_labels)
-    return sp.csr_array(sp.coo_array((both / seen, (i, j)), shape=shape))
+    return sp.csr_array(sp.coo_array((both / n_known, (i, j)), shape=shape))
 
 
 def _at(matrix: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Entries of a sparse matrix as an array (SciPy gives a sparse one where there are none)."""
+    """Entries of a sparse matrix as an array (SciPy returns a sparse one if there are none)."""
     return sp.csr_array(matrix)[i, j] if len(i) else np.zeros(0)
 
 
 def cooccurrence_graph(Y: LabelMatrix) -> Any:
-    """Boolean csr_array of the pairs that occur together at least once, and each with itself."""
+    """Boolean csr_array of the pairs that occur together at least once, with the diagonal."""
     return sp.csr_array(conditional_frequencies(Y) + sp.eye_array(Y.n_labels) > 0)

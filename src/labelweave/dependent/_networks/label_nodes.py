@@ -1,4 +1,4 @@
-"""Labels as nodes of a network: their vectors, what is known of them, and their logits."""
+"""Labels as nodes of a network: their vectors, their known states, and their logits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from labelweave.exceptions import InputError
 from labelweave.nn.encoders import MLPEncoder
 from labelweave.nn.shares import draw_rows
 
-__all__ = ["FeatureTokens", "LabelNodes", "LabelReadout", "PlaceTokens", "reveal_some"]
+__all__ = ["FeatureTokens", "LabelNodes", "LabelReadout", "PositionTokens", "mask_labels"]
 
 
 class FeatureTokens(nn.Module):
     """A row of features as several vectors, to which labels can attend.
 
-    Hidden layers, then one linear map a token: each token is a view of all features, as the
-    features of a table have no neighbours that belong together.
+    Hidden layers, then one linear map per token. Each token depends on all features, because the
+    features of a table have no spatial order.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ class FeatureTokens(nn.Module):
         return self.tokens(self.encoder(x)).unflatten(-1, (self.n_tokens, -1))
 
 
-class PlaceTokens(nn.Module):
-    """The places of a network's last feature maps as vectors, to which labels can attend.
+class PositionTokens(nn.Module):
+    """The positions of a network's last feature maps as vectors, to which labels can attend.
 
     Parameters
     ----------
     encoder : nn.Module
-        With a method `maps` that gives (n, n_out, height, width), and an attribute `n_out`.
+        With a method `maps` that returns (n, n_out, height, width), and an attribute `n_out`.
     size : int
         Width of a token.
     """
@@ -65,7 +65,7 @@ class PlaceTokens(nn.Module):
     def __init__(self, encoder: nn.Module, size: int) -> None:
         super().__init__()
         if not hasattr(encoder, "maps"):
-            raise InputError("the encoder needs a method maps, whose places become tokens")
+            raise InputError("the encoder needs a method maps, whose positions become tokens")
         self.encoder = encoder
         self.tokens = nn.Linear(int(encoder.n_out), size)  # type: ignore[arg-type]
 
@@ -75,10 +75,9 @@ class PlaceTokens(nn.Module):
 
 
 class LabelNodes(nn.Module):
-    """One learnt vector a label, moved by what is known of the label in a row.
+    """One learnt vector per label, plus a vector of its state where the label is known.
 
-    A label that is known to be negative or positive has the vector of that state added; one that
-    is not known stays as it is.
+    The states are negative and positive; nothing is added for an unknown label.
 
     Examples
     --------
@@ -93,7 +92,7 @@ class LabelNodes(nn.Module):
         self.states = nn.Parameter(torch.randn(2, size))
 
     def forward(self, known: Tensor | None = None) -> Tensor:
-        """Nodes of rows of which this is known: 1, 0, NaN; None: nothing, of any row."""
+        """The nodes of rows with these known labels: 1, 0 or NaN; None if none is known."""
         nodes = self.vectors.unsqueeze(0)
         if known is None:
             return nodes
@@ -114,31 +113,30 @@ class LabelReadout(nn.Module):
         return (nodes * self.weight).sum(dim=-1) + self.bias
 
 
-def reveal_some(targets: Tensor, *, most: float = 0.75, rows: float = 1.0) -> Tensor:
-    """What rows are told of their own labels in training: a random part of the targets.
+def mask_labels(targets: Tensor, *, most: float = 0.75, rows: float = 1.0) -> Tensor:
+    """Mask a random part of the targets; the others are the known labels of a training row.
 
     Parameters
     ----------
     targets : Tensor of shape (n, L)
-        1, 0 and NaN; what is unknown is never told.
+        1, 0 and NaN; unknown entries stay unknown.
     most : float, default=0.75
-        The largest share of its labels that a row is told; how many it is, is drawn evenly from
-        none to that.
+        Largest share of known labels per row; their number is drawn uniformly from 0 to that.
     rows : float, default=1.0
-        Share of the rows that are told anything.
+        Share of the rows that have known labels.
 
     Returns
     -------
     Tensor
-        The targets, with NaN for those that are not told.
+        The targets, with NaN for the masked ones.
 
     Examples
     --------
-    >>> reveal_some(torch.tensor([[1.0, 0.0]]), most=0.0)
+    >>> mask_labels(torch.tensor([[1.0, 0.0]]), most=0.0)
     tensor([[nan, nan]])
     """
     n_most = int(most * targets.shape[1])
     drawn = draw_rows(targets[:, :1].expand(-1, 2), Tensor.uniform_)
-    how_many = torch.where(drawn[:, :1] < rows, (drawn[:, 1:] * (n_most + 1)).floor(), 0.0)
+    n_known = torch.where(drawn[:, :1] < rows, (drawn[:, 1:] * (n_most + 1)).floor(), 0.0)
     rank = draw_rows(targets, Tensor.uniform_).argsort(dim=1).argsort(dim=1)
-    return torch.where(rank < how_many, targets, torch.nan)
+    return torch.where(rank < n_known, targets, torch.nan)

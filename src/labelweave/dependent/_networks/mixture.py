@@ -1,8 +1,7 @@
-"""Diagonal Gaussians and mixtures of them, of which each row activates some components.
+"""Diagonal Gaussians, and mixtures of them with a subset of active components per row.
 
-A mixture over many components is usually written with a tensor of rows x components x
-dimensions. Nothing here makes one: either only the active pairs are looked at, or the squared
-distances are taken apart into matrix products.
+A tensor of rows x components x dimensions is never stored: either only the active pairs are
+computed, or the squared distances are expanded into matrix products.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from torch import Tensor
 __all__ = ["gaussian_divergence", "log_gaussian", "log_mixture", "sample_gaussian"]
 
 _LOG_TWO_PI = math.log(2 * math.pi)
-# Above this share of active pairs the products are quicker (measured on 64 dimensions).
+# Above this share of active pairs matrix products are faster (measured on 64 dimensions).
 _MANY_ACTIVE = 1 / 16
 
 
@@ -30,7 +29,7 @@ def log_gaussian(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
 
 
 def sample_gaussian(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:
-    """Standard normal noise moved and stretched to this Gaussian; gradients reach both."""
+    """Reparametrised sample: standard normal noise scaled and shifted to this Gaussian."""
     return mean + torch.exp(0.5 * log_variance) * noise
 
 
@@ -56,8 +55,8 @@ def log_mixture(z: Tensor, means: Tensor, log_variances: Tensor, active: Tensor)
     means, log_variances : Tensor of shape (K, d)
         Of the K components.
     active : bool Tensor of shape (n, K)
-        Which components the mixture of a row is made of. Every row needs one at least; a row
-        without any has density 0, that is ``-inf``.
+        The components of each row's mixture. Every row needs at least one; a row without any
+        has the log density ``-inf``.
 
     Returns
     -------
@@ -90,7 +89,7 @@ def log_mixture(z: Tensor, means: Tensor, log_variances: Tensor, active: Tensor)
 def _all_densities(z: Tensor, means: Tensor, log_variances: Tensor) -> Tensor:
     """Log density of every row under every component, by one product in double precision."""
     z, means, log_variances = z.double(), means.double(), log_variances.double()
-    centre = means.detach().mean(dim=0)  # small numbers have small squares to cancel
+    centre = means.detach().mean(dim=0)  # smaller numbers lose fewer digits
     z, means = z - centre, means - centre
     precision = torch.exp(-log_variances)
     constant = (means.square() * precision + log_variances + _LOG_TWO_PI).sum(dim=1)

@@ -1,4 +1,4 @@
-"""Losses over pairs of a positive and a negative label, without ever listing the pairs."""
+"""Loss over all pairs of a positive and a negative label, in time linear in the labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["exponential_ranking", "signed_targets"]
 
 
 def signed_targets(targets: Tensor) -> Tensor:
-    """Labels as a network reads them: 1 positive, -1 negative, 0 unknown.
+    """Labels as inputs of a network: 1 positive, -1 negative, 0 unknown.
 
     >>> signed_targets(torch.tensor([1.0, 0.0, torch.nan]))
     tensor([ 1., -1.,  0.])
@@ -20,9 +20,9 @@ def signed_targets(targets: Tensor) -> Tensor:
 def exponential_ranking(
     scores: Tensor, targets: Tensor, *, slope: float = 1.0, anchor: float | None = None
 ) -> Tensor:
-    """How far negatives stand above positives: ``exp(slope (s_n - s_p)) / slope``, averaged.
+    """Mean of ``exp(slope (s_n - s_p)) / slope`` over pairs of a negative n and a positive p.
 
-    The mean over all pairs of a known positive p and a known negative n of a row is taken apart
+    The sum over all pairs of known labels of a row factorises
     into the product of two sums, one over positives and one over negatives, so that time and
     memory grow with the number of labels and not with its square.
 
@@ -34,13 +34,13 @@ def exponential_ranking(
         1, 0, or NaN for an unknown entry, which is in no pair.
     slope : float, default=1.0
     anchor : float, optional
-        Score of one more label, a virtual one that stands below each positive and above each
-        negative: it also tells where to cut.
+        Score of a virtual label that should rank below each positive and above each negative,
+        which makes it a threshold.
 
     Returns
     -------
     Tensor of shape (..., n)
-        One value a row; 0 for a row without a pair.
+        One value per row; 0 for a row without a pair.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def exponential_ranking(
     """
     positive, negative = targets == 1, targets == 0
     n_positives, n_negatives = positive.sum(dim=-1), negative.sum(dim=-1)
-    # Each sum is taken relative to its largest term, so that neither overflows.
-    lowest, on_positives = _sum_from_the_largest(-slope * scores, positive)
-    highest, on_negatives = _sum_from_the_largest(slope * scores, negative)
+    # Each sum is divided by its largest term, so that neither overflows.
+    lowest, on_positives = _scaled_sum(-slope * scores, positive)
+    highest, on_negatives = _scaled_sum(slope * scores, negative)
     total = torch.exp(lowest + highest) * on_positives * on_negatives
     pairs = n_positives * n_negatives
     if anchor is not None:
@@ -61,7 +61,7 @@ def exponential_ranking(
     return total / (slope * pairs.clamp(min=1))
 
 
-def _sum_from_the_largest(exponents: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+def _scaled_sum(exponents: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
     """The largest counted exponent m of each row, and the sum of ``exp(exponent - m)``."""
     exponents = exponents.masked_fill(~counted, -torch.inf)
     largest = exponents.detach().amax(dim=-1).nan_to_num(neginf=0.0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from labelweave.dependent.mulsupcon_momentum import ContrastiveTask, KeyQueue, masked_features
+from labelweave.dependent.mulsupcon_tasks import ContrastiveTask, KeyQueue, masked_features
 from labelweave.nn.batches import Batch
 from labelweave.nn.contrastive import mulsupcon
 from labelweave.nn.encoders import MLPEncoder

@@ -1,14 +1,15 @@
-"""Contrastive pretraining with a momentum encoder and a queue of keys.
+"""The two training stages of MulSupCon: contrastive pretraining, and fine-tuning.
 
-He et al., "Momentum Contrast for Unsupervised Visual Representation Learning", CVPR 2020, with
-the multi-label loss of :mod:`labelweave.nn.contrastive`.
+The pretraining uses a momentum encoder and a queue of keys (He et al., "Momentum Contrast for
+Unsupervised Visual Representation Learning", CVPR 2020) with the multi-label loss of
+:mod:`labelweave.nn.contrastive`.
 """
 
 from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +19,18 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from labelweave.nn.batches import Batch
 from labelweave.nn.contrastive import mulsupcon
 from labelweave.nn.encoders import MLPEncoder
+from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.shares import bernoulli_, draw_rows, gather_rows
-from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, TwoStepTask, make_plan
 
-__all__ = ["ContrastiveTask", "KeyQueue", "masked_features", "projection_head"]
+__all__ = [
+    "ContrastiveTask",
+    "FineTuningTask",
+    "KeyQueue",
+    "encoder_and_head",
+    "masked_features",
+    "projection_head",
+]
 
 
 class KeyQueue(nn.Module):
@@ -30,7 +39,7 @@ class KeyQueue(nn.Module):
     Parameters
     ----------
     size : int
-        How many keys it holds; none with 0.
+        Number of keys that are stored.
     n_dims, n_labels : int
 
     Examples
@@ -53,13 +62,13 @@ class KeyQueue(nn.Module):
         self.register_buffer("n_pushed", torch.zeros((), dtype=torch.long))
 
     def held(self) -> tuple[Tensor, Tensor]:
-        """The keys so far and their labels, in no particular order."""
+        """The stored keys and their labels, in no particular order."""
         filled = min(int(self.n_pushed), len(self.keys))
         return self.keys[:filled], self.labels[:filled]
 
     @torch.no_grad()
     def push(self, keys: Tensor, labels: Tensor) -> None:
-        """Put keys in the place of the oldest."""
+        """Replace the oldest keys."""
         size = len(self.keys)
         if size == 0:
             return
@@ -72,10 +81,10 @@ class KeyQueue(nn.Module):
 
 
 class ContrastiveTask(Task):
-    """Train an encoder so that rows which share labels lie close together.
+    """Train an encoder so that rows which share labels have similar representations.
 
-    The queries come from the encoder and a projection head, the keys from copies of both that
-    follow slowly. Either sees its own masked view of the features.
+    The queries are computed by the encoder and a projection head, the keys by moving averages of
+    both. Queries and keys see differently masked features.
 
     Parameters
     ----------
@@ -86,7 +95,7 @@ class ContrastiveTask(Task):
         Width of the projection.
     queue_size : int
     momentum : float
-        Share that the copies keep of themselves at each step.
+        Share of their weights that the moving averages keep at each step.
     mask : float
         Probability of setting a feature to zero.
     loss : dict
@@ -113,7 +122,7 @@ class ContrastiveTask(Task):
         self.mask = mask
         self.loss = loss
         self.plan = plan
-        self._follow = get_ema_multi_avg_fn(momentum)
+        self._update_average = get_ema_multi_avg_fn(momentum)
         self._new_keys: tuple[Tensor, Tensor] | None = None
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
@@ -133,7 +142,9 @@ class ContrastiveTask(Task):
         return {"contrast": loss}
 
     def after_step(self, batch: Batch, info: StepInfo) -> None:
-        self._follow(list(self.key_network.parameters()), list(self.network.parameters()), None)
+        self._update_average(
+            list(self.key_network.parameters()), list(self.network.parameters()), None
+        )
         if self._new_keys is not None:
             self.queue.push(*self._new_keys)
             self._new_keys = None
@@ -158,3 +169,49 @@ def masked_features(x: Tensor, p: float) -> Tensor:
     tensor(6.)
     """
     return x if p == 0 else x * draw_rows(x, partial(bernoulli_, p=1 - p))
+
+
+class FineTuningTask(TwoStepTask):
+    """Binary cross-entropy of a linear layer on an encoder, with a learning rate for each.
+
+    Parameters
+    ----------
+    network : nn.Module
+        With the parts `encoder` and `head`.
+    backbone_lr : float or None
+        Learning rate of the encoder; None keeps it fixed, without dropout.
+    plan : dict
+        Arguments of :func:`labelweave.nn.task.make_plan`; its `lr` is that of the head.
+    """
+
+    weighs_entries: ClassVar[bool] = True
+
+    def __init__(
+        self, network: nn.Module, *, backbone_lr: float | None, plan: dict[str, Any]
+    ) -> None:
+        super().__init__(network)
+        self.backbone_lr = backbone_lr
+        self.plan = plan
+
+    def outputs(self, batch: Batch) -> Tensor:
+        if self.backbone_lr is not None:
+            return self.network(batch.x)
+        encoder, head = encoder_and_head(self.network)
+        with torch.no_grad():
+            representation = encoder.eval()(batch.x)
+        return head(representation)
+
+    def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        return {"bce": mean_loss(bce(outputs, batch.y), batch.weight)}
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        encoder, head = encoder_and_head(self.network)
+        groups: list[dict[str, Any]] = [{"params": list(head.parameters())}]
+        if self.backbone_lr is not None:
+            groups.append({"params": list(encoder.parameters()), "lr": self.backbone_lr})
+        return [make_plan(groups, n_steps=n_steps, **self.plan)]
+
+
+def encoder_and_head(network: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """The encoder and the linear layer of a network."""
+    return network.get_submodule("encoder"), network.get_submodule("head")
