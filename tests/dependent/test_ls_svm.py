@@ -52,7 +52,7 @@ def test_values_of_rows_left_out(rows, n_centres):
     """Each row by a solution fitted without it, among the same centres."""
     X, Y = rows
     targets, centres = Y - Y.mean(axis=0), X[:n_centres]
-    found = _Solution(X, centres, targets, "exponential", 0.5).left_out(0.3)
+    found = _Solution(X, centres, targets, "exponential", 0.5).leave_one_out(0.3)
     for i in range(len(X)):
         rest = np.arange(len(X)) != i
         alone = _Solution(X[rest], centres, targets[rest], "exponential", 0.5).weights(0.3)
@@ -67,7 +67,8 @@ def test_the_penalty_is_the_best_on_rows_left_out(rows):
     targets = np.nan_to_num(Y - np.nanmean(Y, axis=0))
     solution = _Solution(X, X, targets, "rbf", 0.3)
     errors = [
-        np.nanmean((solution.left_out(p) - (Y - np.nanmean(Y, axis=0))) ** 2) for p in PENALTIES
+        np.nanmean((solution.leave_one_out(p) - (Y - np.nanmean(Y, axis=0))) ** 2)
+        for p in PENALTIES
     ]
     assert solution.best(Y) == pytest.approx((min(errors), PENALTIES[np.argmin(errors)]))
 

@@ -61,7 +61,7 @@ def test_posterior_equals_the_equations(data, unknown, k, s):
 def test_sparse_labels_and_many_blocks_give_the_same(data, monkeypatch):
     X, Y, Q = data
     expected = MLkNN().fit(X, Y).predict_proba(Q)
-    monkeypatch.setattr("labelweave.dependent.mlknn._BLOCK_ENTRIES", 7 * 5)
+    monkeypatch.setattr("labelweave.dependent.mlknn._CHUNK_ENTRIES", 7 * 5)
     found = MLkNN().fit(X, sp.csr_array(Y)).predict_proba(Q)
     np.testing.assert_array_equal(found, expected)
 

@@ -182,7 +182,9 @@ def test_a_clone_keeps_the_pretrained_encoder(data):
 def test_refused_transfers(data):
     X, Y = data
     source = quick().fit(X, Y)
-    with pytest.raises(InputError, match="X has 19 features, but the pretrained encoder knows 20"):
+    with pytest.raises(
+        InputError, match="X has 19 features, but the pretrained encoder was fitted to 20"
+    ):
         quick(pretrained=source).fit(X[:, 1:], Y)
     with pytest.raises(InputError, match="other layers"):
         quick(pretrained=source, hidden=(16,)).fit(X, Y)

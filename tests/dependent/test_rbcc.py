@@ -46,7 +46,9 @@ def test_the_cell_is_torchs_gated_recurrent_unit():
     state = torch.tanh(network.state(network.encoder(x)))
     for j, parent in enumerate(parents):
         for value in (0, 1):
-            read = network.asked[j] + (network.given[parent, value] if parent >= 0 else 0)
+            read = network.label_vectors[j] + (
+                network.parent_vectors[parent, value] if parent >= 0 else 0
+            )
             hidden = cell(read.expand(5, -1), state)
             p = torch.sigmoid(hidden @ network.out[j] + network.bias[j])
             torch.testing.assert_close(tables[:, j, value, 1].exp(), p)

@@ -228,7 +228,8 @@ class MPVAE(NeuralClassifier):
     Notes
     -----
     Unknown entries are ignored in both losses; the label branch reads 1 for positive, -1 for
-    negative and 0 for unknown labels; the KL term of a row is weighted by the share of its known labels.
+    negative and 0 for unknown labels; the KL term of a row is weighted by the share of its known
+    labels.
 
     Prediction is deterministic: given the mean of the feature branch, the probability of a label
     has a closed form, to which the average over draws (10,000 in the authors' program) converges.

@@ -17,6 +17,7 @@ from labelweave.dependent.weave_members import Clock, fit_clone, plan_members
 from labelweave.dependent.weave_schedule import Schedule, draw_seed
 from labelweave.dependent.weave_stacking import (
     LOGIT_EPS,
+    Form,
     SecondLayer,
     best_layer,
     weighted_mean,
@@ -157,7 +158,7 @@ class Weave(MultiLabelClassifier):
             equal = np.full(len(plan), 1 / len(plan))
             self.models_ = [[fit_clone(m.estimator, X, Y, draw_seed(rng))] for m in plan]
             self.second_layer_ = asdict(weighted_mean(equal, Y.n_labels))
-            self.form_ = "mean"
+            self.form_: Form = "mean"
             self.members_ = pd.DataFrame([{"method": m.name, "weight": equal[0]} for m in plan])
             return
         fold = stratified_folds(Y, min(self.n_folds, len(Y)), random_state=draw_seed(rng))

@@ -21,9 +21,10 @@ from labelweave.metrics import get_metric, sweep_f1
 
 __all__ = [
     "FORMS",
+    "LOGIT_EPS",
+    "Form",
     "SecondLayer",
     "Stack",
-    "LOGIT_EPS",
     "best_layer",
     "calibrated_mean",
     "choose_members",

@@ -33,7 +33,7 @@ def attention_by_loops(layer, nodes, senders, edges=None):
                 total = sum(math.exp(score) for score in scores)
                 weighted = [math.exp(s) / total * v for s, v in zip(scores, values, strict=True)]
                 heads.append(sum(weighted))
-            found[r, i] = layer.join.weight @ torch.cat(heads) + layer.join.bias
+            found[r, i] = layer.combine.weight @ torch.cat(heads) + layer.combine.bias
     return found
 
 
