@@ -131,7 +131,7 @@ def test_two_processes_share_a_study(run, csv_file):
     command += [*map(str, KNN), "--trials", "6", "--search-only", "-q"]
     both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=600)
         assert process.returncode == 0, said
     trials = tuned(run, csv_file, *KNN, "--trials", 6, "--search-only")["trials"]
     # Both may have asked for the defaults first; the second asking can come too late to be run.

@@ -164,7 +164,7 @@ def start(port, database):
 
 
 def test_acknowledged_labels_survive_a_kill(sqlite):
-    after, port = 137, free_port()
+    after, port = 37, free_port()
     address = f"http://127.0.0.1:{port}{LABELS}"
     process = start(port, sqlite)
     acknowledged = []
@@ -178,7 +178,7 @@ def test_acknowledged_labels_survive_a_kill(sqlite):
                 acknowledged.append(f"label {i}")
         except httpx.TransportError:
             pass
-    process.wait(10)
+    process.wait(60)
     assert after <= len(acknowledged) < 1000
     process = start(port, sqlite)
     try:
@@ -187,4 +187,4 @@ def test_acknowledged_labels_survive_a_kill(sqlite):
         assert len(labels) <= 2 + len(acknowledged) + 1
     finally:
         process.terminate()
-        assert process.wait(30) in (0, -signal.SIGTERM)
+        assert process.wait(60) in (0, -signal.SIGTERM)

@@ -327,4 +327,4 @@ class NeuralClassifier(NetworkClassifier):
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         """Parameters with which tests over many tiny data sets stay quick."""
-        return {"epochs": 30, "batch_size": 16, "min_steps": 1, "lr": 1e-2}
+        return {"epochs": 15, "batch_size": 16, "min_steps": 1, "lr": 2e-2}

@@ -6,6 +6,7 @@ They can use labels that are known when a row is predicted, or compute the impor
 from __future__ import annotations
 
 import tempfile
+from copy import deepcopy
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ def check_known_labels_stay(estimator: Any) -> None:
     X, Y = linear()
     unknown = np.random.default_rng(0).random(Y.shape) < 0.5
     wrong = np.where(unknown, np.nan, 1 - Y)  # the opposite of what the features predict
-    model = fresh(estimator).fit(X, as_labels(Y, names=NAMES))
+    model = deepcopy(trained(estimator))
     probabilities = model.predict_proba(X, known=wrong)
     assert probabilities.shape == Y.shape
     same(probabilities[~unknown], 1 - Y[~unknown], "known probabilities", exact=True)

@@ -12,8 +12,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
-from labelweave.labels import as_labels
-
 __all__ = [
     "NAMES",
     "Check",
@@ -27,7 +25,7 @@ __all__ = [
     "trained",
 ]
 
-NAMES = ("sea", "sun", "rain")
+NAMES = ("sea", "sun", "rain")  # not sorted
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Check:
         receives trains for two epochs only.
     of_variants : bool, default=False
         Whether the check also runs on the variants of a method. A variant shares the code that
-        handles inputs and outputs with its method, and differs in its loss or in a rule.
+        handles inputs and outputs with its method, and differs in its network, its loss or a rule.
     """
 
     function: Callable[[Any], None]
@@ -67,8 +65,10 @@ def trained(estimator: Any) -> Any:
 
     Its threshold is 0.4, its labels are called `NAMES`.
     """
+    import pandas as pd
+
     X, Y = linear()
-    return fresh(estimator, threshold=0.4).fit(X, as_labels(Y, names=NAMES))
+    return fresh(estimator, threshold=0.4).fit(X, pd.DataFrame(Y, columns=list(NAMES)))
 
 
 def linear(n_rows: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
-from labelweave.testing.check_tools import Check, fresh, linear, refused, same
+from labelweave.testing.check_tools import Check, fresh, linear, refused, same, trained
 
 
 def check_sparse_equals_dense(estimator: Any) -> None:
@@ -49,7 +49,7 @@ def check_forms_of_x(estimator: Any) -> None:
 def check_nan_and_infinite_x_is_refused(estimator: Any) -> None:
     """In fit and in predict, dense and sparse, the message names the row and the column."""
     X, Y = linear()
-    model = fresh(estimator).fit(X, Y)
+    model = trained(estimator)
     for value, word in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")):
         bad = X.copy()
         bad[5, 3] = value
@@ -63,7 +63,7 @@ def check_nan_and_infinite_x_is_refused(estimator: Any) -> None:
 def check_wrong_width_is_refused(estimator: Any) -> None:
     """Another number of columns, one dimension, and no rows are refused."""
     X, Y = linear()
-    model = fresh(estimator).fit(X, Y)
+    model = trained(estimator)
     for wrong in (X[:, :5], np.hstack([X, X]), sp.csr_array(X[:, :5])):
         with refused("X of another width", str(wrong.shape[1]), "6"):
             model.predict_proba(wrong)
@@ -131,13 +131,13 @@ def check_read_only_memory_maps(estimator: Any) -> None:
 
 
 CHECKS = (
-    Check(check_sparse_equals_dense),
+    Check(check_sparse_equals_dense, of_variants=True),
     Check(check_forms_of_x),
     Check(check_nan_and_infinite_x_is_refused),
     Check(check_wrong_width_is_refused),
     Check(check_extreme_scales, trains=True, of_variants=True),
     Check(check_constant_features, of_variants=True),
     Check(check_few_rows, of_variants=True),
-    Check(check_inputs_are_left_alone),
+    Check(check_inputs_are_left_alone, of_variants=True),
     Check(check_read_only_memory_maps),
 )

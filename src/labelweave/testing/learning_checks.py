@@ -86,7 +86,7 @@ def check_one_dimensional_target(estimator: Any) -> None:
 
 CHECKS = (
     Check(check_probabilities_and_label_sets, trains=True, of_variants=True),
-    Check(check_each_row_is_predicted_by_itself, trains=True),
+    Check(check_each_row_is_predicted_by_itself, trains=True, of_variants=True),
     Check(check_score, trains=True),
     Check(check_beats_the_label_frequency, trains=True, of_variants=True),
     Check(check_learns_groups_by_heart, trains=True, of_variants=True),

@@ -105,7 +105,7 @@ def check_documentation(estimator: Any) -> None:
 CHECKS = (
     Check(check_parameters, of_variants=True),
     Check(check_refit_forgets, of_variants=True),
-    Check(check_pickle),
+    Check(check_pickle, of_variants=True),
     Check(check_save_and_load, of_variants=True),
     Check(check_save_and_load_of_classes),
     Check(check_documentation, of_variants=True),

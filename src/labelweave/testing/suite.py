@@ -56,8 +56,8 @@ def estimator_checks(
         Each check clones it; it is never fitted itself.
     variant : bool, default=False
         Whether the estimator is a variant of a method that passes all checks: it shares the
-        code that handles inputs and outputs with this method and differs in its loss or in a
-        rule. The checks of inputs, outputs and cross-validation are then left out.
+        code that handles inputs and outputs with this method, and differs in its network, its
+        loss or a rule. The checks of inputs, outputs and cross-validation are then left out.
 
     Returns
     -------

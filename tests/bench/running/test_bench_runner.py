@@ -218,10 +218,10 @@ def test_a_backend_and_its_address_go_together():
         Pool(backend="threads")
 
 
-def test_two_workers_of_a_dask_cluster(suite, tmp_path):
+def test_a_worker_of_a_dask_cluster(suite, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
     ) as cluster:
         pool = Pool(backend="dask", address=cluster.scheduler_address)
         result = run_suite(suite, tmp_path / "dask", pool=pool)
