@@ -1,4 +1,8 @@
-"""Expected calibration error: how far probabilities are from observed frequencies."""
+"""Expected calibration error: how far probabilities are from observed frequencies.
+
+`Y_score` holds probabilities; the other parameters are those of
+:mod:`labelweave.metrics.labelwise`.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +25,6 @@ def ece(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any = Non
     ..., 0 belonging to the first. The error is the mean over the entries of the distance, in
     the entry's bin, between the mean probability and the share of positives.
 
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry is ignored).
-    Y_score : array-like of shape (n_rows, n_labels)
-        Probabilities, from 0 to 1.
-    n_bins : int, default=15
-    sample_weight : array-like of shape (n_rows,), optional
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> round(ece([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]), 3)
@@ -49,7 +40,7 @@ def ece_of_labels(
 ) -> np.ndarray:
     """Expected calibration error of each label, binned as in :func:`ece`.
 
-    nan for a label without a known entry. Parameters as in :func:`ece`.
+    nan for a label without a known entry.
 
     Examples
     --------
@@ -63,12 +54,7 @@ def ece_macro(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any
     """Mean of :func:`ece_of_labels` over the labels with a known entry.
 
     Never smaller than :func:`ece` if all labels have the same number of known entries, because
-    errors of opposite sign do not cancel between labels. Parameters as in :func:`ece`.
-
-    Examples
-    --------
-    >>> round(ece_macro([[1, 0], [1, 1]], [[0.9, 0.2], [0.9, 0.9]]), 3)
-    0.125
+    errors of opposite sign do not cancel between labels.
     """
     errors = ece_of_labels(Y_true, Y_score, n_bins=n_bins, sample_weight=sample_weight)
     return mean_of_defined(errors, np.ones(errors.shape, dtype=bool))

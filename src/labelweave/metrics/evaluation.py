@@ -70,7 +70,7 @@ def evaluate(
     0.25
     """
     X, Y, title = _unpack(data)
-    if _is_matrix(model):
+    if sp.issparse(model) or isinstance(model, np.ndarray | list) or hasattr(model, "columns"):
         outputs = _outputs_of_matrix(model, threshold)
     else:
         outputs = _outputs_of_model(model, X, threshold)
@@ -154,7 +154,9 @@ def _named(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
 
 def _applicable(truth: LabelMatrix, Y_score: Any, Y_pred: Any, propensities: Any) -> list[Metric]:
     is_sparse = sp.issparse(Y_score)
-    has_probabilities = Y_score is not None and not is_sparse and _in_unit_interval(Y_score)
+    has_probabilities = (
+        Y_score is not None and not is_sparse and 0 <= Y_score.min() <= Y_score.max() <= 1
+    )
     chosen: list[Metric] = []
     for name, metric in METRICS.items():
         at_k = name.endswith("@k")
@@ -171,10 +173,6 @@ def _applicable(truth: LabelMatrix, Y_score: Any, Y_pred: Any, propensities: Any
         else:
             chosen.append(metric)
     return chosen
-
-
-def _in_unit_interval(scores: np.ndarray) -> bool:
-    return bool(scores.min() >= 0 and scores.max() <= 1)
 
 
 class _Outputs(NamedTuple):
@@ -248,10 +246,6 @@ def _core(model: Any) -> Any:
             model = model.steps[-1][1]
         else:
             return model
-
-
-def _is_matrix(model: Any) -> bool:
-    return sp.issparse(model) or isinstance(model, np.ndarray | list) or hasattr(model, "columns")
 
 
 def _unpack(data: Any) -> tuple[Any, Any, str]:

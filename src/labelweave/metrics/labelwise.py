@@ -2,6 +2,10 @@
 
 Each label ranks the rows in which it is known, as if the others did not exist. Rows of equal score
 are never ordered by position. The micro forms rank all known entries together.
+
+All metrics of this module have the same parameters: `Y_true`, labels of shape (n_rows, n_labels),
+1, 0 or NaN (unknown: the entry is ignored); `Y_score`, probabilities or any scores of the same
+shape, higher is more likely positive; `sample_weight`, one weight per row, optional.
 """
 
 from __future__ import annotations
@@ -27,20 +31,8 @@ def ap_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np.
     """Average precision of each label, one number per label.
 
     The mean, over the known positives of a label, of the precision among the rows that score at
-    least as high: scikit-learn's `average_precision_score`, for all labels at once.
-
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry is ignored).
-    Y_score : array-like of shape (n_rows, n_labels)
-        Probabilities or any scores; higher is more likely positive.
-    sample_weight : array-like of shape (n_rows,), optional
-
-    Returns
-    -------
-    ndarray of shape (n_labels,)
-        nan for a label without a known positive.
+    least as high: scikit-learn's `average_precision_score`, for all labels at once. nan for a
+    label without a known positive.
 
     Examples
     --------
@@ -53,14 +45,7 @@ def ap_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np.
 def mean_average_precision(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Mean average precision (mAP): the mean of :func:`ap_of_labels` over the labels.
 
-    Labels without a known positive are left out; nan if no label has one. Parameters as
-    in :func:`ap_of_labels`.
-
-    Examples
-    --------
-    >>> Y_true, Y_score = [[1, 0], [0, 1], [1, 0]], [[0.9, 0.1], [0.5, 0.2], [0.4, 0.3]]
-    >>> round(mean_average_precision(Y_true, Y_score), 3)
-    0.667
+    Labels without a known positive are left out; nan if no label has one.
     """
     return _mean(ap_of_labels(Y_true, Y_score, sample_weight=sample_weight))
 
@@ -68,12 +53,7 @@ def mean_average_precision(Y_true: Any, Y_score: Any, *, sample_weight: Any = No
 def ap_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Average precision of all known entries in one ranking.
 
-    nan if no entry is positive. Parameters as in :func:`ap_of_labels`.
-
-    Examples
-    --------
-    >>> ap_micro([[1, 0], [0, 1]], [[0.9, 0.8], [0.1, 0.7]]) == (1 + 2 / 3) / 2
-    True
+    nan if no entry is positive.
     """
     return _pooled(Y_true, Y_score, sample_weight, Ranked.average_precision)
 
@@ -83,7 +63,7 @@ def auc_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np
 
     The share of the pairs (positive row, negative row) in the right order, ties counting
     half: scikit-learn's `roc_auc_score`, for all labels at once. nan for a label that lacks
-    a known positive or a known negative. Parameters as in :func:`ap_of_labels`.
+    a known positive or a known negative.
 
     Examples
     --------
@@ -96,12 +76,7 @@ def auc_of_labels(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> np
 def auc_macro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Mean of :func:`auc_of_labels` over the labels with both a positive and a negative.
 
-    nan if no label has both. Parameters as in :func:`ap_of_labels`.
-
-    Examples
-    --------
-    >>> auc_macro([[1, 0], [0, 0], [1, 0]], [[0.9, 0.1], [0.5, 0.2], [0.4, 0.3]])
-    0.5
+    nan if no label has both.
     """
     return _mean(auc_of_labels(Y_true, Y_score, sample_weight=sample_weight))
 
@@ -109,13 +84,7 @@ def auc_macro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
 def auc_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
     """Area under the ROC curve of all known entries in one ranking.
 
-    nan if the known entries are all positive or all negative. Parameters as in
-    :func:`ap_of_labels`.
-
-    Examples
-    --------
-    >>> auc_micro([[1, 0], [0, 1]], [[0.9, 0.8], [0.1, 0.7]])
-    0.75
+    nan if the known entries are all positive or all negative.
     """
     return _pooled(Y_true, Y_score, sample_weight, Ranked.auc)
 

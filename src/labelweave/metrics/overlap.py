@@ -15,6 +15,24 @@ scikit-learn: 0 by default, which equals scikit-learn's default; 1 rewards an em
 an empty row; nan leaves the row or label out of the average. The literature on neural
 multi-label methods computes the example F1 with nan (rows whose truth and prediction are both
 empty are dropped) and the macro F1 with 0 (a label that is absent counts as 0).
+
+All metrics of this module have the same parameters:
+
+* ``Y_true``: labels of shape (n_rows, n_labels), 1, 0 or NaN (unknown: the entry is ignored), in
+  any form that :func:`labelweave.labels.as_labels` reads;
+* ``Y_pred``: label sets of the same shape, 1 or 0, dense or sparse, or lists of label names;
+* ``sample_weight``: one weight per row, optional;
+* ``zero_division``: 0.0 (the default), 1.0 or nan, see above.
+
+The result is nan if no row or label is left to average over.
+
+Examples
+--------
+>>> Y_true, Y_pred = [[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]
+>>> [round(f1(Y_true, Y_pred), 3) for f1 in (f1_example, f1_macro, f1_micro)]
+[0.778, 0.733, 0.75]
+>>> [round(recall(Y_true, Y_pred), 3) for recall in (recall_example, recall_macro, recall_micro)]
+[0.833, 0.75, 0.75]
 """
 
 from __future__ import annotations
@@ -65,22 +83,6 @@ def f1_example(
     For a row with true set T and predicted set P, both among its known entries, F1 is
     2 |T and P| / (|T| + |P|).
 
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry is ignored), in any form that
-        :func:`labelweave.labels.as_labels` reads.
-    Y_pred : label sets of the same shape
-        1 or 0, dense or sparse, or lists of label names.
-    sample_weight : array-like of shape (n_rows,), optional
-    zero_division : {0.0, 1.0, nan}, default=0.0
-        What 0/0 is, here the F1 of a row without true or predicted label; nan leaves it out.
-
-    Returns
-    -------
-    float
-        nan if no row (label) is left to average over.
-
     Examples
     --------
     >>> import numpy as np
@@ -96,143 +98,65 @@ def f1_example(
 def f1_macro(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """F1 of each label, averaged over the labels.
-
-    F1 of a label is 2 x hits / (positives + predictions), counted over its known entries.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(f1_macro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.733
-    """
+    """F1 of each label, 2 x hits / (positives + predictions), averaged over the labels."""
     return _overlap("f1", "macro", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def f1_micro(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """F1 of all known entries together.
-
-    2 x hits / (positives + predictions), counted over all known entries.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(f1_micro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.75
-    """
+    """F1 of all known entries together, 2 x hits / (positives + predictions)."""
     return _overlap("f1", "micro", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def precision_example(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Precision of each row's label set, averaged over the rows.
-
-    Precision of a row is the share of its predicted labels that are positive.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(precision_example([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.833
-    """
+    """Share of each row's predicted labels that are positive, averaged over the rows."""
     return _overlap("precision", "example", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def precision_macro(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Precision of each label, averaged over the labels.
-
-    Precision of a label is the share of its predictions that are right.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(precision_macro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.833
-    """
+    """Share of each label's predictions that are right, averaged over the labels."""
     return _overlap("precision", "macro", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def precision_micro(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Precision of all known entries together.
-
-    The share of all predicted labels that are positive.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(precision_micro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.75
-    """
+    """Share of all predicted labels that are positive."""
     return _overlap("precision", "micro", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def recall_example(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Recall of each row's label set, averaged over the rows.
-
-    Recall of a row is the share of its positive labels that are predicted.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(recall_example([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.833
-    """
+    """Share of each row's positive labels that are predicted, averaged over the rows."""
     return _overlap("recall", "example", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def recall_macro(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Recall of each label, averaged over the labels.
-
-    Recall of a label is the share of its positives that are predicted.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(recall_macro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.75
-    """
+    """Share of each label's positives that are predicted, averaged over the labels."""
     return _overlap("recall", "macro", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def recall_micro(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Recall of all known entries together.
-
-    The share of all positive labels that are predicted.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(recall_micro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.75
-    """
+    """Share of all positive labels that are predicted."""
     return _overlap("recall", "micro", Y_true, Y_pred, sample_weight, zero_division)
 
 
 def jaccard_example(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Jaccard index of each row's label set, averaged over the rows.
+    """Jaccard index of true set T and predicted set P of each row, averaged over the rows.
 
-    For a row it is |T and P| / |T or P|, true set T, predicted set P.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(jaccard_example([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.667
+    For a row it is |T and P| / |T or P|.
     """
     return _overlap("jaccard", "example", Y_true, Y_pred, sample_weight, zero_division)
 
@@ -243,12 +167,6 @@ def jaccard_macro(
     """Jaccard index of each label, averaged over the labels.
 
     For a label it is hits / (positives + predictions - hits).
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(jaccard_macro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.583
     """
     return _overlap("jaccard", "macro", Y_true, Y_pred, sample_weight, zero_division)
 
@@ -256,16 +174,7 @@ def jaccard_macro(
 def jaccard_micro(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Jaccard index of all known entries together.
-
-    hits / (positives + predictions - hits), counted over all known entries.
-    Parameters as in :func:`f1_example`.
-
-    Examples
-    --------
-    >>> round(jaccard_micro([[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]), 3)
-    0.6
-    """
+    """Jaccard index of all known entries, hits / (positives + predictions - hits)."""
     return _overlap("jaccard", "micro", Y_true, Y_pred, sample_weight, zero_division)
 
 
@@ -275,8 +184,7 @@ def cf1(
     """Per-class F1 (CF1): the harmonic mean of macro precision and macro recall.
 
     This is the definition of the image-tagging literature. It differs from
-    :func:`f1_macro`, which is the mean of the labels' own F1. Parameters as in
-    :func:`f1_example`.
+    :func:`f1_macro`, which is the mean of the labels' own F1.
 
     References
     ----------
@@ -300,13 +208,5 @@ def cf1(
 def of1(
     Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
 ) -> float:
-    """Overall F1 (OF1): the harmonic mean of overall precision and recall.
-
-    The name that the image-tagging literature gives to :func:`f1_micro`; see :func:`cf1`.
-
-    Examples
-    --------
-    >>> round(of1([[1, 0], [1, 1]], [[1, 0], [0, 1]]), 3)
-    0.8
-    """
+    """Overall F1 (OF1): the name of the image-tagging literature for :func:`f1_micro`."""
     return f1_micro(Y_true, Y_pred, sample_weight=sample_weight, zero_division=zero_division)

@@ -6,7 +6,9 @@ says how ties are counted.
 
 Rows with nothing to rank follow scikit-learn: a row without a positive label, or
 without a negative one, has ranking loss 0 and label-ranking average precision 1, and a row
-without a positive label has coverage 0. They can be left out with ``empty="skip"``.
+without a positive label has coverage 0. They can be left out with ``empty="skip"``; the
+result is nan if every row is left out. The other parameters are those of
+:mod:`labelweave.metrics.labelwise`.
 """
 
 from __future__ import annotations
@@ -31,21 +33,6 @@ def ranking_loss(
 
     A tie counts as wrong, as in scikit-learn's `label_ranking_loss`.
 
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the row ranks its other labels).
-    Y_score : array-like of shape (n_rows, n_labels)
-        Probabilities or any scores; higher is more likely positive.
-    sample_weight : array-like of shape (n_rows,), optional
-    empty : {"count", "skip"}, default="count"
-        Rows without a positive or without a negative label count as perfect, or are left out.
-
-    Returns
-    -------
-    float
-        nan if every row is left out.
-
     Examples
     --------
     >>> ranking_loss([[1, 0, 0], [0, 1, 1]], [[0.5, 0.9, 0.1], [0.2, 0.3, 0.4]])
@@ -62,7 +49,7 @@ def lrap(Y_true: Any, Y_score: Any, *, sample_weight: Any = None, empty: str = "
     For each positive label of a row, the share of positives among the labels that score at least
     as high, averaged over its positives and then over the rows: scikit-learn's
     `label_ranking_average_precision_score`. With ``empty="skip"`` only rows without a positive
-    label are left out. Parameters as in :func:`ranking_loss`.
+    label are left out.
 
     Examples
     --------
@@ -81,8 +68,7 @@ def coverage(
 
     The number of labels that score at least as high as the lowest positive one: scikit-learn's
     `coverage_error`. Part of the literature counts from 0: subtract 1. With
-    ``empty="skip"`` only rows without a positive label are left out. Parameters as in
-    :func:`ranking_loss`.
+    ``empty="skip"`` only rows without a positive label are left out.
 
     Examples
     --------
@@ -103,7 +89,6 @@ def one_error(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
 
     Where several labels share the highest score, the share of them that is not positive. Rows
     without a known positive label are left out: no label that they rank first could be right.
-    Parameters as in :func:`ranking_loss`.
 
     Examples
     --------

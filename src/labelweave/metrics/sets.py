@@ -1,4 +1,8 @@
-"""Metrics of whole label sets and of single entries: subset accuracy and Hamming loss."""
+"""Metrics of whole label sets and of single entries: subset accuracy and Hamming loss.
+
+The parameters are those of :mod:`labelweave.metrics.overlap`: entries of `Y_true` that are NaN
+(unknown) are ignored.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +19,7 @@ __all__ = ["hamming_accuracy", "hamming_loss", "subset_accuracy", "zero_one_loss
 def subset_accuracy(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the rows whose label set is predicted without any error.
 
-    A row is right if none of its known entries is wrong. Unknown entries of `Y_true` (NaN) and rows
-    without a known entry are ignored.
-
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown), in any form that :func:`labelweave.labels.as_labels` reads.
-    Y_pred : label sets of the same shape
-        1 or 0, dense or sparse, or lists of label names.
-    sample_weight : array-like of shape (n_rows,), optional
-
-    Returns
-    -------
-    float
+    A row is right if none of its known entries is wrong; rows without a known entry are ignored.
 
     Examples
     --------
@@ -45,15 +36,7 @@ def subset_accuracy(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> f
 
 
 def zero_one_loss(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Share of the rows whose label set has an error: 1 - :func:`subset_accuracy`.
-
-    Parameters and unknown entries as there.
-
-    Examples
-    --------
-    >>> zero_one_loss([[1, 0], [0, 1]], [[1, 0], [1, 1]])
-    0.5
-    """
+    """Share of the rows whose label set has an error: 1 - :func:`subset_accuracy`."""
     return 1.0 - subset_accuracy(Y_true, Y_pred, sample_weight=sample_weight)
 
 
@@ -61,17 +44,6 @@ def hamming_loss(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> floa
     """Share of the known entries that are predicted wrong.
 
     All known entries have the same weight, so a row with many unknown entries counts less.
-
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the entry is ignored).
-    Y_pred : label sets of the same shape
-    sample_weight : array-like of shape (n_rows,), optional
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -90,13 +62,5 @@ def hamming_loss(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> floa
 
 
 def hamming_accuracy(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Share of the known entries that are predicted right: 1 - :func:`hamming_loss`.
-
-    Parameters and unknown entries as there.
-
-    Examples
-    --------
-    >>> hamming_accuracy([[1, 0], [0, 1]], [[1, 0], [1, 1]])
-    0.75
-    """
+    """Share of the known entries that are predicted right: 1 - :func:`hamming_loss`."""
     return 1.0 - hamming_loss(Y_true, Y_pred, sample_weight=sample_weight)

@@ -1,6 +1,6 @@
 """Compare methods over data sets: average ranks and tests of their differences.
 
-A table of scores has one row per data set and one column per method. The best method of a row has
+A table of scores (an array or a DataFrame) has one row per data set and one column per method. The best method of a row has
 rank 1; methods of equal score share the mean of their ranks. The procedure is that of [1]_: the
 Friedman test shows whether the methods differ at all; if so, two methods differ when their
 average ranks are further apart than the Nemenyi critical difference, or by Wilcoxon's
@@ -36,15 +36,6 @@ __all__ = [
 def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
     """Rank of each method on each data set, 1 the best, ties sharing their mean rank.
 
-    Parameters
-    ----------
-    scores : array-like or DataFrame of shape (n_datasets, n_methods)
-    greater_is_better : bool, default=True
-
-    Returns
-    -------
-    ndarray of shape (n_datasets, n_methods)
-
     Examples
     --------
     >>> ranks([[0.8, 0.9, 0.8], [0.5, 0.7, 0.6]])
@@ -60,12 +51,7 @@ def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
 def average_ranks(scores: Any, *, greater_is_better: bool = True) -> Any:
     """Average rank of each method over the data sets, the lower the better.
 
-    Parameters as in :func:`ranks`.
-
-    Returns
-    -------
-    Series
-        One value per method, named as the columns of `scores` (or 0, 1, ...).
+    A Series with one value per method, named as the columns of `scores` (or 0, 1, ...).
 
     Examples
     --------
@@ -145,17 +131,8 @@ def nemenyi_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.05) 
     """Critical difference of average ranks: further apart, two methods differ.
 
     q sqrt(k (k + 1) / (6 n)), where q is the studentized range for infinitely many degrees of
-    freedom divided by the square root of two.
-
-    Parameters
-    ----------
-    n_methods, n_datasets : int
-    alpha : float, default=0.05
-        Probability of a false difference among all pairs.
-
-    Returns
-    -------
-    float
+    freedom divided by the square root of two; `alpha` is the probability of a false difference
+    among all pairs.
 
     Examples
     --------
@@ -175,16 +152,8 @@ def nemenyi_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.05) 
 def nemenyi_groups(average: Any, difference: float) -> list[list[Any]]:
     """Largest groups of methods whose average ranks all lie within the critical difference.
 
-    The bars of a critical-difference diagram; a group has at least two methods.
-
-    Parameters
-    ----------
-    average : Series or mapping of method to average rank
-    difference : float
-
-    Returns
-    -------
-    list of lists of methods, best first
+    The bars of a critical-difference diagram, best first; a group has at least two methods.
+    `average` maps each method to its average rank.
 
     Examples
     --------

@@ -24,20 +24,8 @@ def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label
 
     A label is predicted if its score is at least the threshold. Unknown entries of `Y_true` are
     ignored.
-
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-    Y_score : array-like of shape (n_rows, n_labels)
-    thresholds : array-like of shape (n_thresholds,)
-        In any order.
-    by : {"label", "row"}, default="label"
-
-    Returns
-    -------
-    Counts
-        `hits` and `predicted` of shape (n_labels or n_rows, n_thresholds), `positive` and
-        `known` of shape (n_labels or n_rows, 1).
+    `hits` and `predicted` have shape (n_labels or n_rows, n_thresholds), `positive` and `known`
+    (n_labels or n_rows, 1); `by` is "label" or "row".
 
     Examples
     --------
@@ -66,7 +54,9 @@ def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label
             predicted += np.bincount(cell.ravel(), minlength=size)
         else:
             predicted += np.bincount(cell[is_known], minlength=size)
-    hits, predicted = (_from_top(part.reshape(groups, -1)) for part in (hits, predicted))
+    hits, predicted = (
+        part.reshape(groups, -1)[:, ::-1].cumsum(axis=1)[:, ::-1] for part in (hits, predicted)
+    )
     reached_by = np.searchsorted(ascending, thresholds, side="left") + 1
     # The first column counts the entries that reach no threshold or more, which are all.
     return Counts(hits[:, reached_by], predicted[:, reached_by], hits[:, :1], predicted[:, :1])
@@ -82,17 +72,8 @@ def sweep_f1(
 ) -> np.ndarray:
     """Compute F1 at each threshold, as :func:`labelweave.metrics.f1_example` and the like do.
 
-    Parameters
-    ----------
-    Y_true, Y_score, thresholds
-        As in :func:`sweep_counts`.
-    average : {"example", "micro", "macro", "label"}, default="example"
-        ``"label"`` does not average: one F1 per label and threshold.
-    zero_division : {0.0, 1.0, nan}, default=0.0
-
-    Returns
-    -------
-    ndarray of shape (n_thresholds,), or (n_labels, n_thresholds) for ``"label"``
+    The averages are "example", "micro", "macro" and "label", which does not average: one F1 per
+    label and threshold.
 
     Examples
     --------
@@ -124,8 +105,3 @@ def _states(
     group = of_labels if by == "label" else of_rows
     is_known = ~np.isnan(values) if truth.has_unknown else None
     return group, values == 1, is_known
-
-
-def _from_top(histogram: np.ndarray) -> np.ndarray:
-    """Entries in each bin or a higher one."""
-    return histogram[:, ::-1].cumsum(axis=1)[:, ::-1]

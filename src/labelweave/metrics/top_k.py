@@ -5,7 +5,8 @@ of each row; labels that it does not store are never among the first k. A sparse
 sparse.
 
 Each row ranks its known labels only, as if the unknown ones did not exist; a row without a
-known label is ignored. Among equal scores the label that comes first wins.
+known label is ignored. Among equal scores the label that comes first wins. The other parameters
+are those of :mod:`labelweave.metrics.labelwise`.
 """
 
 from __future__ import annotations
@@ -37,19 +38,6 @@ def precision_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any 
     A row with fewer than k known labels is divided by their number. A row without a positive
     label counts as 0.
 
-    Parameters
-    ----------
-    Y_true : labels of shape (n_rows, n_labels)
-        1, 0 or NaN (unknown: the row ranks its other labels), dense or sparse.
-    Y_score : array-like or SciPy sparse of shape (n_rows, n_labels)
-        Probabilities or any scores; higher is more likely positive.
-    k : int, default=5
-    sample_weight : array-like of shape (n_rows,), optional
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> Y_true, Y_score = [[1, 0, 1], [0, 1, 0]], [[0.9, 0.8, 0.1], [0.2, 0.7, 0.6]]
@@ -64,8 +52,7 @@ def precision_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any 
 def recall_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any = None) -> float:
     """Share of a row's positive labels that are among its k best, averaged over the rows.
 
-    Rows without a known positive are left out; nan if no row has one. Parameters as in
-    :func:`precision_at_k`.
+    Rows without a known positive are left out; nan if no row has one.
 
     Examples
     --------
@@ -82,8 +69,7 @@ def ndcg_at_k(Y_true: Any, Y_score: Any, k: int = 5, *, sample_weight: Any = Non
 
     A positive label at place r is worth 1 / log2(r + 1); the sum is divided by the largest that
     the row's number of positives allows. Rows without a known positive are left out (where
-    scikit-learn's `ndcg_score` counts 0); nan if no row has one. Parameters as in
-    :func:`precision_at_k`.
+    scikit-learn's `ndcg_score` counts 0); nan if no row has one.
 
     Examples
     --------
@@ -101,15 +87,6 @@ def propensities(Y_train: Any, *, a: float = 0.55, b: float = 1.5) -> np.ndarray
     p = 1 / (1 + C (n_l + b)^-a) with C = (log n - 1) (b + 1)^a, where n is the number of training
     rows and n_l the number of known positives of the label. The defaults are those of [1]_ for
     most data sets (Wikipedia: a = 0.5, b = 0.4; Amazon: a = 0.6, b = 2.6).
-
-    Parameters
-    ----------
-    Y_train : labels of the training rows
-    a, b : float
-
-    Returns
-    -------
-    ndarray of shape (n_labels,)
 
     References
     ----------
@@ -139,18 +116,8 @@ def psp_at_k(
     """Propensity-scored precision at k: a hit on a label counts 1 / its propensity.
 
     The total over all rows is divided by the largest possible total, as is usual, so
-    a perfect ranking scores 1. nan if no row has a known positive.
-
-    Parameters
-    ----------
-    Y_true, Y_score, k, sample_weight
-        As in :func:`precision_at_k`.
-    propensities : array-like of shape (n_labels,)
-        From the training labels: :func:`propensities`.
-
-    Returns
-    -------
-    float
+    a perfect ranking scores 1. nan if no row has a known positive. `propensities` has one number
+    per label, estimated from the training labels by :func:`propensities`.
 
     Examples
     --------
@@ -172,7 +139,7 @@ def psndcg_at_k(
 
     Each row's sum is divided by that of min(k, positives) unit hits; the total over the rows is
     divided by the largest possible total, so a perfect ranking scores 1. nan if no row has a
-    known positive. Parameters as in :func:`psp_at_k`.
+    known positive.
 
     Examples
     --------
@@ -189,22 +156,12 @@ def psndcg_at_k(
 
 
 class _Top(NamedTuple):
-    """The best known labels of each row.
+    """The best known labels of each row."""
 
-    Attributes
-    ----------
-    labels : int ndarray of shape (n_rows, k)
-        From the best down; -1 where a row has fewer.
-    hits : bool ndarray of shape (n_rows, k)
-        Which of them are positive.
-    positive, known : ndarray of shape (n_rows,)
-        How many positive and how many known labels each row has.
-    """
-
-    labels: np.ndarray
-    hits: np.ndarray
-    positive: np.ndarray
-    known: np.ndarray
+    labels: np.ndarray  # (n_rows, k), from the best down; -1 if a row has fewer
+    hits: np.ndarray  # (n_rows, k), which of them are positive
+    positive: np.ndarray  # number of positive labels per row
+    known: np.ndarray  # number of known labels per row
 
 
 def _top(
