@@ -79,26 +79,15 @@ def rank_entries(
 ) -> Candidates:
     """Estimate probabilities of the likeliest unannotated entries and of all annotated positives.
 
-    Parameters
-    ----------
-    observed : LabelMatrix
-        Coded by :func:`labelweave.unannotated.as_observed`.
-    scores : ndarray of shape (n_rows, n_labels)
-        Probabilities by models that did not see the row.
-    X : ndarray or sparse matrix of shape (n_rows, n_features), optional
-        Features of the rows. Without them only labels and scores are used.
-    reviewed : boolean ndarray of shape (n_rows, n_labels), optional
-        Entries that a reviewer decided. They are evidence for other entries, but they are not
-        counted when the share of annotated positives is estimated, since reviewers do not choose
-        entries at random.
-    n_wanted : int, default=0
-        The number of unannotated entries that the caller wants to list.
-    random_state : None, int, RandomState or Generator
-        Of the folds, of the reduced features and of the entries that the models are trained on.
-
-    Returns
-    -------
-    Candidates
+    * `observed`: Coded by :func:`labelweave.unannotated.as_observed`.
+    * `scores`: Probabilities by models that did not see the row.
+    * `X`: Features of the rows. Without them only labels and scores are used.
+    * `reviewed`: Entries that a reviewer decided. They are evidence for other entries, but they are
+      not counted when the share of annotated positives is estimated, since reviewers do not choose
+      entries at random.
+    * `n_wanted`: The number of unannotated entries that the caller wants to list.
+    * `random_state`: Of the folds, of the reduced features and of the entries that the models are
+      trained on.
     """
     codes = observed.to_numpy()
     positive, unannotated = codes == 1, codes == 0
@@ -140,15 +129,9 @@ def choose_entries(
 ) -> ChosenEntries:
     """Choose the entries to list, the likeliest errors first.
 
-    Parameters
-    ----------
-    candidates : Candidates
-    observed : LabelMatrix
-    suspects : {"missing", "wrong"}
-    reviewed : int ndarray
-        Flat positions of entries that are not listed again.
-    top : int
-        The largest number of entries.
+    * `suspects`: one of {"missing", "wrong"}.
+    * `reviewed`: Flat positions of entries that are not listed again.
+    * `top`: The largest number of entries.
     """
     rows, columns, annotated, missing, share = candidates
     if suspects == "missing":

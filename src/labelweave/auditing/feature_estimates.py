@@ -52,15 +52,9 @@ def feature_estimates(
 ) -> list[np.ndarray]:
     """Compute two estimates of each entry, neither of which uses the entry's own annotation.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_rows, n_features)
-    positive : boolean ndarray of shape (n_rows, n_labels)
-        The annotated positives.
-    fold : int ndarray of shape (n_rows,)
-        The regression for a fold is fitted on the other folds.
-    seed : int, default=0
-        Of the reduction of the dimensions, and of the choice of voters among very many rows.
+    * `positive`: The annotated positives.
+    * `fold`: The regression for a fold is fitted on the other folds.
+    * `seed`: Of the reduction of the dimensions, and of the choice of voters among very many rows.
 
     Returns
     -------
@@ -77,8 +71,6 @@ def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
     The columns of a sparse matrix get inverse document frequencies as weights, and only the most
     frequent of very many columns are kept. Those of a dense matrix are standardized.
 
-    Examples
-    --------
     >>> reduced_rows(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
@@ -109,17 +101,8 @@ def reduced_rows(X: Any, *, seed: int = 0) -> np.ndarray:
 def neighbour_votes(rows: np.ndarray, positive: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """Compute the weighted share of the 100 nearest other rows that have each label.
 
-    Parameters
-    ----------
-    rows : float32 ndarray of shape (n_rows, n_dimensions)
-        Rows of length one, so that the nearest rows are those of the highest cosine.
-    positive : boolean ndarray of shape (n_rows, n_labels)
-    seed : int, default=0
-        If there are more than 30,000 rows, 30,000 of them are drawn as possible neighbours.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_rows, n_labels)
+    * `rows`: Rows of length one, so that the nearest rows are those of the highest cosine.
+    * `seed`: If there are more than 30,000 rows, 30,000 of them are drawn as possible neighbours.
     """
     n = len(rows)
     voters = np.arange(n)

@@ -27,19 +27,8 @@ def out_of_fold_scores(
 ) -> np.ndarray:
     """Compute the probability of every entry with models that did not see its row.
 
-    Parameters
-    ----------
-    model : estimator
-        Cloned for each fold. A method for partial labels (one with a parameter `unannotated`) is
-        told which entries are unannotated; for all others they are negatives.
-    prepared : PreparedLabels
-    n_folds : int, default=5
-    random_state : None, int, RandomState or Generator
-    verbose : int, default=0
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_labels)
+    * `model`: Cloned for each fold. A method for partial labels (one with a parameter
+      `unannotated`) is told which entries are unannotated; for all others they are negatives.
     """
     from labelweave.model_selection import MultiLabelKFold, cross_val_predict_proba
 

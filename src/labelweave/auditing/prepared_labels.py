@@ -16,38 +16,23 @@ __all__ = ["PreparedLabels", "prepare_labels"]
 
 
 class PreparedLabels(NamedTuple):
-    """The data with all verdicts applied.
-
-    Attributes
-    ----------
-    data : Dataset
-    observed : LabelMatrix
-        The labels coded by :func:`labelweave.unannotated.as_observed`. A verdict "no" is a known
-        negative under either rule.
-    rule : {"zeros", "unknown"}
-        Which entries are unannotated.
-    reviewed : int ndarray
-        Flat positions of the entries that have a verdict, also "unsure".
-    newly_decided : boolean ndarray of shape (n_rows, n_labels) or None
-        The entries that were unannotated until a verdict decided them; None without verdicts.
-    """
+    """The data with all verdicts applied."""
 
     data: Dataset
+    # The labels coded by :func:`labelweave.unannotated.as_observed`. A verdict "no" is a known
+    # negative under either rule.
     observed: LabelMatrix
-    rule: str
-    reviewed: np.ndarray
+    rule: str  # {"zeros", "unknown"}: Which entries are unannotated
+    reviewed: np.ndarray  # Flat positions of the entries that have a verdict, also "unsure"
+    # The entries that were unannotated until a verdict decided them; None without verdicts
     newly_decided: np.ndarray | None
 
 
 def prepare_labels(data: Dataset, corrections: Any, unannotated: str) -> PreparedLabels:
     """Apply the verdicts of earlier reviews and code the labels.
 
-    Parameters
-    ----------
-    data : Dataset
-    corrections : path, Verdicts or None
-    unannotated : {"auto", "zeros", "unknown"}
-        "auto" is decided by the labels before the verdicts, since a verdict "no" makes a zero.
+    * `unannotated`: "auto" is decided by the labels before the verdicts, since a verdict "no" makes
+      a zero.
     """
     rule = unannotated_rule(data.Y, unannotated)
     before = as_observed(data.Y, rule)

@@ -53,33 +53,23 @@ A metric that a suite asks for beyond these is part of the name of its cells.
 class EvaluationProtocol:
     """How the rows of a cell are split, and where its thresholds come from.
 
-    Parameters
-    ----------
-    name : {"honest", "as-published"}
-    split : {"auto", "official", "stratified", "random"}, default="auto"
-        "auto" is the official split where there is one, else a stratified split.
-    test_size : float, optional
-        Share of the rows in the test part, unless the split is official.
-    validation : float, default=0.2
-        Share of the training rows in the validation part.
-    threshold : float or {"validation", "cardinality", "test"}, default="validation"
-        The threshold that turns scores into label sets. "validation": where each metric is best
-        on the validation rows. "cardinality": where the number of predicted labels equals the
-        sum of the scores, which uses no labels. A number: that threshold. "test": where each
-        metric is best on the *test* rows, for the as-published protocol only.
-
-    Examples
-    --------
     >>> EvaluationProtocol("honest", threshold="test")
     Traceback (most recent call last):
     ...
     labelweave.exceptions.InputError: a threshold chosen on the test rows is not honest
     """
 
-    name: str
+    name: str  # {"honest", "as-published"}
+    # {"auto", "official", "stratified", "random"}: "auto" is the official split where there is one,
+    # else a stratified split
     split: str = "auto"
+    # Share of the rows in the test part, unless the split is official
     test_size: float | None = None
-    validation: float = 0.2
+    validation: float = 0.2  # Share of the training rows in the validation part
+    # The threshold that turns scores into label sets. "validation": where each metric is best on
+    # the validation rows. "cardinality": where the number of predicted labels equals the sum of the
+    # scores, which uses no labels. A number: that threshold. "test": where each metric is best on
+    # the *test* rows, for the as-published protocol only.
     threshold: float | str = "validation"
 
     def __post_init__(self) -> None:

@@ -119,16 +119,10 @@ def own_suite(
 ) -> Suite:
     """Make a suite of your own data: the honest protocol, and methods with default settings.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        Files, or names of the catalog.
-    methods : sequence of str
-        Ids of methods, or ``["all"]`` for all that learn from labelled rows.
-    reading : mapping, optional
-        How to read the files.
-    metrics, seeds, split, test_size
-        As in a suite.
+    * `sources`: Files, or names of the catalog.
+    * `methods`: Ids of methods, or ``["all"]`` for all that learn from labelled rows.
+    * `reading`: How to read the files.
+    * `metrics`, `seeds`, `split`, `test_size`: As in a suite.
     """
     from labelweave.methods import list_methods
 

@@ -60,8 +60,6 @@ def open_binary(path: FilePath) -> BinaryIO:
 
     Damage that is found while reading raises :class:`~labelweave.exceptions.DataFileError`.
 
-    Examples
-    --------
     >>> import gzip, tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:

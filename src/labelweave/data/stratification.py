@@ -40,21 +40,11 @@ def assign_parts(
 ) -> np.ndarray:
     """Assign each item to a part so that every part has its share of every column.
 
-    Parameters
-    ----------
-    counts : csr_array of shape (n_items, n_columns)
-        An item is a row (its counts are 1) or a group of rows, and a column is a label: the counts
-        are the numbers of positives of each label in the item. Items may have no entries.
-    part_sizes : integer array
-        Number of rows of each part; they add up to the number of rows.
-    rng : numpy Generator
-    item_sizes : integer array, optional
-        Number of rows of each item. Without it every item is one row, and the sizes of the parts
-        are exact.
-
-    Returns
-    -------
-    integer array of shape (n_items,)
+    * `counts`: An item is a row (its counts are 1) or a group of rows, and a column is a label: the
+      counts are the numbers of positives of each label in the item. Items may have no entries.
+    * `part_sizes`: Number of rows of each part; they add up to the number of rows.
+    * `item_sizes`: Number of rows of each item. Without it every item is one row, and the sizes of
+      the parts are exact.
     """
     counts = _with_column_for_empty_items(counts, item_sizes)
     order = _sorted_items(counts, rng)

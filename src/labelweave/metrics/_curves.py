@@ -22,24 +22,15 @@ __all__ = ["Ranked", "by_label", "by_row", "pooled", "ranked_together", "score_c
 
 @dataclass
 class Ranked:
-    """Counts above each distinct score, for the lines of a chunk one after the other.
+    """Counts above each distinct score, for the lines of a chunk one after the other."""
 
-    Attributes
-    ----------
-    hits, known : ndarray of shape (n_points,)
-        Positives and known entries with at least the point's score.
-    new_hits, new_known : ndarray of shape (n_points,)
-        Those of exactly this score.
-    first : ndarray of shape (n_lines,)
-        Where the points of each line begin.
-    positive, negative : ndarray of shape (n_lines,)
-    """
-
+    # hits, known: Positives and known entries with at least the point's score
     hits: np.ndarray
     known: np.ndarray
+    # new_hits, new_known: Those of exactly this score
     new_hits: np.ndarray
     new_known: np.ndarray
-    first: np.ndarray
+    first: np.ndarray  # Where the points of each line begin
     positive: np.ndarray
     negative: np.ndarray
 

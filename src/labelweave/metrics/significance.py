@@ -1,10 +1,10 @@
 """Compare methods over data sets: average ranks and tests of their differences.
 
-A table of scores (an array or a DataFrame) has one row per data set and one column per method. The best method of a row has
-rank 1; methods of equal score share the mean of their ranks. The procedure is that of [1]_: the
-Friedman test shows whether the methods differ at all; if so, two methods differ when their
-average ranks are further apart than the Nemenyi critical difference, or by Wilcoxon's
-signed-rank test with Holm's correction.
+A table of scores (an array or a DataFrame) has one row per data set and one column per method. The
+best method of a row has rank 1; methods of equal score share the mean of their ranks. The procedure
+is that of [1]_: the Friedman test shows whether the methods differ at all; if so, two methods
+differ when their average ranks are further apart than the Nemenyi critical difference, or by
+Wilcoxon's signed-rank test with Holm's correction.
 
 References
 ----------

@@ -49,13 +49,8 @@ def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:
 class ValueReader:
     """Decodes the values of one model folder.
 
-    Parameters
-    ----------
-    folder : Path
-    files : set of str
-        The files that config.json lists; no other file is read.
-    load_model : callable
-        Loads a model inside this model from its folder.
+    * `files`: The files that config.json lists; no other file is read.
+    * `load_model`: Loads a model inside this model from its folder.
     """
 
     def __init__(self, folder: Path, files: set[str], load_model: Callable[[Path], Any]) -> None:

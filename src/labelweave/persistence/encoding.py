@@ -63,11 +63,8 @@ class Place(NamedTuple):
 class ValueWriter:
     """Encodes the values of one model as JSON and files of its folder.
 
-    Parameters
-    ----------
-    folder : Path
-    save_model : callable
-        Writes a model inside this model to a folder, and returns the names of its files.
+    * `save_model`: Writes a model inside this model to a folder, and returns the names of its
+      files.
     """
 
     def __init__(self, folder: Path, save_model: Callable[[Any, Path], list[str]]) -> None:

@@ -34,33 +34,18 @@ _WRAPPED_MODEL = ("best_estimator_", "classifier_", "estimator_")
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A model and the rows it is evaluated on.
-
-    Parameters
-    ----------
-    model : fitted estimator
-    rows : Dataset
-    rows_description : str
-        Which rows they are, in words, such as "test rows of the official split".
-    seen_description : str
-        Whether the model was trained on them, in words.
-    n_seen : int or None
-        The number of rows that the model was trained on; None if it is not known.
-    train_labels : LabelMatrix, optional
-    validation : Dataset, optional
-        The rows on which the threshold of the model was chosen.
-    training_record : mapping, optional
-        What `labelweave train` recorded: time, versions, protocol.
-    folder : Path, optional
-    """
+    """A model and the rows it is evaluated on."""
 
     model: Any
     rows: Dataset
+    # Which rows they are, in words, such as "test rows of the official split"
     rows_description: str
-    seen_description: str
+    seen_description: str  # Whether the model was trained on them, in words
+    # The number of rows that the model was trained on; None if it is not known
     n_seen: int | None = None
     train_labels: LabelMatrix | None = None
-    validation: Dataset | None = None
+    validation: Dataset | None = None  # The rows on which the threshold of the model was chosen
+    # What `labelweave train` recorded: time, versions, protocol
     training_record: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
 

@@ -50,26 +50,14 @@ class Note:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of values under column names.
+    """Rows of values under column names."""
 
-    Parameters
-    ----------
-    caption : str
-        What the table shows, and for which rows of the data.
-    columns : sequence of str
-    rows : sequence of sequences
-        Columns of numbers are aligned to the right; None and NaN are shown as a dash.
-    folded : bool, default=False
-        Whether HTML shows only the caption until the reader opens the table.
-    digits : int, default=4
-        Decimal places of numbers that are not integers.
-    """
-
-    caption: str
+    caption: str  # What the table shows, and for which rows of the data
     columns: Sequence[str]
+    # Columns of numbers are aligned to the right; None and NaN are shown as a dash
     rows: Sequence[Sequence[Any]]
-    folded: bool = False
-    digits: int = 4
+    folded: bool = False  # Whether HTML shows only the caption until the reader opens the table
+    digits: int = 4  # Decimal places of numbers that are not integers
 
     def is_number(self, column: int) -> bool:
         """Whether a column holds only numbers and gaps."""
@@ -79,26 +67,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot.
+    """A plot."""
 
-    Parameters
-    ----------
-    name : str
-        The name of its file, without an ending.
-    svg : str
-        An SVG document.
-    title : str
-    alt : str
-        A description of the plot for readers who cannot see it.
-    caption : str
-        How to read the plot.
-    """
-
-    name: str
-    svg: str
+    name: str  # The name of its file, without an ending
+    svg: str  # An SVG document
     title: str
-    alt: str
-    caption: str
+    alt: str  # A description of the plot for readers who cannot see it
+    caption: str  # How to read the plot
 
 
 Block = Paragraph | Note | Table | Figure

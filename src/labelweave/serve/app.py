@@ -105,16 +105,10 @@ def run(
 ) -> None:
     """Run the service until a signal to stop arrives, then finish the accepted requests.
 
-    Parameters
-    ----------
-    service : Service
-    key : str, optional
-        An API key that is valid in addition to those of the database.
-    access_log : bool, default=True
-        Whether to log one line per request.
-    on_start : callable, optional
-        Called with the address of the page and with the key that was generated for this process
-        (None if there is another valid key).
+    * `key`: An API key that is valid in addition to those of the database.
+    * `access_log`: Whether to log one line per request.
+    * `on_start`: Called with the address of the page and with the key that was generated for this
+      process (None if there is another valid key).
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("labelweave.serve").setLevel(logging.INFO)

@@ -36,23 +36,14 @@ class Batcher:
     If the last batch had several requests, more are likely to arrive soon, so the next batch
     waits for them for up to `max_wait` seconds. A single client therefore never waits.
 
-    Parameters
-    ----------
-    run : callable
-        Maps a list of contents to a list of results; called on the thread. A result that is an
-        exception is raised for its request. If the call itself raises, the contents are tried
-        one by one.
-    max_batch : int
-        Maximum number of rows per batch; a single larger request is a batch of its own.
-    max_wait : float
-        Maximum number of seconds to wait for more requests.
-    max_queue : int
-        Number of requests that may wait; :class:`QueueFullError` is raised for more.
-    on_batch : callable, optional
-        Called with the number of rows of each batch.
+    * `run`: Maps a list of contents to a list of results; called on the thread. A result that is an
+      exception is raised for its request. If the call itself raises, the contents are tried one by
+      one.
+    * `max_batch`: Maximum number of rows per batch; a single larger request is a batch of its own.
+    * `max_wait`: Maximum number of seconds to wait for more requests.
+    * `max_queue`: Number of requests that may wait; :class:`QueueFullError` is raised for more.
+    * `on_batch`: Called with the number of rows of each batch.
 
-    Examples
-    --------
     >>> async def main():
     ...     batcher = Batcher(lambda batch: [2 * content for content in batch])
     ...     results = await asyncio.gather(*(batcher.submit(i, rows=1) for i in range(3)))

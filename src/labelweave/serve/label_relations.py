@@ -86,12 +86,6 @@ def similarity_map(loaded: LoadedModel) -> list[dict[str, Any]]:
 class Cooccurrence:
     """The number of rows that have both labels of a pair.
 
-    Parameters
-    ----------
-    Y : LabelMatrix
-
-    Examples
-    --------
     >>> from labelweave.labels import as_labels
     >>> cooccurrence = Cooccurrence(as_labels([["sea", "sun"], ["sea"], ["sea", "sun", "sky"]]))
     >>> cooccurrence.pairs(["sea", "sun"], 5)

@@ -25,18 +25,11 @@ _BY_THRESHOLD = LabelSelection()
 
 
 class PreparedRequest(NamedTuple):
-    """The checked rows of a request, their known labels, and which labels to return.
-
-    Attributes
-    ----------
-    X : array or list
-    known : array of 1, 0 and NaN (unknown), or None
-    selection : LabelSelection or None
-        None returns the probabilities of all labels, as :class:`ScoredRows`.
-    """
+    """The checked rows of a request, their known labels, and which labels to return."""
 
     X: Any
     known: np.ndarray | None
+    # None returns the probabilities of all labels, as :class:`ScoredRows`
     selection: LabelSelection | None
 
 
@@ -50,15 +43,8 @@ class Explaining(Protocol):
 class LoadedModel:
     """A model in memory; all that uses or changes it runs on a single thread, in order.
 
-    Parameters
-    ----------
-    name : str
-        The name under which the model is served.
-    model : a fitted estimator
-    feature_names : sequence of str or None
-        The names that records use; None if the features have no names.
-    settings : Settings
-    metrics : ServiceMetrics
+    * `name`: The name under which the model is served.
+    * `feature_names`: The names that records use; None if the features have no names.
     """
 
     def __init__(

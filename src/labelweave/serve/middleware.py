@@ -105,15 +105,6 @@ class RateLimit:
 class DirectRoute(NamedTuple):
     """A route that the middleware answers itself, without FastAPI's handling of a request.
 
-    Attributes
-    ----------
-    path : str
-        A path with one ``{model}`` in it, such as ``"/v1/models/{model}/predict"``.
-    respond : callable
-        Maps the model's name, the content type and the body to the bytes of a JSON response.
-
-    Examples
-    --------
     >>> route = DirectRoute("/v1/models/{model}/predict", lambda *_: None)
     >>> route.model_of("/v1/models/yeast/predict")
     'yeast'
@@ -121,7 +112,8 @@ class DirectRoute(NamedTuple):
     (None, None)
     """
 
-    path: str
+    path: str  # A path with one ``{model}`` in it, such as ``"/v1/models/{model}/predict"``
+    # Maps the model's name, the content type and the body to the bytes of a JSON response
     respond: Callable[[str, bytes, bytes], Awaitable[bytes]]
 
     def model_of(self, path: str) -> str | None:

@@ -56,14 +56,8 @@ def read_inputs(
 ) -> Any:
     """Check inputs and convert them: vectors and records to an array, texts to a list.
 
-    Parameters
-    ----------
-    inputs : list
-        Lists of numbers, objects of feature names and numbers, or texts.
-    loaded : LoadedModel
-    settings : Settings
-    absent : {"error", "zero"}
-        The meaning of a feature that a record leaves out.
+    * `inputs`: Lists of numbers, objects of feature names and numbers, or texts.
+    * `absent`: The meaning of a feature that a record leaves out.
     """
     check_n_rows(len(inputs), settings)
     if loaded.input == "texts":
@@ -166,24 +160,13 @@ class ScoredRows(NamedTuple):
 
 
 class LabelSelection(NamedTuple):
-    """Which labels a request asks for.
+    """Which labels a request asks for."""
 
-    Attributes
-    ----------
-    threshold : float, optional
-        Replaces the threshold of the model.
-    top_k : int, optional
-        The k best labels; combined with a threshold, those of the k best that reach it.
-    labels : sequence of str, optional
-        The labels to consider; all by default.
-    scores : bool, default=False
-        Add the scores of all labels considered.
-    """
-
-    threshold: float | None = None
+    threshold: float | None = None  # Replaces the threshold of the model
+    # The k best labels; combined with a threshold, those of the k best that reach it
     top_k: int | None = None
-    labels: Sequence[str] | None = None
-    scores: bool = False
+    labels: Sequence[str] | None = None  # The labels to consider; all by default
+    scores: bool = False  # Add the scores of all labels considered
 
 
 def select_labels(
@@ -191,15 +174,8 @@ def select_labels(
 ) -> list[dict[str, Any]]:
     """Return the selected labels of each row, best first.
 
-    Parameters
-    ----------
-    scored : ScoredRows
-    selection : LabelSelection
-    known : ndarray, optional
-        1 and 0 where a label is known; known labels do not depend on the threshold.
+    * `known`: 1 and 0 where a label is known; known labels do not depend on the threshold.
 
-    Examples
-    --------
     >>> probabilities, names = np.array([[0.2, 0.9, 0.6]]), np.array(["a", "b", "c"])
     >>> scored = ScoredRows(probabilities, names, FixedThreshold(0.5))
     >>> select_labels(scored, LabelSelection())

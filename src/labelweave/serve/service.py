@@ -29,17 +29,10 @@ _log = logging.getLogger("labelweave.serve")
 class Service:
     """The state that all routes of one process share.
 
-    Parameters
-    ----------
-    folders : mapping of name to path
-        The folders of the models, by the names under which they are served.
-    settings : Settings
-    queues : mapping of name to ReviewQueue, optional
-        The lists of likely missing labels to review.
-    cooccurrence : Cooccurrence, optional
-        How often labels occur together in a data set, for the page.
-    preload : bool, default=False
-        Load all models at the start instead of at their first request.
+    * `folders`: The folders of the models, by the names under which they are served.
+    * `queues`: The lists of likely missing labels to review.
+    * `cooccurrence`: How often labels occur together in a data set, for the page.
+    * `preload`: Load all models at the start instead of at their first request.
     """
 
     def __init__(

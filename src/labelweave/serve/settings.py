@@ -28,56 +28,40 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Settings:
-    """Address, limits and access rules; the defaults are those of ``labelweave serve``.
+    """Address, limits and access rules; the defaults are those of ``labelweave serve``."""
 
-    Parameters
-    ----------
-    host, port
-        The address to listen on. If it is not a loopback address, every request needs a key.
-    database : str
-        URL of the database: a SQLite file, or ``postgresql+psycopg://...`` for several replicas.
-    require_key : bool
-        Require a key on loopback too, even to read; meant for a service behind a proxy.
-    allowed_hosts : tuple of str
-        Host names, besides those of loopback, that a request without a key may name. This stops
-        pages of other web sites that point a domain of theirs at the service (DNS rebinding).
-    allowed_origins : tuple of str
-        Origins whose pages may call the API (CORS); none by default.
-    max_body, max_bytes_in_flight : int
-        Bytes of one request, and of all requests that are being answered.
-    max_rows, max_text, max_pixels : int
-        Inputs per request, characters per text, pixels per image.
-    max_batch, max_wait, max_queue
-        Rows per batch, seconds to wait for a batch to fill, requests that may be waiting.
-    rate, burst : float
-        Requests per second and at once of one client; a rate of 0 means no limit.
-    body_timeout : float
-        Seconds within which the body of a request must have been received.
-    poll : float
-        Seconds between two checks for changes that other replicas have made.
-    threads : int
-        Threads of one prediction.
-    """
-
+    # host, port: The address to listen on. If it is not a loopback address, every request needs a
+    # key.
     host: str = "127.0.0.1"
     port: int = 8000
+    # URL of the database: a SQLite file, or ``postgresql+psycopg://...`` for several replicas
     database: str = "sqlite:///labelweave-serve.sqlite"
+    # Require a key on loopback too, even to read; meant for a service behind a proxy
     require_key: bool = False
+    # Host names, besides those of loopback, that a request without a key may name. This stops pages
+    # of other web sites that point a domain of theirs at the service (DNS rebinding).
     allowed_hosts: tuple[str, ...] = ()
+    # Origins whose pages may call the API (CORS); none by default
     allowed_origins: tuple[str, ...] = ()
+    # max_body, max_bytes_in_flight: Bytes of one request, and of all requests that are being
+    # answered
     max_body: int = 16 * MEGABYTE
     max_bytes_in_flight: int = 256 * MEGABYTE
+    # max_rows, max_text, max_pixels: Inputs per request, characters per text, pixels per image
     max_rows: int = 1024
     max_text: int = 100_000
     max_pixels: int = 25_000_000
+    # max_batch, max_wait, max_queue: Rows per batch, seconds to wait for a batch to fill, requests
+    # that may be waiting
     max_batch: int = 256
     max_wait: float = 0.002
     max_queue: int = 1024
+    # rate, burst: Requests per second and at once of one client; a rate of 0 means no limit
     rate: float = 0.0
     burst: float = 100.0
-    body_timeout: float = 30.0
-    poll: float = 2.0
-    threads: int = 1
+    body_timeout: float = 30.0  # Seconds within which the body of a request must have been received
+    poll: float = 2.0  # Seconds between two checks for changes that other replicas have made
+    threads: int = 1  # Threads of one prediction
 
     def __post_init__(self) -> None:
         for name in ("max_body", "max_rows", "max_text", "max_pixels", "max_batch", "max_queue"):

@@ -191,21 +191,11 @@ def _bullets(lines: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Grid:
-    """Figures of one metric, for some of the data sets.
+    """Figures of one metric, for some of the data sets."""
 
-    Attributes
-    ----------
-    conditions : tuple of str
-        The columns: data sets, with their scenarios.
-    methods : tuple of str
-        The rows.
-    rows : dict
-        The figure of a condition and a method, where there is one.
-    """
-
-    conditions: tuple[str, ...]
-    methods: tuple[str, ...]
-    rows: dict[tuple[str, str], Row]
+    conditions: tuple[str, ...]  # The columns: data sets, with their scenarios
+    methods: tuple[str, ...]  # The rows
+    rows: dict[tuple[str, str], Row]  # The figure of a condition and a method, where there is one
 
 
 def grids(comparison: Comparison, metric: str) -> list[Grid]:

@@ -33,37 +33,20 @@ TOGETHER = "all metrics together"
 
 @dataclass(frozen=True)
 class Ranking:
-    """Average ranks of the methods by one metric under one protocol.
+    """Average ranks of the methods by one metric under one protocol."""
 
-    Attributes
-    ----------
-    metric, protocol : str
-        The metric may be :data:`TOGETHER`.
-    average_ranks : dict of method to rank
-        The best first.
-    datasets : tuple of str
-        The data sets (and scenarios) that all these methods have a score on.
-    friedman : FriedmanResult or None
-        None for fewer than two data sets or three methods.
-    critical_difference : float or None
-        Of Nemenyi, at `alpha`.
-    groups : list of lists of methods
-        The bars of a critical-difference diagram.
-    pairs : list of dict
-        Wilcoxon's signed-rank tests with Holm's correction, one per pair of methods.
-    left_out : tuple of str
-        Methods or data sets without all scores.
-    """
-
+    # metric, protocol: The metric may be :data:`TOGETHER`
     metric: str
     protocol: str
-    average_ranks: dict[str, float]
+    average_ranks: dict[str, float]  # The best first
+    # The data sets (and scenarios) that all these methods have a score on
     datasets: tuple[str, ...]
-    friedman: FriedmanResult | None
-    critical_difference: float | None
-    groups: list[list[str]]
+    friedman: FriedmanResult | None  # None for fewer than two data sets or three methods
+    critical_difference: float | None  # Of Nemenyi, at `alpha`
+    groups: list[list[str]]  # The bars of a critical-difference diagram
+    # Wilcoxon's signed-rank tests with Holm's correction, one per pair of methods
     pairs: list[dict[str, Any]]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # Methods or data sets without all scores
     alpha: float = 0.05
 
     @property
@@ -80,12 +63,6 @@ def rank_methods(
     alpha: float = 0.05,
 ) -> Ranking | None:
     """Rank methods by their mean scores.
-
-    Parameters
-    ----------
-    metric, protocol : str
-    means : mapping of (data set, method) to mean score
-    alpha : float, default=0.05
 
     Returns
     -------
@@ -106,19 +83,11 @@ def rank_together(
     On a data set each metric ranks the methods; these are then ranked by the mean of those
     ranks. So a data set counts once, however many metrics there are.
 
-    Parameters
-    ----------
-    protocol : str
-    means : mapping of metric to the means that :func:`rank_methods` takes
-    alpha : float, default=0.05
-
     Returns
     -------
     Ranking or None
         None if fewer than two methods have all scores on a common data set.
 
-    Examples
-    --------
     >>> by_map = {("a", "tree"): 0.9, ("a", "knn"): 0.5, ("b", "tree"): 0.8, ("b", "knn"): 0.6}
     >>> by_loss = {key: 1 - value for key, value in by_map.items()}
     >>> rank_together("honest", {"map": by_map, "hamming_loss": by_loss}).average_ranks
@@ -214,8 +183,6 @@ def _complete_part(present: np.ndarray) -> tuple[list[int], list[int]]:
 def draw_diagram(ranking: Ranking, *, width: int = 72) -> list[str]:
     """Draw a critical-difference diagram as text: the best rank left, bars join equal methods.
 
-    Examples
-    --------
     >>> means = {(d, m): s + i for i, d in enumerate("abcdef") for m, s in
     ...          (("tree", 0.9), ("knn", 0.8), ("chance", 0.1))}
     >>> for line in draw_diagram(rank_methods("map", "honest", means), width=40):

@@ -50,43 +50,21 @@ _NAN = float("nan")
 
 @dataclass(frozen=True)
 class StoredResults:
-    """The results of one file.
+    """The results of one file."""
 
-    Attributes
-    ----------
-    name : str
-        The stem of the file: the suite, or the suite and which of its runs.
-    comparison : Comparison
-        Figures and rankings. Its gaps are empty: what is available here does not matter.
-    run : str
-        Which run of the suite this is; "" for the only or the newest one.
-    n_cells : int
-        Number of cells with scores.
-    date : str
-        When the last cell was finished or, for figures, when they were written down.
-    facts : tuple of str
-        Machines and versions.
-    """
-
-    name: str
+    name: str  # The stem of the file: the suite, or the suite and which of its runs
+    # Figures and rankings. Its gaps are empty: what is available here does not matter.
     comparison: Comparison
-    run: str
-    n_cells: int
-    date: str
-    facts: tuple[str, ...]
+    run: str  # Which run of the suite this is; "" for the only or the newest one
+    n_cells: int  # Number of cells with scores
+    date: str  # When the last cell was finished or, for figures, when they were written down
+    facts: tuple[str, ...]  # Machines and versions
 
 
 def read_stored(path: str | PathLike[str]) -> StoredResults:
     """Read a file of cells or of figures.
 
-    Parameters
-    ----------
-    path : path
-        A file of `benchmarks/results/`.
-
-    Returns
-    -------
-    StoredResults
+    * `path`: A file of `benchmarks/results/`.
     """
     path = Path(path)
     with path.open(encoding="utf-8") as lines:

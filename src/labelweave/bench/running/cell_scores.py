@@ -41,15 +41,10 @@ def score_test_rows(
 ) -> tuple[Scores, dict[str, float]]:
     """Score the test rows once.
 
-    Parameters
-    ----------
-    protocol : EvaluationProtocol
-        Decides how thresholds are chosen.
-    validation, test : (labels, scores)
-        The labels of `validation` may be partial, as in training; those of `test` are true.
-    metrics : names of metrics
-    train_labels : LabelMatrix, optional
-        The source of the label propensities, for metrics that need them.
+    * `protocol`: Decides how thresholds are chosen.
+    * `validation`, `test`: The labels of `validation` may be partial, as in training; those of
+      `test` are true.
+    * `train_labels`: The source of the label propensities, for metrics that need them.
 
     Returns
     -------
@@ -114,19 +109,11 @@ def best_threshold(
 ) -> tuple[float, float]:
     """Find the threshold at which a metric is best, and the value of the metric there.
 
-    Parameters
-    ----------
-    name : str
-        A metric of label sets.
-    Y, scores
-        The rows on which the threshold is chosen.
-    grid : sequence of float, optional
-        The candidate thresholds; by default just below the scores of positive entries.
-    **options
-        Options of :func:`metric_at_thresholds`.
+    * `name`: A metric of label sets.
+    * `Y`, `scores`: The rows on which the threshold is chosen.
+    * `grid`: The candidate thresholds; by default just below the scores of positive entries.
+    * `**options`: Options of :func:`metric_at_thresholds`.
 
-    Examples
-    --------
     >>> from labelweave.labels import as_labels
     >>> Y, scores = as_labels([[1, 0], [0, 1]]), np.array([[0.4, 0.1], [0.2, 0.5]])
     >>> best_threshold("f1_micro", Y, scores)
@@ -149,14 +136,8 @@ def metric_at_thresholds(
 ) -> np.ndarray:
     """Compute a metric of label sets at each threshold.
 
-    Parameters
-    ----------
-    name : str
-    Y : LabelMatrix
-    scores : ndarray of shape (n, L)
-    thresholds : ndarray
-    zero_division : float, default=0.0
-        The F1 of a row or label with neither positives nor predictions; NaN ignores it.
+    * `zero_division`: The F1 of a row or label with neither positives nor predictions; NaN ignores
+      it.
     """
     kind, _, average = name.partition("_")
     if kind == "f1":

@@ -53,18 +53,9 @@ HARMLESS = (
 def code_version(modules: Iterable[str]) -> str:
     """Hash the code that these modules depend on.
 
-    Parameters
-    ----------
-    modules : iterable of str
-        Names of modules, such as ``"labelweave.dependent.br"``. Those of methods that the
-        settings name are added by the caller; see :func:`methods_named_in`.
+    * `modules`: Names of modules, such as ``"labelweave.dependent.br"``. Those of methods that the
+      settings name are added by the caller; see :func:`methods_named_in`.
 
-    Returns
-    -------
-    str of 16 hexadecimal digits
-
-    Examples
-    --------
     >>> version = code_version(["labelweave.dependent.br"])
     >>> version == code_version(["labelweave.dependent.br"])
     True

@@ -17,14 +17,9 @@ __all__ = ["TestCurve"]
 class TestCurve(Callback):
     """Writes `test_<metric>` into the history of a neural method.
 
-    Parameters
-    ----------
-    model : NetworkClassifier
-        The estimator that carries this callback; its scaling of the features is used.
-    test : Dataset
-        Rows with their true labels.
-    metrics : sequence of str
-        Metrics of scores, such as "map".
+    * `model`: The estimator that carries this callback; its scaling of the features is used.
+    * `test`: Rows with their true labels.
+    * `metrics`: Metrics of scores, such as "map".
     """
 
     __test__ = False  # no test of pytest

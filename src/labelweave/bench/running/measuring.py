@@ -27,8 +27,6 @@ class Meter:
     On Linux the kernel's peak memory of the process (VmHWM) is reset at the start, so that the
     peak is that of the block alone; elsewhere it is the peak since the process started.
 
-    Examples
-    --------
     >>> with Meter() as meter:
     ...     _ = bytearray(10**6)
     >>> meter.memory["peak"] > 0

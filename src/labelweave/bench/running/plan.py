@@ -166,11 +166,7 @@ def identities_of(suite: Suite) -> set[str]:
 def make_plan(suite: Suite, *, quick: Quick | None = None) -> Plan:
     """List the cells of a suite that can be run, without checksums and code versions.
 
-    Parameters
-    ----------
-    suite : Suite
-    quick : Quick, optional
-        Limits of a smoke run.
+    * `quick`: Limits of a smoke run.
 
     Returns
     -------

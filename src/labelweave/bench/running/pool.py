@@ -26,27 +26,16 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Pool:
-    """Workers for cells.
+    """Workers for cells."""
 
-    Parameters
-    ----------
-    jobs : int, default=-1
-        Number of cells at a time; -1 is one per core. 1 runs them in this process.
-    threads : int, default=1
-        Threads per cell.
-    backend : {"loky", "dask"}, default="loky"
-        Processes of this machine, or the workers of a Dask cluster.
-    address : str, optional
-        Address of the cluster's scheduler, such as ``"tcp://10.0.0.5:8786"``.
-    modules : tuple of str
-        What the processes of this machine import when they start. loky ends a worker that has
-        grown by 300 MB since its first call, and torch, imported later, is more than that.
-    """
-
-    jobs: int = -1
-    threads: int = 1
+    jobs: int = -1  # Number of cells at a time; -1 is one per core. 1 runs them in this process.
+    threads: int = 1  # Threads per cell
+    # {"loky", "dask"}: Processes of this machine, or the workers of a Dask cluster
     backend: str = "loky"
+    # Address of the cluster's scheduler, such as ``"tcp://10.0.0.5:8786"``
     address: str | None = None
+    # What the processes of this machine import when they start. loky ends a worker that has grown
+    # by 300 MB since its first call, and torch, imported later, is more than that.
     modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -59,15 +59,9 @@ def pack(
 ) -> str:
     """Write records as the text of a file of cells.
 
-    Parameters
-    ----------
-    records : iterable of dict
-    names : iterable of str
-        Names of the suites of the cells.
-    suites : iterable of Suite
-        Those suites that the package does not have.
-    full : bool, default=False
-        Also write `history` and `artifacts`, which only plots need.
+    * `names`: Names of the suites of the cells.
+    * `suites`: Those suites that the package does not have.
+    * `full`: Also write `history` and `artifacts`, which only plots need.
     """
     kept = list(records)
     shared = [_shared(record) for record in kept]
@@ -168,20 +162,11 @@ def _without_folders(suite: Suite) -> Suite:
 
 @dataclass(frozen=True)
 class CellFile:
-    """The content of a file of cells.
-
-    Attributes
-    ----------
-    records : list of dict
-    names : list of str
-        Names of the suites of the cells.
-    suites : list of Suite
-        Those suites that the package does not have.
-    """
+    """The content of a file of cells."""
 
     records: list[Record]
-    names: list[str]
-    suites: list[Suite]
+    names: list[str]  # Names of the suites of the cells
+    suites: list[Suite]  # Those suites that the package does not have
 
 
 class _LineError(Exception):

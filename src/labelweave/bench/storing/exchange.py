@@ -45,20 +45,10 @@ def export_cells(
 ) -> Exported:
     """Write the newest record of each cell to one file, atomically.
 
-    Parameters
-    ----------
-    folder : path
-        A folder of results; it is not changed.
-    path : path
-        File to write; see :mod:`labelweave.bench.storing.cell_file`.
-    suites : sequence of Suite, optional
-        Only the cells of these suites; default: all cells.
-    full : bool, default=False
-        Also write histories and artifacts, which only plots need.
-
-    Returns
-    -------
-    Exported
+    * `folder`: A folder of results; it is not changed.
+    * `path`: File to write; see :mod:`labelweave.bench.storing.cell_file`.
+    * `suites`: Only the cells of these suites; default: all cells.
+    * `full`: Also write histories and artifacts, which only plots need.
     """
     records = read_results(folder)
     wanted = suites or Store(folder).suites()
@@ -86,16 +76,8 @@ def import_cells(paths: Iterable[str | PathLike[str]], folder: str | PathLike[st
     All files are read before anything is written. An existing cell is replaced only by a newer
     one, or by one with scores if it had failed.
 
-    Parameters
-    ----------
-    paths : iterable of path
-        Files that :func:`export_cells` wrote.
-    folder : path
-        Folder of results, created if it does not exist.
-
-    Returns
-    -------
-    Imported
+    * `paths`: Files that :func:`export_cells` wrote.
+    * `folder`: Folder of results, created if it does not exist.
     """
     files = [unpack(path) for path in paths]
     cells: dict[str, Record] = {}

@@ -33,50 +33,31 @@ _MAX_SHOWN = 3
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """One layout of images on disk.
+    """One layout of images on disk."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the layout for `format=`.
-    summary : str
-        What the layout looks like, in a few words.
-    confidence : callable
-        `confidence(path)` says how likely a folder or file has this layout: 0 for "no", higher
-        numbers for more likely.
-    read : callable
-        `read(path, **options)` returns a Dataset whose X is an
-        :class:`~labelweave.data.images.collection.Images`.
-    """
-
-    name: str
-    summary: str
+    name: str  # Name of the layout for `format=`
+    summary: str  # What the layout looks like, in a few words
+    # `confidence(path)` says how likely a folder or file has this layout: 0 for "no", higher
+    # numbers for more likely
     confidence: Callable[[Path], int]
+    # `read(path, **options)` returns a Dataset whose X is an
+    # :class:`~labelweave.data.images.collection.Images`
     read: Callable[..., Dataset]
 
 
 @dataclass(frozen=True)
 class ImageOptions:
-    """How images are read.
+    """How images are read."""
 
-    Parameters
-    ----------
-    size : int, default=64
-        Width and height after decoding, in pixels.
-    resize : {"squash", "crop", "pad"}, default="squash"
-        How rectangular images are made square; see :func:`labelweave.data.images.decoding.decode`.
-    on_error : {"raise", "skip"}, default="raise"
-        What to do about a missing or broken image. "raise" raises an error, for a missing image at
-        once and for a broken one when it is first needed. "skip" decodes all images at once, leaves
-        out the rows without a good image, and names them in a warning.
-    workers : int, optional
-        Number of workers that decode in parallel.
-    """
-
-    size: int = 64
+    size: int = 64  # Width and height after decoding, in pixels
+    # {"squash", "crop", "pad"}: How rectangular images are made square; see
+    # :func:`labelweave.data.images.decoding.decode`
     resize: str = "squash"
+    # {"raise", "skip"}: What to do about a missing or broken image. "raise" raises an error, for a
+    # missing image at once and for a broken one when it is first needed. "skip" decodes all images
+    # at once, leaves out the rows without a good image, and names them in a warning.
     on_error: str = "raise"
-    workers: int | None = None
+    workers: int | None = None  # Number of workers that decode in parallel
 
     def __post_init__(self) -> None:
         if self.on_error not in ("raise", "skip"):

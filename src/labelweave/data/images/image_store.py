@@ -32,14 +32,8 @@ class ImageStore:
     Decoded images are kept in memory or, where they would take more than a gigabyte, in an unnamed
     file that disappears with the process. Without enough disk space they are decoded at each use.
 
-    Parameters
-    ----------
-    sources : ndarray of images, or sequence of paths, arrays or PIL images
-    size : int
-    resize : str
-    workers : int or None
-        Number of threads that decode; None means one per processor, at most four. (Pillow decodes
-        in parallel in threads.)
+    * `workers`: Number of threads that decode; None means one per processor, at most four. (Pillow
+      decodes in parallel in threads.)
     """
 
     def __init__(

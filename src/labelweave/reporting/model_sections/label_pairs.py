@@ -270,8 +270,6 @@ def pair_outcomes(
         that have one label and are known not to have the other (``one_true``) and, among them,
         those for which both were predicted (``one_true_both_predicted``).
 
-    Examples
-    --------
     >>> from labelweave.labels import as_labels
     >>> Y, predicted = as_labels([[1, 1], [1, 1], [1, 0]]), np.array([[1, 1], [1, 0], [1, 1]])
     >>> counts = pair_outcomes(Y, predicted, [(0, 1)])

@@ -74,12 +74,6 @@ def history_panels(history: Any) -> list[HistoryPanel]:
     Epochs are counted over all stages. A loss term that equals the loss, and a constant learning
     rate, are left out.
 
-    Parameters
-    ----------
-    history : DataFrame or mapping of column to list
-
-    Examples
-    --------
     >>> history = {"epoch": [1, 2], "loss": [0.9, 0.5], "bce": [0.9, 0.5], "val_map": [0.4, 0.6]}
     >>> [(panel.title, list(panel.curves)) for panel in history_panels(history)]
     [('loss', ['loss']), ('validation scores', ['val_map'])]

@@ -79,14 +79,8 @@ def draw_critical_difference(
 ) -> str:
     """Return a diagram of average ranks; a bar connects methods that do not differ significantly.
 
-    Parameters
-    ----------
-    name : str
-    ranks : mapping of method to average rank
-    groups : sequence of sequences of methods
-        The groups of :func:`labelweave.metrics.significance.nemenyi_groups`.
-    difference : float or None
-        The critical difference, drawn as a ruler.
+    * `groups`: The groups of :func:`labelweave.metrics.significance.nemenyi_groups`.
+    * `difference`: The critical difference, drawn as a ruler.
     """
     order = sorted(ranks.items(), key=lambda item: item[1])
     half = (len(order) + 1) // 2  # names on the left; the others are on the right

@@ -86,14 +86,7 @@ def _medians(
 def draw_costs(
     name: str, costs: Mapping[str, Mapping[str, Sequence[float]]], datasets: Sequence[str]
 ) -> str:
-    """Return one plot per cost, with one line per method and one marker per data set.
-
-    Parameters
-    ----------
-    name : str
-    costs : mapping of axis title to mapping of method to one number per data set, NaN if missing
-    datasets : sequence of str
-    """
+    """Return one plot per cost, with one line per method and one marker per data set."""
     methods = list(next(iter(costs.values())))
 
     def paint(figure: Any) -> None:

@@ -79,10 +79,7 @@ API_KEYS = Table(
 def open_database(url: str) -> Engine:
     """Connect to a database and upgrade its schema if necessary.
 
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///FILE`` or ``postgresql+psycopg://USER:PASSWORD@HOST/NAME``.
+    * `url`: ``sqlite:///FILE`` or ``postgresql+psycopg://USER:PASSWORD@HOST/NAME``.
     """
     try:
         parsed = make_url(url)

@@ -70,18 +70,11 @@ def clean_text(text: str) -> str:
 def choose_columns(labels: Any, names: Sequence[str], path: FilePath) -> list[int]:
     """Positions of the label columns that the option `labels=` chooses.
 
-    Parameters
-    ----------
-    labels : int, str or sequence of str
-        A positive number k chooses the last k columns, a negative one the first k; a string is a
-        pattern such as ``"Class*"``; a sequence lists the names of the columns.
-    names : sequence of str
-        All columns of the file.
-    path : path-like
-        For the error message.
+    * `labels`: A positive number k chooses the last k columns, a negative one the first k; a string
+      is a pattern such as ``"Class*"``; a sequence lists the names of the columns.
+    * `names`: All columns of the file.
+    * `path`: For the error message.
 
-    Examples
-    --------
     >>> choose_columns(2, ["a", "b", "c"], "f")
     [1, 2]
     >>> choose_columns(-1, ["a", "b", "c"], "f")

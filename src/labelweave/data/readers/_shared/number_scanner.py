@@ -33,23 +33,12 @@ _LAST_BYTES_8 = _masks(8, np.uint64)
 
 @dataclass
 class Numbers:
-    """The numbers of a chunk of lines.
+    """The numbers of a chunk of lines."""
 
-    Attributes
-    ----------
-    values : int32 or float64 ndarray
-        Every number of the chunk.
-    after : uint8 ndarray
-        The separator that follows each number.
-    row_ends : int64 ndarray
-        The number of values up to the end of each row (line).
-    lone : uint8 ndarray of shape (n, 2)
-        Separators without a number before them: the separator before, and the separator itself.
-    """
-
-    values: np.ndarray
-    after: np.ndarray
-    row_ends: np.ndarray
+    values: np.ndarray  # Every number of the chunk
+    after: np.ndarray  # The separator that follows each number
+    row_ends: np.ndarray  # The number of values up to the end of each row (line)
+    # Separators without a number before them: the separator before, and the separator itself
     lone: np.ndarray
 
     @property
