@@ -271,10 +271,6 @@ def as_labels(
     absent : {"negative", "unknown"}, default="negative"
         Meaning of an entry that a sparse matrix does not store, or of a name that is not in a
         list.
-
-    Returns
-    -------
-    LabelMatrix
     """
     if absent not in ("negative", "unknown"):
         raise InputError(f"absent must be 'negative' or 'unknown', not {absent!r}")

@@ -193,13 +193,12 @@ def _entry_features(
             np.log((frequency + 0.5) / n_rows),
             np.log1p(rank_in_row),
             np.log(rank_in_label / (frequency + 1.0)),
-            *(_log_share(values.ravel()[entries]) for values in (best, *estimates)),
+            *(
+                np.log(np.clip(values.ravel()[entries], 0, 1) + _LEAST_SHARE)
+                for values in (best, *estimates)
+            ),
         ]
     ).astype(np.float32)
-
-
-def _log_share(values: np.ndarray) -> np.ndarray:
-    return np.log(np.clip(values, 0, 1) + _LEAST_SHARE)
 
 
 def _ranks(values: np.ndarray, axis: int) -> np.ndarray:

@@ -40,20 +40,18 @@ def to_html(audit: Audit) -> str:
         element(
             "header",
             element("h1", title),
-            element("p", _subtitle(audit), class_="subtitle"),
+            element(
+                "p",
+                f"{len(audit):,} entries, the likeliest first, ranked with {audit.method}. "
+                "Verdicts are stored in this browser; export them to use them.",
+                class_="subtitle",
+            ),
         ),
         _controls(),
         element("main", element("ol", id="entries", class_="entries"), _pager(), id="list"),
         element("noscript", element("p", "This page needs JavaScript.", class_="note")),
         element("script", _script_data(audit), type="application/json", id="audit-data"),
         element("footer", f"Made by labelweave {__version__}, {timestamp()}."),
-    )
-
-
-def _subtitle(audit: Audit) -> str:
-    return (
-        f"{len(audit):,} entries, the likeliest first, ranked with {audit.method}. Verdicts are "
-        "stored in this browser; export them to use them."
     )
 
 

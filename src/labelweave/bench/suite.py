@@ -158,10 +158,6 @@ def load_suite(name_or_path: str | PathLike[str]) -> Suite:
     name_or_path : str or path-like
         ``"c-gmvae-1"``, or a file that ends in ``.toml`` (or ``.json``, as a result folder
         keeps them).
-
-    Returns
-    -------
-    Suite
     """
     path = Path(name_or_path)
     if path.suffix == ".json":

@@ -175,10 +175,6 @@ def load_dataset(
         For a file, the options of :func:`~labelweave.data.reading.read_dataset`; for a name, the
         `choices` of its entry, such as ``major=True`` for cfc-mesh.
 
-    Returns
-    -------
-    Dataset
-
     Raises
     ------
     DatasetUnavailableError
@@ -203,7 +199,9 @@ def load_dataset(
         entry = get_entry(os.fspath(name_or_path))
         choices = _checked_choices(entry, options)
         data = _load(entry.variant(choices), choices, download)
-    return _without_empty_labels(data) if drop_empty_labels else data
+    if drop_empty_labels:
+        data = data.select_labels([data.Y.names[j] for j in np.flatnonzero(data.Y.counts()[0])])
+    return data
 
 
 def _is_path(name_or_path: str | PathLike[str]) -> bool:
@@ -299,8 +297,3 @@ def _check_counts(entry: CatalogEntry, data: Dataset, location: str) -> None:
             f"data set {entry.name} from {location} does not match the catalog: it has "
             f"{'; '.join(differences)}"
         )
-
-
-def _without_empty_labels(data: Dataset) -> Dataset:
-    positives, _ = data.Y.counts()
-    return data.select_labels([data.Y.names[j] for j in np.flatnonzero(positives)])

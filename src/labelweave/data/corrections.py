@@ -116,10 +116,6 @@ def read_verdicts(path: FilePath) -> Verdicts:
     path : path-like
         A .csv file with a header, or a .jsonl file, with the fields `label`, `verdict` (yes, no or
         unsure; empty if nobody has reviewed the entry), and `row`, `id` or both.
-
-    Returns
-    -------
-    Verdicts
     """
     ending = Path(path).suffix.lower()
     if ending not in (".csv", ".jsonl"):

@@ -42,10 +42,6 @@ def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -
         Options of the reader of the format, such as `labels`, `label_column`, `text_column`,
         `id_column`, `drop`, `require_labels`; for images `size`, `resize`, `on_error`.
 
-    Returns
-    -------
-    Dataset
-
     Examples
     --------
     >>> import tempfile

@@ -84,10 +84,6 @@ def hide_positives(
         Whether each row that has a positive keeps at least one.
     random_state : None, int, RandomState or Generator
 
-    Returns
-    -------
-    HiddenLabels
-
     Examples
     --------
     >>> import numpy as np
@@ -121,10 +117,6 @@ def keep_single_positive(
     Y : labels
     as_, negatives, random_state
         As in :func:`hide_positives`.
-
-    Returns
-    -------
-    HiddenLabels
 
     Examples
     --------
@@ -247,10 +239,6 @@ def share_among_teachers(
         Share of the rows that the teachers have together; the rest is for the student.
     random_state : None, int, RandomState or Generator
 
-    Returns
-    -------
-    TeacherShares
-
     Examples
     --------
     >>> import numpy as np
@@ -369,10 +357,6 @@ def hold_labels_out(
         limit). A label is not drawn as unseen if dropping its rows would leave another label with
         fewer.
     random_state : None, int, RandomState or Generator
-
-    Returns
-    -------
-    UnseenLabels
 
     Examples
     --------

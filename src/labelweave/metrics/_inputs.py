@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,10 @@ def check_pred(Y_true: Any, Y_pred: Any) -> tuple[LabelMatrix, LabelMatrix]:
         )
     else:
         truth = check_true(Y_true)
-        predicted = _as_sets(Y_pred, truth.names if is_lists_of_names(Y_pred) else None)
+        try:
+            predicted = as_labels(Y_pred, names=truth.names if is_lists_of_names(Y_pred) else None)
+        except InputError as error:
+            raise InputError(f"Y_pred does not hold label sets: {error}") from None
     _check_shape("Y_pred", truth, predicted.shape)
     if predicted.has_unknown:
         raise InputError(
@@ -139,13 +141,6 @@ def aligned_columns(
 def are_default_names(names: tuple[str, ...] | list[str]) -> bool:
     """Whether these are the names that `as_labels` gives to unnamed labels."""
     return all(name == f"label_{j}" for j, name in enumerate(names))
-
-
-def _as_sets(Y_pred: Any, names: Sequence[str] | None) -> LabelMatrix:
-    try:
-        return as_labels(Y_pred, names=names)
-    except InputError as error:
-        raise InputError(f"Y_pred does not hold label sets: {error}") from None
 
 
 def _check_shape(what: str, truth: LabelMatrix, shape: tuple[int, ...]) -> None:

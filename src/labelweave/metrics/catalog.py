@@ -142,10 +142,6 @@ def get_metric(name: str | Metric, **parameters: Any) -> Metric:
     **parameters
         Fixed for every call, such as ``zero_division=np.nan``.
 
-    Returns
-    -------
-    Metric
-
     Examples
     --------
     >>> metric = get_metric("precision@1")

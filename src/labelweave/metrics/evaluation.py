@@ -50,10 +50,6 @@ def evaluate(
         In the order of the data's labels; needed by the propensity-scored metrics.
     sample_weight : array-like of shape (n_rows,), optional
 
-    Returns
-    -------
-    Scores
-
     Examples
     --------
     >>> import numpy as np
@@ -114,10 +110,6 @@ def score_predictions(
         Heading of the table.
     thresholds : float or array-like of shape (n_labels,), optional
         Shown beside each label.
-
-    Returns
-    -------
-    Scores
 
     Examples
     --------

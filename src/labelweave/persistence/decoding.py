@@ -64,12 +64,14 @@ class ValueReader:
             "float": lambda value: float(value["value"]),
             "frame": self._read_frame,
             "labels": self._read_labels,
-            "mapping": self._read_mapping,
-            "method": self._read_method,
+            "mapping": lambda value: {
+                self.decode(key): self.decode(item) for key, item in value["items"]
+            },
+            "method": lambda value: build(value["id"], self.decode(value["parameters"]), folder),
             "model": self._read_model,
             "object-array": self._read_object_array,
             "path": lambda value: Path(value["value"]),
-            "scalar": self._read_scalar,
+            "scalar": lambda value: np.dtype(value["dtype"]).type(self.decode(value["value"])),
             "sklearn": lambda value: load_sklearn(self._file(value["file"])),
             "sparse": self._read_sparse,
             "tensor": lambda value: self._read_tensors(value["value"])["tensor"],
@@ -95,9 +97,6 @@ class ValueReader:
         if name not in self._files:
             raise ModelFolderError(f"{self.folder}: config.json does not list {name!r}")
         return self.folder / name
-
-    def _read_scalar(self, value: dict[str, Any]) -> Any:
-        return np.dtype(value["dtype"]).type(self.decode(value["value"]))
 
     def _read_array(self, value: dict[str, Any]) -> np.ndarray:
         if self._arrays is None:
@@ -133,12 +132,6 @@ class ValueReader:
 
         tensors = load_file(path)
         return {key: tensors[key] for key in value["keys"]}
-
-    def _read_mapping(self, value: dict[str, Any]) -> dict[Any, Any]:
-        return {self.decode(key): self.decode(item) for key, item in value["items"]}
-
-    def _read_method(self, value: dict[str, Any]) -> Any:
-        return build(value["id"], self.decode(value["parameters"]), self.folder)
 
     def _read_model(self, value: dict[str, Any]) -> Any:
         self._file(f"{value['folder']}/config.json")

@@ -117,7 +117,10 @@ def to_html(report: Report) -> str:
         ),
         element(
             "main",
-            [_section(id, section) for id, section in zip(ids, report.sections, strict=True)],
+            [
+                element("section", element("h2", part.title), map(_block, part.blocks), id=id)
+                for id, part in zip(ids, report.sections, strict=True)
+            ],
             id="report",
         ),
         element(
@@ -142,10 +145,6 @@ def _section_ids(sections: Iterable[Section]) -> list[str]:
             id = f"{stem}-{k}"
         ids.append(id)
     return ids
-
-
-def _section(id: str, section: Section) -> Markup:
-    return element("section", element("h2", section.title), map(_block, section.blocks), id=id)
 
 
 def _block(block: Block) -> Markup:

@@ -117,7 +117,10 @@ def run(
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
     generated = _add_process_key(service, key)
     if on_start is not None:
-        on_start(_page_address(service.settings, generated), generated)
+        host, port = service.settings.host, service.settings.port
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        # A browser neither sends nor logs what follows the #.
+        on_start(address + (f"#key={generated}" if generated else ""), generated)
     uvicorn.run(create_app(service), **server_options(service.settings))
 
 
@@ -133,9 +136,3 @@ def _add_process_key(service: Service, key: str | None) -> str | None:
     generated = secrets.token_urlsafe(32)
     service.keys.process_hashes["session"] = key_hash(generated)
     return generated
-
-
-def _page_address(settings: Settings, key: str | None) -> str:
-    """Return the address of the page; a browser neither sends nor logs what follows the #."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{settings.port}/" + (f"#key={key}" if key else "")

@@ -208,7 +208,9 @@ class ProtectionMiddleware:
                 429, "The rate limit of this client is exceeded.", Retry_After=str(int(wait) + 1)
             )
         if owner is None and not self._key_for_reading:
-            self._check_host(headers)
+            host = headers.get(b"host", b"").decode("latin-1").lower()
+            if host not in self._hosts and _PORT.sub("", host) not in self._hosts:
+                raise ProblemError(403, "The service does not respond to this host name.")
         changes = method not in ("GET", "HEAD", "OPTIONS") and not _READING_POST.fullmatch(path)
         needs_key = changes or (self._key_for_reading and not _PUBLIC.fullmatch(path))
         if needs_key and owner is None and method != "OPTIONS":
@@ -226,11 +228,6 @@ class ProtectionMiddleware:
         if scheme.lower() == b"bearer":
             key = token.strip()
         return self.keys.owner(key.decode("latin-1")) if key else None
-
-    def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        if host not in self._hosts and _PORT.sub("", host) not in self._hosts:
-            raise ProblemError(403, "The service does not respond to this host name.")
 
     async def _read_body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         length = headers.get(b"content-length")

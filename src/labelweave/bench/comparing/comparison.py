@@ -131,10 +131,6 @@ def compare(
         Default: the figures of the package.
     alpha : float, default=0.05
         Significance level of the tests.
-
-    Returns
-    -------
-    Comparison
     """
     places = places_by_identity(suite)
     chosen, n_old = latest(record for record in records if record["identity"] in places)

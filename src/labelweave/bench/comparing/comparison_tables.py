@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -31,11 +31,8 @@ class Table(NamedTuple):
 
     def markdown(self) -> str:
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        return "\n".join("| " + " | ".join(_escaped(line)) + " |" for line in lines)
-
-
-def _escaped(cells: Iterable[str]) -> list[str]:
-    return [cell.replace("|", "\\|") for cell in cells]
+        escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+        return "\n".join("| " + " | ".join(line) + " |" for line in escaped)
 
 
 def figure_tables(comparison: Comparison) -> list[Table]:

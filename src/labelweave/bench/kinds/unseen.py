@@ -64,7 +64,8 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     model, seconds = fit(cell, Parts(held.train, validation, held.test))
     if not hasattr(model, "add_labels"):
         raise InputError(f"{cell.method} cannot predict labels without examples")
-    model.add_labels(held.unseen, _descriptions(data, held.unseen))
+    texts = data.Y.descriptions
+    model.add_labels(held.unseen, {name: texts[name] for name in held.unseen if name in texts})
     test = held.test_unseen if settings.get("rank", "unseen") == "unseen" else held.test
     scores = model.predict_proba(test.X)[:, _columns(model, test)]
     # Label sets would need a threshold for unseen labels: only rankings are scored.
@@ -86,10 +87,6 @@ def capped_rows(data: Dataset, train_rows: int | None, test_rows: int | None) ->
     is_test = np.asarray(data.part)[order] == "test"
     kept = np.concatenate([order[~is_test][:train_rows], order[is_test][:test_rows]])
     return data[np.sort(kept)]
-
-
-def _descriptions(data: Dataset, names: tuple[str, ...]) -> dict[str, str]:
-    return {name: data.Y.descriptions[name] for name in names if name in data.Y.descriptions}
 
 
 def _columns(model: Any, test: Dataset) -> list[int]:

@@ -64,8 +64,10 @@ def score_test_rows(
             extra = _propensities(train_labels) if metric.needs_propensities else {}
             scores[name] = _finite(metric(Y, Y_score=test_scores, **extra))
         elif protocol.threshold == "test":
+            # The papers ignore rows in the example F1 whose truth and prediction are both empty.
+            zero_division = np.nan if name == "f1_example" else 0.0
             thresholds[name], value = best_threshold(
-                name, Y, test_scores, PAPER_GRID, zero_division=_published_convention(name)
+                name, Y, test_scores, PAPER_GRID, zero_division=zero_division
             )
             scores[name] = _finite(value)
         else:
@@ -87,11 +89,6 @@ def _honest_threshold(
     if protocol.threshold == "cardinality":
         return float(make_threshold("cardinality").fit(Y, scores).value_)
     return float(protocol.threshold)
-
-
-def _published_convention(name: str) -> float:
-    """The papers ignore rows in the example F1 whose truth and prediction are both empty."""
-    return np.nan if name == "f1_example" else 0.0
 
 
 def _propensities(train_labels: LabelMatrix | None) -> dict[str, Any]:

@@ -63,9 +63,10 @@ def code_version(modules: Iterable[str]) -> str:
     False
     """
     wanted, seen = list(modules), set()
+    harmless = tuple(f"{name}." for name in HARMLESS)
     while wanted:
         module = wanted.pop()
-        if module not in seen and not _is_harmless(module):
+        if module not in seen and not f"{module}.".startswith(harmless):
             seen.add(module)
             wanted += _facts(module)[1]
     digests = [f"{module}:{_facts(module)[0]}" for module in sorted(seen)]
@@ -104,10 +105,6 @@ def _is_in_a_room(module: str) -> bool:
     from labelweave.methods import ROOMS
 
     return module.startswith(tuple(f"{_PACKAGE}.{room}." for room in ROOMS))
-
-
-def _is_harmless(module: str) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in HARMLESS)
 
 
 @cache

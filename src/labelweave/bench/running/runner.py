@@ -91,10 +91,6 @@ def run_suite(
     seconds : float, optional
         Start no cell after this time; reading the data does not count.
     listener : Listener, optional
-
-    Returns
-    -------
-    RunResult
     """
     pool, listener = pool or Pool(), listener or Listener()
     plan = prepare(make_plan(suite, quick=quick))

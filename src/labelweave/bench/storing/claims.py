@@ -70,14 +70,11 @@ def _take(path: Path) -> bool:
                 path.unlink()
             continue
         with os.fdopen(handle, "w") as file:
-            json.dump(_myself(), file)
+            process = os.getpid()
+            owner = {"host": platform.node(), "process": process, "begun": _start_of(process)}
+            json.dump(owner, file)
         return True
     return False
-
-
-def _myself() -> dict[str, object]:
-    process = os.getpid()
-    return {"host": platform.node(), "process": process, "begun": _start_of(process)}
 
 
 def _start_of(process: int) -> str | None:

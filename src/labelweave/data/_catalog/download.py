@@ -95,7 +95,8 @@ def download(
     with _writing_errors(target), atomic_path(target) as temporary:
         with _source_errors(url, timeout):
             source = _open(url, timeout)
-        expected = _content_length(source, size)
+        announced = getattr(source, "headers", {}).get("Content-Length")
+        expected = int(announced) if announced is not None and announced.isdigit() else size
         bar = ProgressBar(f"downloading {target.name}", expected, verbose=True, unit="bytes")
         with source, temporary.open("wb") as sink, bar:
             digest, received = _copy(source, sink, url, timeout, size, bar)
@@ -119,11 +120,6 @@ def _open(url: str, timeout: float) -> BinaryIO:
         opener.add_handler(handler)
     request = urllib.request.Request(url, headers={"User-Agent": "labelweave"})
     return opener.open(request, timeout=timeout)
-
-
-def _content_length(source: BinaryIO, size: int | None) -> int | None:
-    announced = getattr(source, "headers", {}).get("Content-Length")
-    return int(announced) if announced is not None and announced.isdigit() else size
 
 
 def _copy(

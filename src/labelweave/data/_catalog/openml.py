@@ -45,10 +45,6 @@ def fetch_dataset(
     timeout : float, default=30.0
         Seconds without an answer after which the download fails.
 
-    Returns
-    -------
-    Dataset
-
     Raises
     ------
     DatasetUnavailableError

@@ -79,7 +79,11 @@ def make_image_dataset(
         raise DataFileError("there are no images", path=root)
     images = Images(list(files), size=options.size, resize=options.resize, workers=options.workers)
     if row_ids is None:
-        row_ids = [_relative(file, root) for file in files]
+        folder = root if root.is_dir() else root.parent
+        row_ids = [
+            file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
+            for file in files
+        ]
     data = Dataset(
         images,
         Y,
@@ -144,8 +148,3 @@ def locate_file(folders: Sequence[Path], names: Sequence[str]) -> Path:
     """The first of these names that exists in one of the folders; if none, the first candidate."""
     candidates = [folder / name for name in names for folder in folders]
     return next((path for path in candidates if path.is_file()), candidates[0])
-
-
-def _relative(file: Path, root: Path) -> str:
-    folder = root if root.is_dir() else root.parent
-    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)

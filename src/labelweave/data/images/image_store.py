@@ -98,7 +98,9 @@ class ImageStore:
         if problems:
             raise problems[0][1]
         if self._decoded is None:
-            return np.stack([fresh[int(row)] for row in rows]) if len(rows) else self._no_pixels()
+            if len(rows) == 0:
+                return np.zeros((0, self.size, self.size, 3), dtype=np.uint8)
+            return np.stack([fresh[int(row)] for row in rows])
         pixels = self._decoded[rows]
         return np.repeat(pixels[..., None], 3, axis=3) if pixels.ndim == 3 else pixels
 
@@ -176,9 +178,6 @@ class ImageStore:
             return
         with tempfile.TemporaryFile(dir=folder) as file:
             self._decoded = np.memmap(file, dtype=np.uint8, mode="w+", shape=shape)
-
-    def _no_pixels(self) -> np.ndarray:
-        return np.zeros((0, self.size, self.size, 3), dtype=np.uint8)
 
     # -- identity ----------------------------------------------------------------------
 

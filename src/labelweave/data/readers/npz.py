@@ -37,10 +37,6 @@ def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = Tru
         False accepts an archive without labels.
     flatten : bool, default=True
         Whether images become rows of float32; otherwise they keep their shape and type.
-
-    Returns
-    -------
-    Dataset
     """
     arrays = _arrays(path)
     features = first_of(_FEATURES, arrays)

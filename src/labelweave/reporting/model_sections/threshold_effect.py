@@ -47,7 +47,9 @@ def threshold_section(evaluated: EvaluatedModel) -> Section:
     learned_from_validation = capabilities(classifier).out_of_fold
     if evaluated.validation is not None and not learned_from_validation:
         rows = evaluated.validation.select_labels(evaluated.truth.names)
-        scores = evaluated.model.predict_proba(rows.X)[:, _scored_columns(evaluated)]
+        position = {str(name): j for j, name in enumerate(evaluated.model.label_names_)}
+        columns = [position[name] for name in evaluated.truth.names]
+        scores = evaluated.model.predict_proba(rows.X)[:, columns]
         effects.append(("validation rows (for choosing)", threshold_effect(rows.Y, scores)))
     scored_rows = f"{evaluated.rows_description.split(',')[0]} (for information only)"
     effects.append((scored_rows, threshold_effect(evaluated.truth, evaluated.probabilities)))
@@ -64,7 +66,8 @@ def threshold_section(evaluated: EvaluatedModel) -> Section:
         )
     text += "A threshold chosen on the scored rows would make their scores too optimistic."
     best = "; ".join(
-        f"{name}: example F1 is highest at {_best_threshold(effect):.2f}"
+        f"{name}: example F1 is highest at "
+        f"{effect.thresholds[np.nan_to_num(effect.metrics['f1_example']).argmax()]:.2f}"
         for name, effect in effects
     )
     model_threshold = (
@@ -108,16 +111,6 @@ def _classifier_with_threshold(evaluated: EvaluatedModel) -> Any:
         if isinstance(getattr(model, "threshold_", None), Threshold):
             return model
     return None
-
-
-def _best_threshold(effect: ThresholdEffect) -> float:
-    return float(effect.thresholds[np.nan_to_num(effect.metrics["f1_example"]).argmax()])
-
-
-def _scored_columns(evaluated: EvaluatedModel) -> list[int]:
-    """Return the columns of the model's labels, in the order of the scored labels."""
-    position = {str(name): j for j, name in enumerate(evaluated.model.label_names_)}
-    return [position[name] for name in evaluated.truth.names]
 
 
 def threshold_effect(Y: LabelMatrix, scores: np.ndarray, thresholds: Any = None) -> ThresholdEffect:

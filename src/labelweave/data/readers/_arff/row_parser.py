@@ -149,16 +149,11 @@ class RowParser:
         falls = np.flatnonzero(columns[1:] <= columns[:-1]) + 1
         if not (ends[np.searchsorted(ends, falls)] == falls).all():
             return None  # not increasing within a row: unsorted, or a repeated index
-        if not self._are_zero_one(columns, values):
+        assert self._zero_one is not None
+        is_binary = values.dtype == np.int32 and values.max(initial=0) <= 1
+        if not is_binary and not _all_zero_one(values[self._zero_one[columns]]):
             return None
         return SparseRows(np.diff(ends, prepend=0), columns, values)
-
-    def _are_zero_one(self, columns: np.ndarray, values: np.ndarray) -> bool:
-        """Whether all values of the 0/1 attributes are 0, 1 or missing."""
-        assert self._zero_one is not None
-        if values.dtype == np.int32 and values.max(initial=0) <= 1:
-            return True
-        return _all_zero_one(values[self._zero_one[columns]])
 
     def _parse_dense_fast(self, chunk: bytes) -> DenseRows | None:
         numbers = scan_numbers(chunk, b",\n", missing=True)
