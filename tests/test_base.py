@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import labelweave as lw
 from labelweave.base import MultiLabelClassifier
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
@@ -165,3 +166,13 @@ def _with(X, where, value):
     X = X.copy()
     X[where] = value
     return X
+
+
+def test_fit_is_defined_in_the_base_and_in_the_bases_of_rooms_alone():
+    owners = set()
+    for method in lw.list_methods():
+        cls = method.load()
+        owner = next(base for base in cls.__mro__ if "fit" in vars(base))
+        owners.add(owner.__name__)
+    rooms = {"PartialClassifier", "TeacherMethod", "ZeroShotClassifier"}
+    assert owners == {"MultiLabelClassifier", *rooms}

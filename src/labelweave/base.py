@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -128,6 +128,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._fit_checked(X, y, validation, self._fit)
 
+    @final
     def _fit_checked(
         self,
         X: Any,
@@ -135,7 +136,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         validation: Any,
         learn: Callable[[Any, LabelMatrix, Pair | None], None],
     ) -> Self:
-        """Check the data, hold rows out if needed, learn, and tune the threshold."""
+        """Check the data, hold rows out if needed, learn, and tune the threshold.
+
+        These steps are the same for all methods. No method overrides `fit`; only the base of a
+        room does whose `fit` takes further arguments, and it passes them on through `learn`.
+        """
         self._validate_params()
         X, Y = self._checked_training_data(X, y)
         able = capabilities(self)

@@ -14,8 +14,35 @@ from labelweave.nn.task import Task, make_plan
 class Linear(NeuralClassifier):
     """The least that a method writes."""
 
-    def __init__(self, bias=True, *, epochs=7, **training):
-        super().__init__(epochs=epochs, **training)
+    def __init__(
+        self,
+        bias=True,
+        *,
+        epochs=7,
+        batch_size=64,
+        lr=1e-3,
+        min_steps=1,
+        monitor="val_loss",
+        patience=10,
+        checkpoint=None,
+        callbacks=None,
+        threshold=0.5,
+        validation_fraction=0.2,
+        random_state=None,
+    ):
+        super().__init__(
+            epochs=epochs,
+            batch_size=batch_size,
+            lr=lr,
+            min_steps=min_steps,
+            monitor=monitor,
+            patience=patience,
+            checkpoint=checkpoint,
+            callbacks=callbacks,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.bias = bias
 
     def _build_network(self, n_features, n_labels):
@@ -58,7 +85,7 @@ def data():
     return X, (X[:, :3] > 0).astype(int)
 
 
-def test_the_signature_names_all_parameters():
+def test_parameters_are_those_of_the_constructor():
     model = Linear(False, lr=0.5)
     assert model.get_params()["lr"] == 0.5
     assert model.get_params()["epochs"] == 7

@@ -25,7 +25,6 @@ from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SCHEDULES, SupervisedTask, Task
-from labelweave.signatures import name_all_parameters
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
@@ -163,10 +162,6 @@ class NeuralClassifier(NetworkClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        name_all_parameters(cls)
 
     # -- what a method writes ----------------------------------------------------------
 
