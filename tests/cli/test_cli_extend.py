@@ -64,10 +64,11 @@ def test_what_is_wrong_is_said_in_one_line(run, xml0, new_labels, csv_file):
     assert "takes OLD=NEW" in run("extend", xml0, "--rename", "sea", status=2).output
     assert "no label 'moon'" in run("extend", xml0, "--remove", "moon", status=2).output
     assert (
-        "by itself" in run("extend", xml0, "--labels", new_labels, "--data", "x", status=2).output
+        "itself: omit"
+        in run("extend", xml0, "--labels", new_labels, "--data", "x", status=2).output
     )
     run("train", csv_file, "--labels", 3, "-m", "mlknn", "--out", "features", "-q")
     said = run("extend", "features", "--labels", new_labels, status=2).output
-    assert "takes features, not texts" in said
+    assert "trained on features, not on texts" in said
     said = run("train", csv_file, "--labels", 3, "-m", "xml0", status=2).output
     assert "xml0 takes texts, but shapes holds features" in said

@@ -244,11 +244,11 @@ def test_every_vector_method_works_on_features(tmp_path):
 
 
 def test_an_encoder_needs_weights(tmp_path):
-    with pytest.raises(InputError, match="weights says"):
+    with pytest.raises(InputError, match="needs weights"):
         ImageEncoder().fit()
     with pytest.raises(InputError, match="no file of weights"):
         ImageEncoder(tmp_path / "none.pth").fit()
-    with pytest.raises(InputError, match="BinaryRelevance is no fitted method"):
+    with pytest.raises(InputError, match="BinaryRelevance is not a fitted method"):
         ImageEncoder(lw.make("br")).fit()
     with pytest.raises(InputError, match="needs an encoder"):
         ImageClassifier().fit(*shades(5))

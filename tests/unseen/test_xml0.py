@@ -226,7 +226,7 @@ def test_a_new_name_is_a_new_text():
         (["sea life"], None, "'sea life' is already seen"),
         (["fish"], None, "'fish' is already unseen"),
         ([*(f"moon {i}" for i in range(9)), "fish"], None, "'fish' is already unseen"),
-        (["moon"], ["a", "b"], "2 descriptions were given for 1 labels"),
+        (["moon"], ["a", "b"], "there are 2 descriptions for 1 labels"),
         (["moon"], {"mars": "red"}, "a description of 'mars'"),
         ([3], None, "a label name is a text"),
     ],
@@ -285,9 +285,9 @@ def test_many_labels_go_at_once():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="cut for each label"):
+    with pytest.raises(InputError, match="one threshold per label"):
         lw.XML0(encoder="tfidf", threshold="per-label").fit(TEXTS, Y)
-    with pytest.raises(InputError, match="does not tell the names"):
+    with pytest.raises(InputError, match="does not have the names"):
         lw.XML0LF.from_fitted(lambda X: X, encoder=Table())
     with pytest.raises(InputError, match="has to be tuned"):
         lw.XML0LF.from_fitted(Constant(1, 0, 0), encoder=Table(), threshold="tuned")

@@ -1,4 +1,4 @@
-"""`labelweave encode`: features of images by a frozen network, in a file for every method."""
+"""`labelweave encode`: write features of images by a frozen network to a file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from labelweave.exceptions import InputError
     "--network",
     default="resnet18",
     show_default=True,
-    help="What a file of weights is for: resnet18, resnet34 or resnet50.",
+    help="The network of a file of weights: resnet18, resnet34 or resnet50.",
 )
 @click.option(
     "--size",
     type=click.IntRange(min=1),
     default=224,
     show_default=True,
-    help="Pixels of a side that images are brought to.",
+    help="Side of the images in pixels after resizing.",
 )
 @reader_options
 @output_options
@@ -47,7 +47,7 @@ def command(
     folder of a model that was trained on images; --network and --size are then those of the
     model. DATA is a folder of images, a table that names them, or a name of `labelweave datasets`.
 
-    An image goes through the network once: features are kept in the cache.
+    Features are cached, so that each image is encoded once.
     """
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
@@ -66,7 +66,9 @@ def command(
     encoder = ImageEncoder(weights, network=settings).fit()
     loaded = load_dataset(data, **reading)
     if not loaded.is_image:
-        raise InputError(f"{data} holds no images (of a named set, try --data-option images=true)")
+        raise InputError(
+            f"{data} holds no images (for a catalog set, add --data-option images=true)"
+        )
     output.say(f"{loaded.name}: {len(loaded):,} images, {loaded.Y.n_labels:,} labels")
     arrays: dict[str, Any] = {
         "X": encoder.transform(loaded.X),
@@ -79,5 +81,5 @@ def command(
     with atomic_path(target) as path, path.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
     width = arrays["X"].shape[1]
-    output.say(f"{width:,} features of each image written to {out}")
+    output.say(f"{width:,} features per image written to {out}")
     output.result({"images": len(loaded), "features": width, "out": out})

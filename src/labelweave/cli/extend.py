@@ -1,4 +1,4 @@
-"""`labelweave extend`: labels without examples for a saved model."""
+"""`labelweave extend`: add, remove and rename labels of a saved model."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from labelweave.exceptions import InputError
     "--labels",
     "new_labels",
     type=click.Path(),
-    help="File of the new labels: .csv or .jsonl with label and description, or a name a line.",
+    help="File of the new labels: .csv or .jsonl with label and description, or one name per line.",
 )
-@click.option("--remove", type=Names(), help="Labels to forget, separated by commas.")
-@click.option(
-    "--rename", multiple=True, metavar="OLD=NEW", help="Another name of a label; may be repeated."
-)
+@click.option("--remove", type=Names(), help="Labels to remove, separated by commas.")
+@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a label; may be repeated.")
 @click.option("--out", type=click.Path(), help="Folder of the new model. [default: MODEL itself]")
 @click.option(
     "--data",
-    help="Labelled documents that the model has not seen, to learn how its scores combine; only "
-    "for a model that cannot predict unseen labels by itself.",
+    help="Labelled documents that the model was not trained on, to fit the combination of scores; "
+    "only for a model that cannot predict unseen labels itself.",
 )
 @click.option(
     "-s",
@@ -36,9 +34,9 @@ from labelweave.exceptions import InputError
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of XML0, which is put around such a model; may be repeated.",
+    help="A parameter of XML0, which extends such a model; may be repeated.",
 )
-@click.option("--format", metavar="NAME", help="File format of --data, if it does not tell.")
+@click.option("--format", metavar="NAME", help="File format of --data, if it cannot be inferred.")
 @click.option("--label-column", metavar="NAME", help="The column of --data with label names.")
 @output_options
 def command(
@@ -54,15 +52,16 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Let labels of the model in folder MODEL come and go; nothing is trained.
+    """Add, remove and rename labels of the model in folder MODEL, without training.
 
-    `labelweave predict` then covers the new labels. A model of texts that knows seen labels only
-    becomes the classifier inside XML0.
+    `labelweave predict` then predicts the new labels too. A classifier of texts for seen labels is
+    extended by XML0.
     """
     if not (new_labels or remove or rename):
         raise click.UsageError("Nothing to do: give --labels, --remove or --rename.")
     output = Output(as_json, quiet)
 
+    from labelweave.capabilities import capabilities
     from labelweave.data.label_files import read_label_file
     from labelweave.persistence import save
     from labelweave.pipeline.model_folder import checked_folder, open_model
@@ -72,12 +71,12 @@ def command(
     added = read_label_file(new_labels) if new_labels else {}
     folder = checked_folder(out or model, "model")
     fitted, _ = open_model(model)
-    if not hasattr(fitted, "add_labels"):
+    if not capabilities(fitted).new_labels:
         reading = {"format": format, "label_column": label_column}
         reading = {name: value for name, value in reading.items() if value is not None}
         fitted = _extended(fitted, data, reading, parse_settings(settings), output)
     elif data or settings:
-        raise InputError(f"{model} predicts unseen labels by itself: leave out --data and --set")
+        raise InputError(f"{model} predicts unseen labels itself: omit --data and --set")
     before = len(fitted.label_names_)
     for name in remove or ():
         fitted.remove_labels(name)
@@ -112,25 +111,25 @@ def _pair(text: str) -> tuple[str, str]:
 def _extended(
     model: Any, data: str | None, reading: dict[str, Any], settings: dict[str, Any], output: Output
 ) -> Any:
-    """XML0 around a classifier of texts that is fitted already."""
+    """Extend a fitted classifier of texts by XML0."""
     from labelweave.pipeline.protocol import Source, with_labels
     from labelweave.pipeline.recipe import check_parameters
     from labelweave.unseen.xml0 import XML0
 
     if getattr(model, "n_features_in_", None) is not None:
         raise InputError(
-            "the model takes features, not texts: XML0 needs texts to compare with labels"
+            "the model was trained on features, not on texts, which XML0 compares with labels"
         )
     check_parameters("xml0", settings)
     if data is None:
-        output.say("no --data: similarity and label fusion are summed, and not calibrated")
+        output.say("no --data: similarity and label fusion are added without calibration")
         return XML0.from_fitted(model, **settings)
     rows = with_labels(Source(data, reading).load(), list(model.label_names_))
-    output.say(f"learning from {len(rows):,} documents how the scores combine")
+    output.say(f"fitting the combination of scores on {len(rows):,} documents")
     return XML0.from_fitted(model, X=rows.X, Y=rows.Y, **settings)
 
 
 def _kept_files(folder: Path) -> dict[str, bytes]:
-    """What the command line had written beside the model: it is still true of the seen labels."""
+    """Files of the command line in the model folder, which still hold for the seen labels."""
     names = ("training.json", "rows-seen.npy", "metrics.json")
     return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}

@@ -1,4 +1,4 @@
-"""Images in: collections of them, networks that read them, and features of a frozen network."""
+"""Collections of images, networks for them, and features of a frozen network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ImageClassifier", "ImageEncoder", "ImageError", "Images", "ResNet", 
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMES:  # torch is imported by those alone that need it
+    if name in _NAMES:  # imported on first use, because most of them need torch
         return getattr(importlib.import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'labelweave.images' has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""Images in, label sets out: features of a frozen network before any classifier."""
+"""A classifier of images: features of a frozen network, followed by any classifier."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["ImageClassifier"]
 
 
 class ImageClassifier(EmbeddingClassifier):
-    """A classifier of images: features by a frozen network, then any classifier of vectors.
+    """A classifier of images: features of a frozen network, followed by any classifier.
 
-    It is one model: saving it saves the network too, and it predicts from a list of paths.
+    A saved model contains the network, and it predicts from a list of paths.
 
     Parameters
     ----------
     classifier : estimator, default=None
-        What is fitted to the features; binary relevance if None.
+        The classifier of the features; binary relevance if None.
     encoder : ImageEncoder or another transformer of images
-        What makes the features.
+        Computes the features.
     threshold : float, str or Threshold, default="auto"
-        How probabilities become label sets. ``"auto"``: by the rule of the classifier, such as
-        "cardinality" where that is made for partial labels. Any other is taken in its place.
+        How probabilities are turned into label sets. ``"auto"`` uses the rule of the classifier,
+        such as "cardinality" for methods for partial labels.
     validation_fraction, random_state
         As in :class:`~labelweave.base.MultiLabelClassifier`.
 

@@ -1,4 +1,4 @@
-"""Features of images by a frozen network, computed once an image."""
+"""Features of images by a frozen network, with a cache."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ _SAVE_EVERY = 1024  # images
 
 
 class ImageEncoder(TransformerMixin, BaseEstimator):
-    """Features of images by a network that is not trained any more.
+    """Features of images by a network that is not trained any further.
 
-    What comes out are vectors, which every method of the library takes. An image goes through
-    the network once: features are kept by a hash of the image's file, in a file for each network.
+    The features are vectors, which every method of the library accepts. Each image is encoded once:
+    features are cached by a hash of the image file, in one file per network.
 
     Parameters
     ----------
     weights : path, fitted estimator or "random"
-        What the network has learnt: a file of weights as torchvision's ``resnet50`` has them
-        (.pth or .safetensors), a fitted neural method with a network for images, or the folder of
-        a saved one. "random" is a network that has learnt nothing, as a baseline.
+        A file of weights in torchvision's format (.pth or .safetensors), a fitted neural method
+        with a network for images, or the folder of a saved one. "random" is an untrained network,
+        as a baseline.
     network : str or ResNet, default="resnet18"
-        The network that a file of weights is for; that of a fitted method is its own.
+        The network of a file of weights; ignored for a fitted method.
     cache : bool or path, default=True
-        Folder of the kept features; True is ``features`` in labelweave's cache folder
-        (``LABELWEAVE_CACHE``), False keeps none.
+        Folder of the cached features; True is ``features`` in labelweave's cache folder
+        (``LABELWEAVE_CACHE``), False disables the cache.
     batch_size : int, optional
-        Images that go through the network at a time; by default as many as fit into 64 MB.
+        Number of images per batch; by default the number that fits into 64 MB.
     device : str, default="cpu"
 
     Attributes
     ----------
     weights_ : dict of str to tensor
-        The weights of the network; a saved encoder needs their file no more.
+        The weights of the network, which a saved encoder contains.
     settings_ : ResNet
         The settings of the network.
     checksum_ : str
-        Of settings and weights.
+        Checksum of settings and weights.
     n_features_out_ : int
 
     Examples
@@ -94,16 +94,16 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
         self.device = device
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Find the weights; the images are not used."""
+        """Load the weights; the images are not used."""
         self._validate_params()
-        self.settings_, backbone = self._found()
+        self.settings_, backbone = self._loaded()
         self.weights_: Mapping[str, Any] = dict(backbone.state_dict())
         self.n_features_out_ = backbone.n_out
-        self._know()
+        self._set_checksum()
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """One vector an image, as a float32 array."""
+        """Return one vector per image, as a float32 array."""
         check_is_fitted(self)
         images = as_images(X, size=self.settings_.size)
         features = np.zeros((len(images), self.n_features_out_), dtype=np.float32)
@@ -122,13 +122,13 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
 
     # -- the network -------------------------------------------------------------------
 
-    def _found(self) -> tuple[ResNet, ImageBackbone]:
-        """Settings and network with its weights, wherever they come from."""
+    def _loaded(self) -> tuple[ResNet, ImageBackbone]:
+        """Settings of the network and the network with its weights."""
         source = self.weights
         if source is None:
             raise InputError(
-                "weights says what the network has learnt: give a file of weights, a fitted "
-                "method with a network for images, or 'random'"
+                "ImageEncoder needs weights: a file of weights, a fitted method with a network for "
+                "images, or 'random'"
             )
         if isinstance(source, str | PathLike) and Path(source).is_dir():
             from labelweave.persistence import load
@@ -143,7 +143,7 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
         with forked_rng(0):
             return chosen, chosen()
 
-    def _know(self) -> None:
+    def _set_checksum(self) -> None:
         settings = {**self.settings_.get_params(), "weights": None, "augment": None}
         self.checksum_ = fingerprint(settings, dict(self.weights_))
 
@@ -182,11 +182,11 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
         self.settings_ = ResNet(**state["settings"])
         self.weights_ = state["weights"]
         self.n_features_out_ = state["width"]
-        self._know()
+        self._set_checksum()
 
     def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()
-        copy.weights = self.weights  # a clone of an estimator would have forgotten what it learnt
+        copy.weights = self.weights  # a clone of an estimator would not be fitted
         return copy
 
     def __sklearn_tags__(self) -> Any:
@@ -207,7 +207,7 @@ def _of_estimator(model: Any) -> tuple[ResNet, ImageBackbone]:
     settings = model._image_encoder() if hasattr(model, "_image_encoder") else None
     if network is None or settings is None:
         raise InputError(
-            f"{type(model).__name__} is no fitted method with a network for images (encoder=)"
+            f"{type(model).__name__} is not a fitted method with a network for images (encoder=)"
         )
     backbone = next(part for part in network.modules() if isinstance(part, ImageBackbone))
     return settings, _with(settings, backbone.state_dict())

@@ -1,4 +1,4 @@
-"""Texts in: embedders that turn texts into vectors, and classifiers of texts."""
+"""Embedders that turn texts into vectors, and a classifier of texts."""
 
 from labelweave.text.classifier import TextClassifier
 from labelweave.text.fast import FastEmbedder

@@ -1,4 +1,4 @@
-"""Embeddings that were computed before, found by a hash of the text."""
+"""A cache of embeddings, with a hash of the text as key."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from labelweave.exceptions import LabelweaveWarning
 
 __all__ = ["EmbeddingCache"]
 
-_MOST_KEYS = 500  # in one question: SQLite takes a limited number
+_MAX_KEYS = 500  # keys per query, which SQLite limits
 
 
 class EmbeddingCache:
-    """Vectors of texts in one SQLite file, which several processes may use at a time.
+    """Vectors of texts in one SQLite file, which several processes may use at the same time.
 
     Parameters
     ----------
     path : path
-        The file; one for each encoder and setting of it.
+        The file; use one file per encoder and setting.
 
     Examples
     --------
@@ -41,25 +41,25 @@ class EmbeddingCache:
         self.path = Path(path)
 
     def get(self, texts: Sequence[str]) -> dict[int, np.ndarray]:
-        """Position to vector, for the texts that are known."""
+        """Return the vectors of the texts in the cache, by position."""
         if not self.path.exists():
             return {}
         keys = [_key(text) for text in texts]
         known: dict[bytes, np.ndarray] = {}
         try:
             with closing(self._open()) as connection:
-                for start in range(0, len(keys), _MOST_KEYS):
-                    part = keys[start : start + _MOST_KEYS]
-                    marks = ",".join("?" * len(part))
-                    question = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"
-                    for key, vector in connection.execute(question, part):
+                for start in range(0, len(keys), _MAX_KEYS):
+                    part = keys[start : start + _MAX_KEYS]
+                    placeholders = ",".join("?" * len(part))
+                    query = f"SELECT key, vector FROM vectors WHERE key IN ({placeholders})"
+                    for key, vector in connection.execute(query, part):
                         known[key] = np.frombuffer(vector, dtype="<f4")
         except sqlite3.Error as error:
             self._warn(error)
         return {i: known[key] for i, key in enumerate(keys) if key in known}
 
     def put(self, texts: Sequence[str], vectors: np.ndarray) -> None:
-        """Remember the vectors of these texts."""
+        """Store the vectors of these texts."""
         rows = [
             (_key(text), np.ascontiguousarray(vector, dtype="<f4").tobytes())
             for text, vector in zip(texts, vectors, strict=True)
@@ -80,8 +80,8 @@ class EmbeddingCache:
 
     def _warn(self, error: Exception) -> None:
         warnings.warn(
-            f"the cache of embeddings {self.path} cannot be used ({error}): texts are embedded "
-            "anew; delete it, or choose another place with cache=",
+            f"the cache of embeddings {self.path} cannot be used ({error}), so texts are embedded "
+            "again: delete it, or choose another path with cache=",
             LabelweaveWarning,
             stacklevel=4,
         )

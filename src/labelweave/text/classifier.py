@@ -1,4 +1,4 @@
-"""Texts in, label sets out: TF-IDF weights or an embedder before any classifier."""
+"""A classifier of texts: TF-IDF weights or an embedder, followed by any classifier."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ __all__ = ["TextClassifier"]
 
 
 class TextClassifier(EmbeddingClassifier):
-    """A classifier of texts: words weighted by TF-IDF or an embedder, then any classifier.
+    """A classifier of texts: TF-IDF weights or an embedder, followed by any classifier.
 
     Words are lower-cased runs of two or more letters or digits; their weights are
-    ``(1 + log count) * idf``, each text scaled to length one. The vocabulary comes from the texts
-    given to `fit` (never from their labels, nor from validation rows passed to it). The weights
-    stay sparse. It is one model: saving it saves the vocabulary too.
+    ``(1 + log count) * idf``, each text scaled to length one. The vocabulary is learnt from the
+    training texts, not from their labels or from validation rows. The weights stay sparse. A saved
+    model contains the vocabulary.
 
     Parameters
     ----------
     classifier : estimator, default=None
-        What is fitted to the weights; binary relevance if None.
+        The classifier of the features; binary relevance if None.
     embedder : transformer of texts, {"minilm", "fast"} or None, default=None
-        What turns texts into features instead of the weights: see :mod:`labelweave.text`. The
-        three parameters below are then not used.
+        Computes the features in place of TF-IDF weights; see :mod:`labelweave.text`. The next
+        three parameters are then ignored.
     max_features : int or None, default=20000
         Keep this many of the most frequent words.
     max_words : int, default=1
         Longest run of words that counts as one feature; 2 adds pairs of neighbouring words.
     min_texts : int, default=1
-        Leave out words that fewer texts contain.
+        Ignore words that occur in fewer texts.
     threshold : float, str or Threshold, default="auto"
-        How probabilities become label sets. ``"auto"``: by the rule of the classifier, such as
-        "cardinality" where that is made for partial labels. Any other is taken in its place.
+        How probabilities are turned into label sets. ``"auto"`` uses the rule of the classifier,
+        such as "cardinality" for methods for partial labels.
     validation_fraction, random_state
         As in :class:`~labelweave.base.MultiLabelClassifier`.
 
@@ -52,7 +52,7 @@ class TextClassifier(EmbeddingClassifier):
     idf_ : ndarray
         Inverse document frequency of each word.
     embedder_ : transformer
-        The fitted embedder, in the place of these two where there is one.
+        The fitted embedder, if there is one; the two attributes above are then missing.
 
     Examples
     --------

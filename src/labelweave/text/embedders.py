@@ -1,4 +1,4 @@
-"""Embedders by a short name, and what they share."""
+"""Embedders by name, and functions of vectors that they share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EMBEDDERS = ("minilm", "fast", "tfidf")
 
 
 def make_embedder(embedder: Any) -> Any:
-    """An unfitted embedder: a clone of the one given, or the one of this name.
+    """Return an unfitted embedder: a clone of an embedder, or the embedder of a name.
 
     >>> make_embedder("tfidf")
     TfidfEmbedder(max_words=2)
@@ -42,7 +42,7 @@ def make_embedder(embedder: Any) -> Any:
 
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Rows scaled to length one; a row of zeros stays.
+    """Scale rows to length one; a row of zeros stays as it is.
 
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],

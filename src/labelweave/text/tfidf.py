@@ -1,4 +1,4 @@
-"""Words weighted by how often a text and how seldom the other texts have them."""
+"""TF-IDF weights of texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TfidfEmbedder(TransformerMixin, BaseEstimator):
     max_words : int, default=1
         Longest run of words that counts as one feature.
     min_texts : int, default=1
-        Leave out words that fewer texts contain.
+        Ignore words that occur in fewer texts.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class TfidfEmbedder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Weights of the known words, as a sparse float32 matrix."""
+        """Return the weights of the words of the vocabulary, as a sparse float32 matrix."""
         check_is_fitted(self)
         vectorizer = fitted_vectorizer(self.vocabulary_, self.idf_, (1, self.max_words))
         return vectorizer.transform(checked_texts(X))
@@ -85,13 +85,13 @@ class TfidfEmbedder(TransformerMixin, BaseEstimator):
 def learn_words(
     texts: Sequence[str], *, ngram_range: tuple[int, int], **limits: Any
 ) -> tuple[list[str], np.ndarray, Any]:
-    """The words of texts, their inverse document frequencies and the weights of the texts."""
+    """Return the words of texts, their inverse document frequencies and the weights."""
     vectorizer = TfidfVectorizer(
         sublinear_tf=True, dtype=np.float32, ngram_range=ngram_range, **limits
     )
     try:
         weights = vectorizer.fit_transform(texts)
-    except ValueError as error:  # the only reason left: no word remains
+    except ValueError as error:  # the vocabulary is empty
         raise InputError(
             f"no word of the {len(texts)} texts is left to learn from: {error}"
         ) from None
@@ -102,7 +102,7 @@ def learn_words(
 def fitted_vectorizer(
     vocabulary: Sequence[str], idf: np.ndarray, ngram_range: tuple[int, int]
 ) -> TfidfVectorizer:
-    """A vectorizer of words that were learnt before."""
+    """Return a vectorizer with a given vocabulary and its frequencies."""
     vectorizer = TfidfVectorizer(
         sublinear_tf=True, dtype=np.float32, ngram_range=ngram_range, vocabulary=vocabulary
     )
@@ -111,7 +111,7 @@ def fitted_vectorizer(
 
 
 def string_tags(tags: Any) -> Any:
-    """scikit-learn's tags of an estimator that takes texts."""
+    """Set scikit-learn's tags of an estimator whose input is texts."""
     tags.input_tags.string = True
     tags.input_tags.two_d_array = False
     if isinstance(tags, MultiLabelTags):

@@ -1,1 +1,1 @@
-"""Labels with a name and no training example: one file a method."""
+"""Methods for unseen labels, which have a name but no training example: one file per method."""

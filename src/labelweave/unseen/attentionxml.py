@@ -1,4 +1,4 @@
-"""AttentionXML: a BiLSTM with one attention a label, over a label tree where labels are many."""
+"""AttentionXML: a BiLSTM with one attention per label, and a label tree for many labels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
 
 class _FlatNetwork(nn.Module):
-    """Attention of every label."""
+    """A network without a label tree: it computes the attention of every label."""
 
     def __init__(self, encoder: TokenEncoder, labels: LabelAttention) -> None:
         super().__init__()
@@ -50,35 +50,35 @@ class _FlatNetwork(nn.Module):
 
 
 class AttentionXML(NeuralClassifier):
-    """A classifier of texts in which every label attends to its own words [1]_.
+    """A classifier of texts with one attention over the words per label [1]_.
 
-    Words are embedded, read by a bidirectional LSTM, and averaged for each label by a softmax of
-    its own; a head that all labels share makes a logit of the average.
+    Words are embedded and read by a bidirectional LSTM. Each label averages the outputs with its
+    own softmax weights, and a head that all labels share turns the average into a logit.
 
     Parameters
     ----------
     embedding : int, default=128
-        Numbers of a word's vector, which is trained.
+        Dimension of the word vectors, which are trained.
     hidden : int, default=256
-        Of the LSTM, a direction.
+        Units of the LSTM per direction.
     head : int, default=256
         Width of the shared head.
     word_dropout : float, default=0.2
     dropout : float, default=0.5
         After the LSTM.
     max_tokens : int, default=500
-        Words of a text that are read.
+        Number of words of a text that are read.
     max_words : int, default=50000
-        Size of the vocabulary, the most frequent words.
+        Size of the vocabulary, which holds the most frequent words.
     tree_above : int, default=2000
-        With more labels than this a tree of two levels is used: groups of labels, and the labels
-        of the best groups.
+        With more labels than this a tree of two levels is used: the first scores groups of
+        labels, the second the labels of the best groups.
     group_size : int, default=32
-        Labels of a group at most.
+        Largest number of labels per group.
     beam : int, default=16
-        Groups whose labels are looked at.
+        Number of groups whose labels are scored.
     ema_decay : float, default=0.99
-        A moving average of the weights predicts; 0 keeps the weights themselves.
+        Decay of the moving average of the weights, which is used for prediction; 0 for none.
     epochs : int, default=30
     scale : {"none"}, default="none"
         Words are not scaled.
@@ -89,10 +89,10 @@ class AttentionXML(NeuralClassifier):
 
     Notes
     -----
-    Departures: word vectors are trained from scratch instead of GloVe's; a moving average stands
-    for stochastic weight averaging; the tree has two levels that share one encoder and are
-    trained together, where the original trains a network a level. A label outside the beam has
-    probability 1e-6.
+    Departures from the paper: word vectors are trained from scratch and not initialised by GloVe; a
+    moving average replaces stochastic weight averaging; the tree has two levels that share one
+    encoder and are trained together, whereas the original trains one network per level. A label
+    outside the beam has probability 1e-6.
 
     References
     ----------
@@ -211,8 +211,8 @@ class AttentionXML(NeuralClassifier):
         return tokens
 
     def _words(self, text: str) -> list[str]:
-        found = (match.group().lower() for match in _WORD.finditer(text))
-        return [word for word, _ in zip(found, range(self.max_tokens), strict=False)]
+        words = (match.group().lower() for match in _WORD.finditer(text))
+        return [word for word, _ in zip(words, range(self.max_tokens), strict=False)]
 
     # -- the network -------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class AttentionXML(NeuralClassifier):
 
 
 def _label_features(tokens: np.ndarray, Y: LabelMatrix, n_tokens: int) -> sp.csr_array:
-    """The words of each label's texts, as rows of length one."""
+    """TF-IDF weights of the texts of each label, as rows of length one."""
     rows, places = np.nonzero(tokens > UNKNOWN)
     ones = np.ones(len(rows), dtype=np.float32)
     texts = sp.csr_array((ones, (rows, tokens[rows, places])), shape=(len(tokens), n_tokens))

@@ -1,8 +1,8 @@
-"""A moving average of the weights: it predicts, while the weights themselves are trained.
+"""A moving average of the weights, which is used for prediction.
 
-The average of the weights along the run lies in a flatter and often better place than any of
-them: Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992; Izmailov
-et al., "Averaging Weights Leads to Wider Optima and Better Generalization", UAI 2018.
+The average of the weights along the run often lies in a flatter and better minimum than the last
+weights: Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992;
+Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", UAI 2018.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["AveragedTask"]
 
 
 class AveragedTask(Task):
-    """Another task, of whose network the moving average is judged and kept.
+    """Wraps a task, and validates and keeps the moving average of its network.
 
     At the n-th step the average keeps ``min(decay, n / (n + 10))`` of itself and takes the rest
     from the trained weights, so that it soon forgets where they started.
@@ -40,12 +40,12 @@ class AveragedTask(Task):
 
     @property
     def network(self) -> nn.Module:  # type: ignore[override]
-        """What predicts: the average."""
+        """The averaged network, which predicts."""
         return self.averaged.network
 
     @property
     def weighs_entries(self) -> bool:  # type: ignore[override]
-        """As the task that is averaged."""
+        """Whether the wrapped task weighs entries."""
         return self.averaged.weighs_entries
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:

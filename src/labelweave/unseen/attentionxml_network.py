@@ -1,4 +1,4 @@
-"""AttentionXML's network: words, a BiLSTM, one attention a label, a head that labels share."""
+"""The networks of AttentionXML, and the groups of labels for its tree."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 __all__ = ["LabelAttention", "LabelTreeNetwork", "TokenEncoder", "TreeTask", "balanced_groups"]
 
 PADDING, UNKNOWN = 0, 1
-_LEAST = 1e-6  # probability of a label that is no candidate
+_LEAST = 1e-6  # probability of a label that is not a candidate
 _ROUNDS = 5  # of 2-means in each split of labels
 
 
 class TokenEncoder(nn.Module):
-    """Token numbers to one vector a token, by embeddings and a bidirectional LSTM.
+    """Computes one vector per token by embeddings and a bidirectional LSTM.
 
-    Padding takes no part: a text has the same vectors whatever stands beside it in the batch.
+    Padding is ignored, so the vectors of a text do not depend on the other texts of the batch.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class TokenEncoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Vectors of shape (n, longest, 2 hidden) and which of them are tokens."""
+        """Return vectors of shape (n, longest, 2 hidden) and a mask of the tokens."""
         tokens = x.long()
         lengths = (tokens != PADDING).sum(dim=1).clamp(min=1)
         tokens = tokens[:, : int(lengths.max())]
@@ -49,7 +49,7 @@ class TokenEncoder(nn.Module):
 
 
 class LabelAttention(nn.Module):
-    """For each label its own softmax over the tokens; a head that all labels share."""
+    """One softmax over the tokens per label, and a head that all labels share."""
 
     def __init__(self, n_labels: int, width: int, head: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class LabelAttention(nn.Module):
         self.head = nn.Sequential(nn.Linear(width, head), nn.ReLU(), nn.Linear(head, 1))
 
     def forward(self, vectors: Tensor, is_token: Tensor, labels: Tensor | None = None) -> Tensor:
-        """One logit a label; `labels`, of shape (n, C), are those asked for of each text."""
+        """Return one logit per label, or per candidate in `labels`, of shape (n, C)."""
         queries = self.attention if labels is None else self.attention[labels]
         scores = queries @ vectors.transpose(1, 2)  # (n, L or C, tokens)
         weights = scores.masked_fill(~is_token[:, None], -torch.inf).softmax(dim=-1)
@@ -66,16 +66,16 @@ class LabelAttention(nn.Module):
 
 
 class LabelTreeNetwork(nn.Module):
-    """A tree of two levels: groups of labels first, then the labels of the best groups alone.
+    """A tree of two levels: it scores groups of labels, then the labels of the best groups.
 
     Parameters
     ----------
     encoder : TokenEncoder
     members : Tensor of shape (n_groups, size)
-        Labels of each group, -1 where a group is smaller.
+        Labels of each group, filled up with -1.
     n_labels, width, head : int
     beam : int
-        Groups whose labels are looked at.
+        Number of groups whose labels are scored.
     """
 
     members: Tensor
@@ -105,9 +105,9 @@ class LabelTreeNetwork(nn.Module):
     def parts(
         self, x: Tensor, wanted: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Logits of groups; candidates, which of them are labels, and their logits.
+        """Return the logits of the groups, the candidates, their mask and their logits.
 
-        Groups of `wanted`, a boolean (n, n_groups), come before all others.
+        Groups in `wanted`, a boolean (n, n_groups), are chosen before all others.
         """
         vectors, is_token = self.encoder(x)
         groups = self.groups(vectors, is_token)
@@ -121,18 +121,18 @@ class LabelTreeNetwork(nn.Module):
         return groups, candidates, is_label, self.labels(vectors, is_token, candidates)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of all labels: P(label) = P(group) P(label given the group)."""
+        """Return the logits of all labels: P(label) = P(group) P(label | group)."""
         groups, candidates, is_label, logits = self.parts(x)
         path = groups.sigmoid().gather(1, self.group_of[candidates]) * logits.sigmoid()
         path = path.clamp(_LEAST, 1 - _LEAST)
-        found = path.new_full((len(x), self.n_labels + 1), _LEAST)
-        # What is no label goes to a column of its own, which is dropped.
+        result = path.new_full((len(x), self.n_labels + 1), _LEAST)
+        # Padding is written to an additional column, which is dropped.
         places = torch.where(is_label, candidates, self.n_labels)
-        return found.scatter(1, places, path)[:, : self.n_labels].logit()
+        return result.scatter(1, places, path)[:, : self.n_labels].logit()
 
 
 class TreeTask(Task):
-    """Both levels at a time: cross-entropy of the groups, and of the candidates."""
+    """Trains both levels together: cross-entropy of the groups and of the candidates."""
 
     network: LabelTreeNetwork
 
@@ -147,9 +147,9 @@ class TreeTask(Task):
         positive = torch.zeros((len(y), n_groups), device=y.device)
         group_of = self.network.group_of.expand(len(y), -1)
         positive.scatter_reduce_(1, group_of, (y == 1).float(), "amax")
-        unsure = torch.zeros_like(positive)
-        unsure.scatter_reduce_(1, group_of, y.isnan().float(), "amax")
-        target = torch.where((positive == 0) & (unsure == 1), torch.nan, positive)
+        unknown = torch.zeros_like(positive)
+        unknown.scatter_reduce_(1, group_of, y.isnan().float(), "amax")
+        target = torch.where((positive == 0) & (unknown == 1), torch.nan, positive)
         groups, candidates, is_label, logits = self.network.parts(batch.x, positive > 0)
         truth = y.gather(1, candidates).masked_fill(~is_label, torch.nan)
         return {
@@ -162,10 +162,10 @@ class TreeTask(Task):
 
 
 def balanced_groups(features: sp.csr_array, size: int, random: np.random.RandomState) -> np.ndarray:
-    """Split labels in two, again and again, until no group has more than `size`.
+    """Split labels in halves repeatedly until no group has more than `size` labels.
 
-    Each split is spherical 2-means in which the half of the labels that leans most to one
-    centre goes to it.
+    Each split is a balanced spherical 2-means: the half of the labels that is closest to one
+    centre, relative to the other, is assigned to it.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def balanced_groups(features: sp.csr_array, size: int, random: np.random.RandomS
     Returns
     -------
     ndarray of shape (n_groups, size)
-        Labels of each group in their order, -1 where it has fewer.
+        Sorted labels of each group, filled up with -1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""ConSE: labels near the weighted mean of the predicted ones."""
+"""ConSE: labels near the weighted mean of the predicted labels."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["ConSE"]
 
 
 class ConSE(SingleScoreExtension):
-    """The convex combination of the predicted labels' embeddings, and the labels near it [1]_.
+    """Labels near the convex combination of the embeddings of the predicted labels [1]_.
 
-    One combination, of all labels that the classifier predicts for a document, each weighted by
-    its probability. As in the comparison of XML0, the labels above a threshold take part.
+    There is one combination per document: all predicted labels, weighted by their probabilities. As
+    in the comparison of the XML0 paper, the predicted labels are those above a threshold.
 
     Parameters
     ----------
     classifier : estimator, default=None
-        Any classifier with `predict_proba`; one linear classifier a label on TF-IDF weights by
-        default.
+        Any classifier with `predict_proba`; by default one linear classifier per label on TF-IDF
+        weights.
     encoder, min_probability, max_predicted, fusion, n_jobs
         As for :class:`~labelweave.unseen.xml0.XML0`.
     threshold, validation_fraction, random_state
-        As in every estimator.
+        As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A quick classifier of thousands of seen labels: probabilistic label trees by napkinXC."""
+"""A fast classifier for thousands of seen labels: probabilistic label trees by napkinXC."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _FILE_NAME = re.compile(r"(\w+/)?\w+\.\w+")
 class LabelTree(MultiLabelClassifier):
     """A tree of linear classifiers over labels, for sparse features and thousands of labels [1]_.
 
-    Labels that go with the same features are leaves of the same branch; a row is scored by the
-    classifiers on the way to a leaf. Fitting takes about log(labels) linear models a row where
-    binary relevance takes one a label. It needs ``pip install 'labelweave[trees]'``.
+    Labels with similar features are leaves of the same branch; a row is scored by the classifiers
+    on the path to a leaf. Each row trains about log(labels) linear models, whereas in binary
+    relevance it trains one per label. It needs ``pip install 'labelweave[trees]'``.
 
     Parameters
     ----------
     n_trees : int, default=1
         Trees whose probabilities are averaged.
     max_leaves : int, default=100
-        Labels of a branch that is not divided further.
+        Largest number of labels of a branch that is not divided further.
     C : float, default=10
         Inverse strength of the penalty of the linear classifiers.
     n_jobs : int, default=1
-        Threads; -1 for all.
+        Number of threads; -1 uses all cores.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
 
     Attributes
     ----------
     files_ : dict of ndarray
-        What napkinXC wrote, file by file, as bytes.
+        The files that napkinXC wrote, as bytes.
 
     Notes
     -----
-    Unknown labels are refused: a tree has no place for them, and they are not negative.
+    Unknown labels are refused, because a label tree would have to treat them as negative.
 
     References
     ----------
@@ -88,12 +88,12 @@ class LabelTree(MultiLabelClassifier):
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         if Y.has_unknown:
             raise InputError(
-                "a label tree takes no unknown labels: use br, or a method for partial labels"
+                "a label tree cannot use unknown labels: use br, or a method for partial labels"
             )
         self._forget()
         positive = sp.csr_array(Y.to_numpy() == 1)
         ends = positive.indptr.tolist()
-        columns = positive.indices.tolist()  # napkinXC wants Python's own numbers
+        columns = positive.indices.tolist()  # napkinXC needs Python integers
         labels = [columns[start:stop] for start, stop in pairwise(ends)]
         with tempfile.TemporaryDirectory() as folder:
             self._tree_in(folder).fit(_features(X), labels)
@@ -113,10 +113,10 @@ class LabelTree(MultiLabelClassifier):
             self._tree = self._tree_in(self._folder.name)
             self._tree.load()
         probabilities = np.zeros((X.shape[0], self.n_labels_))
-        found = self._tree.predict_proba(_features(X), top_k=self.n_labels_)
-        rows = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
+        scored = self._tree.predict_proba(_features(X), top_k=self.n_labels_)
+        rows = np.repeat(np.arange(len(scored)), [len(pairs) for pairs in scored])
         if len(rows):
-            columns, values = np.array([pair for pairs in found for pair in pairs]).T
+            columns, values = np.array([pair for pairs in scored for pair in pairs]).T
             probabilities[rows, columns.astype(int)] = values
         return np.clip(probabilities, 0.0, 1.0)
 
@@ -146,7 +146,7 @@ class LabelTree(MultiLabelClassifier):
     def _set_state(self, state: Any) -> None:
         names = state["names"]
         if not all(_FILE_NAME.fullmatch(name) for name in names):
-            raise InputError(f"these are no files of a label tree: {', '.join(names)}")
+            raise InputError(f"these are not files of a label tree: {', '.join(names)}")
         self.files_ = {name: np.asarray(state[f"file_{k}"]) for k, name in enumerate(names)}
 
 

@@ -1,4 +1,4 @@
-"""SBERT: labels whose text is similar to the document's."""
+"""SBERT: labels whose text is similar to the document."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ _MAX_DOCUMENTS = 1000  # documents to calibrate on
 
 
 class SBERT(ZeroShotClassifier):
-    """The cosine of document and label in a sentence encoder's space, for all labels [1]_.
+    """Cosine of document and label in the embedding space of a sentence encoder [1]_.
 
-    XML0's semantic similarity alone. Without `finetune` nothing is trained but the two numbers
-    that make a cosine a probability; they leave the order of the labels as it is.
+    This is the semantic similarity of XML0 alone, for seen and unseen labels. Without `finetune`,
+    only the two numbers are fitted that turn a cosine into a probability. They do not change the
+    order of the labels.
 
     Parameters
     ----------
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
         See :mod:`labelweave.text`; MiniLM needs the ``text`` extra.
     finetune : {"map", "full"} or None, default=None
-        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
-        after the encoder, in seconds; "full" trains the encoder itself.
+        Fine-tune on the seen labels, so that documents are closer to the texts of their labels.
+        "map" learns a matrix that is applied after the encoder, in seconds; "full" trains the
+        encoder itself.
     finetune_steps : int, optional
-        200 of a map, 100 of the encoder by default.
+        Number of training steps; by default 200 for a map and 100 for the encoder.
     threshold, validation_fraction, random_state
-        As in every estimator.
+        As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""TF-IDF: labels whose words the document has."""
+"""TF-IDF: labels whose words occur in the document."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ __all__ = ["TFIDF"]
 
 
 class TFIDF(SBERT):
-    """The cosine of the TF-IDF weights of document and label text, for all labels.
+    """Cosine of the TF-IDF weights of document and label text.
 
-    Words and pairs of words of the training documents and of the seen labels' texts.
+    The features are the words and pairs of words of the training documents and of the texts of the
+    seen labels.
 
     Parameters
     ----------
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="tfidf"
     threshold, validation_fraction, random_state
-        As in every estimator.
+        As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""XML0: labels without examples, from the labels that a classifier predicts and the text."""
+"""XML0: unseen labels by label fusion and semantic similarity.
+
+The paper's algorithm is in :mod:`labelweave.unseen.xml0_algorithm`; this module wraps it in an
+estimator. What the paper leaves open is listed in the docstring of the class under *Choices*.
+"""
 
 from __future__ import annotations
 
@@ -20,58 +24,62 @@ __all__ = ["XML0"]
 
 
 class XML0(LabelExtension):
-    """Predict labels without examples on top of a classifier of the others [1]_.
+    """Predict unseen labels on top of a classifier of the seen labels [1]_.
 
-    Two scores speak for an unseen label. Label fusion (Algorithm 1): of all combinations of the
-    labels that the classifier predicts for a document, each label's embedding weighted by its
-    probability, the one nearest to the unseen label, by cosine. Semantic similarity: the cosine
-    of the document's and the label's embeddings.
+    An unseen label has two scores. Label fusion (Algorithm 1) considers all combinations of the
+    labels that the classifier predicts for a document, each combination being the sum of label
+    embeddings weighted by their probabilities; the score is the largest cosine of a combination
+    with the unseen label. Semantic similarity is the cosine of the document and the label.
 
     Parameters
     ----------
     classifier : estimator, default=None
-        Any classifier of texts with `predict_proba`; one linear classifier a label on TF-IDF
-        weights by default. :meth:`from_fitted` takes a fitted one as it is.
+        Any classifier of texts with `predict_proba`; by default one linear classifier per label
+        on TF-IDF weights. :meth:`from_fitted` extends a classifier that is already fitted.
     combine : {"stacked", "weighted", "rrf"}, default="stacked"
-        How the scores become one. "stacked": logistic regression on both, on ConSE's score, the
-        match of words and the ranks; "weighted": a weighted sum, the weight chosen by nDCG@5;
-        "rrf": reciprocal rank fusion. All are learnt from three draws of seen labels that are
-        treated as unseen, on validation documents.
+        How the scores are combined. "stacked": logistic regression on both scores, the score of
+        ConSE, the similarity of words, and ranks; "weighted": a weighted sum with the weight that
+        has the best nDCG@5; "rrf": reciprocal rank fusion. Each is fitted on validation documents,
+        with three random sets of seen labels treated as unseen.
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
         See :mod:`labelweave.text`; MiniLM needs the ``text`` extra.
     min_probability : float, default=0.05
-        Labels above it count as predicted (the paper's t).
+        Labels with a larger probability count as predicted (the paper's t).
     max_predicted : int, default=10
-        At most so many of the likeliest labels count as predicted.
+        The largest number of predicted labels per document, the likeliest first.
     finetune : {"map", "full"} or None, default=None
-        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
-        after the encoder, in seconds; "full" trains the encoder itself.
+        Fine-tune on the seen labels, so that documents are closer to the texts of their labels.
+        "map" learns a matrix that is applied after the encoder, in seconds; "full" trains the
+        encoder itself.
     finetune_steps : int, optional
-        200 of a map, 100 of the encoder by default.
+        Number of training steps; by default 200 for a map and 100 for the encoder.
     fusion : {"exact", "greedy"}, default="exact"
         Whether the search over combinations is exact or approximate.
     index_above : int, default=100000
-        With more unseen labels than this an index (FAISS, the ``neighbors`` extra) finds the
-        candidates, which are scored exactly; with fewer every label is.
+        With more unseen labels than this, an index (FAISS, the ``neighbors`` extra) finds
+        candidates and only these are scored. Otherwise every label is scored.
     n_jobs : int, optional
-        Documents that are fused at a time, by threads; -1 takes all cores.
+        Number of threads for label fusion; -1 uses all cores.
     threshold, validation_fraction, random_state
-        As in every estimator.
+        As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     Attributes
     ----------
     classifier_ : estimator
         The fitted classifier of the seen labels.
     combination_ : ScoreCombination
+        The fitted combination of the scores.
 
     Notes
     -----
-    Departures from the paper: it does not say how the two scores are combined (here a stacker,
-    see `combine`); the number of predicted labels has a cap; unseen labels get probabilities, so
-    that they can be ranked together with seen ones.
+    *Choices.* The paper does not say how the two scores are combined; see `combine`. It uses all
+    labels above t and has no `max_predicted`. It ranks unseen labels only; here they have
+    probabilities, so that they can be ranked together with seen labels. Its classifier is
+    AttentionXML and its encoder is SBERT, fine-tuned on two million pairs; the defaults here are a
+    linear classifier and MiniLM without fine-tuning.
 
-    A document without a predicted label has fusion score 0 for all labels: the document's text
-    alone decides. An empty document has similarity 0 to all labels.
+    A document without predicted labels has the fusion score 0 for all labels, so they are ranked by
+    the text of the document alone. An empty document has similarity 0 to all labels.
 
     References
     ----------

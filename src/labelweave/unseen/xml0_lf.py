@@ -13,19 +13,19 @@ __all__ = ["XML0LF"]
 class XML0LF(SingleScoreExtension):
     """Label fusion alone: XML0 without the semantic similarity of the document [1]_.
 
-    An unseen label's score is the cosine with the nearest combination of the predicted labels'
-    embeddings, each weighted by its probability (Algorithm 1). The documents' own texts are not
-    used, so that they may be features too, given a classifier of features.
+    The score of an unseen label is its largest cosine with a combination of the predicted labels,
+    which is the sum of their embeddings weighted by their probabilities (Algorithm 1). The texts of
+    the documents are not used. With a classifier of features, the documents may be features.
 
     Parameters
     ----------
     classifier : estimator, default=None
-        Any classifier with `predict_proba`; one linear classifier a label on TF-IDF weights by
-        default.
+        Any classifier with `predict_proba`; by default one linear classifier per label on TF-IDF
+        weights.
     encoder, min_probability, max_predicted, fusion, n_jobs
         As for :class:`~labelweave.unseen.xml0.XML0`.
     threshold, validation_fraction, random_state
-        As in every estimator.
+        As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     References
     ----------

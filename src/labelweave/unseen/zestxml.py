@@ -25,39 +25,39 @@ from labelweave.unseen.zestxml_pairs import (
 
 __all__ = ["ZestXML"]
 
-_MATCH = 0.1  # what equal words of document and label add to the first map
-_DIRECT = 0.1  # share of the direct match in the score
+_MATCH = 0.1  # added to the initial map where document word and label word are equal
+_DIRECT = 0.1  # weight of the direct match in the score
 
 
 class ZestXML(ZeroShotClassifier):
     """Generalised zero-shot learning by a highly sparsified linear map [1]_.
 
-    Documents and labels are TF-IDF weights of words and pairs of words; a seen label has one
-    more feature, its own. The map W between the two keeps few entries: for each feature of a
-    document and of a label those that go together most in the positive pairs. Its values are
-    learnt by one linear SVM over pairs of documents and short-listed labels.
+    Documents and labels are represented by TF-IDF weights of words and pairs of words; a seen label
+    has an additional indicator feature. The map W between the two has few entries: for each
+    document feature and each label feature those with the strongest association in the positive
+    pairs. Its values are fitted by one linear SVM over pairs of documents and shortlisted labels.
 
     Parameters
     ----------
     alpha : float, default=0.01
-        How features that occur often are weighed down when W's entries are chosen.
+        Weight of frequent features in the score that selects the entries of W.
     pattern_size : int, default=40
-        Entries of W kept for each document feature, and for each label feature.
+        Number of entries of W per document feature, and per label feature.
     shortlist_size : int, default=100
-        Labels of a document that the SVM looks at.
+        Number of candidate labels per document for the SVM.
     C : float, default=1.0
         Inverse strength of the SVM's penalty.
     max_features : int, default=50000
-        Words and pairs of words that documents and labels have at most.
+        Largest number of words and pairs of words.
     max_pairs : int, default=500000
-        Pairs that the SVM sees at most; of more documents some are drawn by chance.
+        Largest number of pairs for the SVM; with more, a random sample of documents is used.
     threshold, validation_fraction, random_state
-        As in every estimator.
+        As in :class:`~labelweave.base.MultiLabelClassifier`.
 
     Notes
     -----
-    The score of a pair is ``0.9 exp(-max(0, 1 - (x W y + b))^2) + 0.1 x M y``; M joins equal
-    words. Probabilities are these scores: an order, not calibrated.
+    The score of a pair is ``0.9 exp(-max(0, 1 - (x W y + b))^2) + 0.1 x M y``; M maps each
+    word to itself. The scores are returned as probabilities, but they are not calibrated.
 
     The SVM has a squared hinge loss and is solved in the primal by truncated Newton steps on
     sparse products of all pairs; the original's dual coordinate descent stops early, at 20
@@ -116,12 +116,12 @@ class ZestXML(ZeroShotClassifier):
 
     @property
     def encoder(self) -> Any:
-        """Words of documents and labels: the table holds the labels' weights."""
+        """The TF-IDF weights of documents and labels."""
         return TfidfEmbedder(max_features=self.max_features, max_words=2)
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._start_table(X.tolist(), Y.n_labels)
-        self.n_own_ = Y.n_labels
+        self.n_seen_ = Y.n_labels
         documents = sp.csr_array(self._embed(X.tolist()))
         labels = self._label_features(self.table_.rows)
         positive = sp.csr_array(Y.positive()).astype(np.float32)
@@ -133,22 +133,22 @@ class ZestXML(ZeroShotClassifier):
             chosen = np.sort(self._generator().permutation(len(Y))[:most])
             documents, positive, Y = documents[chosen], positive[chosen], Y[chosen]
         rows, columns = shortlist(documents, first, labels, positive, self.shortlist_size)
-        known = Y.to_numpy()[rows, columns]
-        kept = ~np.isnan(known)
+        targets = Y.to_numpy()[rows, columns]
+        kept = ~np.isnan(targets)
         pairs = pair_features(documents, labels, first, rows[kept], columns[kept])
-        weights, self.bias_ = _squared_hinge(pairs, known[kept] == 1, self.C)
+        weights, self.bias_ = _squared_hinge(pairs, targets[kept] == 1, self.C)
         self.map_ = sp.csr_array((weights, first.indices, first.indptr), shape=first.shape)
 
     def _label_features(self, rows: np.ndarray) -> sp.csr_array:
-        """Words of labels and, for seen ones, a feature of their own of the largest weight."""
+        """Words of labels and, for seen labels, an indicator feature with the largest IDF."""
         words = sp.csr_array(self.table_.vectors(rows))
         columns = self.table_.columns[rows]
         seen = np.flatnonzero(columns >= 0)
         value = np.full(len(seen), float(self.encoder_.idf_.max()), dtype=np.float32)
-        own = sp.csr_array((value, (seen, columns[seen])), shape=(len(rows), self.n_own_))
-        joined = sp.csr_array(sp.hstack([words, own], format="csr"))
-        lengths = np.sqrt(joined.multiply(joined).sum(axis=1))
-        return sp.csr_array(joined.multiply(1 / np.where(lengths > 0, lengths, 1)[:, None]))
+        indicator = sp.csr_array((value, (seen, columns[seen])), shape=(len(rows), self.n_seen_))
+        features = sp.csr_array(sp.hstack([words, indicator], format="csr"))
+        lengths = np.sqrt(features.multiply(features).sum(axis=1))
+        return sp.csr_array(features.multiply(1 / np.where(lengths > 0, lengths, 1)[:, None]))
 
     def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
         documents = sp.csr_array(self._embed(X.tolist()))
@@ -163,17 +163,17 @@ class ZestXML(ZeroShotClassifier):
             "map": self.map_,
             "match": self.match_,
             "bias": float(self.bias_),
-            "n_own": self.n_own_,
+            "n_seen": self.n_seen_,
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.map_, self.match_ = state["map"], state["match"]
-        self.bias_, self.n_own_ = state["bias"], state["n_own"]
+        self.bias_, self.n_seen_ = state["bias"], state["n_seen"]
 
 
 def _same_words(n_words: int, n_label_features: int) -> sp.csr_array:
-    """Joins each word of a document with the same word of a label."""
+    """The map from each word of a document to the same word of a label."""
     diagonal = np.arange(n_words)
     return sp.csr_array(
         (np.ones(n_words, dtype=np.float32), (diagonal, diagonal)),
@@ -182,16 +182,15 @@ def _same_words(n_words: int, n_label_features: int) -> sp.csr_array:
 
 
 def _squared_hinge(pairs: sp.csr_array, truth: np.ndarray, C: float) -> tuple[np.ndarray, float]:
-    """Weights and bias of a linear SVM; zero where there is only one class."""
+    """Weights and bias of a linear SVM; zero if there is only one class."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
     if truth.all() or not truth.any():
         return np.zeros(pairs.shape[1], dtype=np.float32), 0.0
     model = LinearSVC(loss="squared_hinge", C=C, dual=False, tol=0.01, max_iter=20)
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the method stops early by design
         model.fit(with_int32_indices(pairs), truth)

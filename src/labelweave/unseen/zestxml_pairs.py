@@ -1,4 +1,4 @@
-"""Sparse products behind ZestXML: which entries a bilinear map keeps, and its pairs' features."""
+"""Sparse products for ZestXML: the entries of its bilinear map, and features of pairs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from labelweave.rows import row_chunks
 
 __all__ = ["bilinear_scores", "pair_features", "score_shortlist", "shortlist", "sparse_pattern"]
 
-_FEATURES_AT_ONCE = 20_000_000  # entries of a block of products
+_ENTRIES_PER_CHUNK = 20_000_000  # entries of a chunk of products
 
 
 def sparse_pattern(
     X: sp.csr_array, F: sp.csr_array, Y: sp.csr_array, alpha: float, size: int
 ) -> sp.csr_array:
-    """The entries of the map that matter, with a score of how much.
+    """Select the entries of the map, with a score of their association.
 
     With binary features, Co = X^T Y F counts the positive pairs that have document feature i and
     label feature j; the score is Co / (alpha (f_x + f_y - Co) + (1 - alpha) a_x a_y), where f
@@ -46,7 +46,7 @@ def _binary(matrix: sp.csr_array) -> sp.csr_array:
 
 
 def _largest_in_rows(matrix: sp.csr_array, size: int) -> sp.csr_array:
-    """The `size` largest entries of each row; of equal ones those that come first."""
+    """The `size` largest entries of each row; of equal entries the first."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     order = np.lexsort((matrix.indices, -matrix.data, rows))
     place = np.arange(len(order)) - np.repeat(matrix.indptr[:-1], np.diff(matrix.indptr))
@@ -58,19 +58,19 @@ def _largest_in_rows(matrix: sp.csr_array, size: int) -> sp.csr_array:
 
 def bilinear_scores(X: sp.csr_array, W: sp.csr_array, F: sp.csr_array) -> np.ndarray:
     """x W y of all documents and labels, as a dense array."""
-    found = np.empty((X.shape[0], F.shape[0]), dtype=np.float32)
-    for part, scores in _scores_of_blocks(X, W, F):
-        found[part] = scores
-    return found
+    result = np.empty((X.shape[0], F.shape[0]), dtype=np.float32)
+    for part, scores in _scores_in_chunks(X, W, F):
+        result[part] = scores
+    return result
 
 
-def _scores_of_blocks(
+def _scores_in_chunks(
     X: sp.csr_array, W: sp.csr_array, F: sp.csr_array
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """The scores of all labels, some documents at a time.
+    """The scores of all labels, for one chunk of documents at a time.
 
-    Documents come first: W y of all labels would be nearly dense where words are common. Each entry
-    of F then adds one contiguous row, that of its feature in the block's documents.
+    X W is computed first, because W y of all labels would be nearly dense for common words. Each
+    entry of F then adds one contiguous row, that of its feature in the documents of the chunk.
     """
     used = np.unique(F.indices)
     F, W = sp.csr_array(F[:, used]), sp.csr_array(W[:, used])
@@ -82,10 +82,10 @@ def _scores_of_blocks(
 def shortlist(
     X: sp.csr_array, W: sp.csr_array, F: sp.csr_array, Y: sp.csr_array, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of each document with its best labels by x W y, and with its positive ones."""
+    """Pairs of each document with its best labels by x W y and with its positive labels."""
     size = min(size, F.shape[0])
     rows, columns = [], []
-    for part, scores in _scores_of_blocks(X, W, F):
+    for part, scores in _scores_in_chunks(X, W, F):
         best = np.argpartition(-scores, size - 1, axis=1)[:, :size]
         rows.append(np.repeat(np.arange(part.start, part.stop), size))
         columns.append(best.ravel())
@@ -98,7 +98,7 @@ def shortlist(
 def pair_features(
     X: sp.csr_array, F: sp.csr_array, W: sp.csr_array, rows: np.ndarray, columns: np.ndarray
 ) -> sp.csr_array:
-    """The features x_i y_j of pairs, one column an entry (i, j) of the map W.
+    """The features x_i y_j of pairs, one column per entry (i, j) of the map W.
 
     The entries that a document's words select are grouped by their label feature j; a pair takes
     the groups of its label's features. A label with a common word would select most of W.
@@ -116,7 +116,7 @@ def pair_features(
     groups = keys[bounds[:-1]]
     width = int(np.diff(selected.indptr).mean()) + 1
     parts = []
-    for part in row_chunks(len(rows), width, _FEATURES_AT_ONCE):
+    for part in row_chunks(len(rows), width, _ENTRIES_PER_CHUNK):
         mine = columns[part]
         each = np.diff(F.indptr)[mine]
         of_label = _ranges(F.indptr[mine], each)

@@ -91,7 +91,7 @@ def test_the_best_are_those_of_algorithm_1(case, k, precision):
         patch.setattr(combination_search, "_FEW_SCORES", 0)  # use bounds always
         patch.setattr(combination_search, "_POOL", 2)
         patch.setattr("labelweave.unseen._fusion.combination_table._FEW", 0)  # and halves
-        patch.setattr("labelweave.unseen._fusion.combination_table._BLOCK", 64)
+        patch.setattr("labelweave.unseen._fusion.combination_table._CHUNK", 64)
         found = top_labels(B.astype(precision), G, k, products=lambda rows: B[rows])
     check_is_algorithm_1(found, plain, min(k, len(unseen)))
 

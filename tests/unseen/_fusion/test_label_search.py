@@ -22,11 +22,11 @@ def test_growing_rows_are_one_matrix(make):
         rows.replace(at, make(np.full((1, 3), 2.0)))
         whole[at] = 2
     np.testing.assert_array_equal(dense(rows.take(np.array([33, 32, 4]))), whole[[33, 32, 4]])
-    assert len(rows._waiting) == 5  # a few rows do not join the parts, nor does a change
+    assert len(rows._pending) == 5  # reading or replacing a few rows does not merge
     np.testing.assert_array_equal(dense(rows.take(np.arange(40))), whole)
     rows.replace(35, make(np.ones((1, 3))))
     whole[35] = 1
-    np.testing.assert_array_equal(dense(rows.joined()), whole)
+    np.testing.assert_array_equal(dense(rows.merged()), whole)
     assert len(rows) == 40
 
 

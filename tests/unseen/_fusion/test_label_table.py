@@ -122,7 +122,7 @@ def test_an_array_grows_and_an_old_list_of_names_stays():
 def test_one_change_among_many_copies_no_matrix(monkeypatch):
     rows = GrowingRows(sp.csr_array(np.eye(50)))
     rows.append(sp.csr_array(np.eye(50)))
-    monkeypatch.setattr(rows, "joined", lambda: pytest.fail("the rows were joined"))
+    monkeypatch.setattr(rows, "merged", lambda: pytest.fail("the rows were merged"))
     changed = sp.csr_array(np.full((1, 50), 2.0))
     rows.replace(3, changed)
     rows.replace(60, changed)

@@ -1,4 +1,4 @@
-"""What the score of label fusion can be at most, and at least, without trying all combinations."""
+"""Upper and lower bounds of the score of label fusion, without trying all combinations."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def cone_bound(B: np.ndarray, G: np.ndarray) -> np.ndarray:
 
     For any w >= 0 let c = G w / sqrt(w^T G w). As c(S) is at most the length of the combination
     S, b_i <= t c_i for all i, with t >= 0, shows that the score is at most t. The best w solves
-    a non-negative least-squares problem; a w that is not there yet only makes t larger.
+    a non-negative least-squares problem; any other w has a larger t, which is still a bound.
     """
     G = np.asarray(G, dtype=np.float64)
     lengths = np.sqrt(np.diagonal(G).clip(0))
-    b = np.ascontiguousarray(B.T, dtype=np.float64)  # one row a vector: updates are contiguous
+    b = np.ascontiguousarray(B.T, dtype=np.float64)  # one row per vector: updates are contiguous
     w = _non_negative_weights(b, G)
     gradient = G @ w
     squares = (w * gradient).sum(axis=0)
@@ -49,7 +49,7 @@ def cone_bound(B: np.ndarray, G: np.ndarray) -> np.ndarray:
 
 
 def _non_negative_weights(b: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Coordinate ascent on b w - w^T G w / 2 over w >= 0, all labels (columns of b) at a time."""
+    """Coordinate ascent on b w - w^T G w / 2 over w >= 0, for all labels (columns of b) at once."""
     w = np.zeros_like(b)
     residual = b.copy()  # b - G w
     for _ in range(_SWEEPS):
@@ -65,7 +65,7 @@ def _non_negative_weights(b: np.ndarray, G: np.ndarray) -> np.ndarray:
 def flip_search(
     B: np.ndarray, G: np.ndarray, *, n_starts: int = 3
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower bounds: combinations that no single flip improves, the best of some starts."""
+    """Lower bounds by hill climbing: the best of several starts, changing one label per step."""
     G = np.asarray(G, dtype=np.float64)
     n_labels, n = B.shape
     lengths = np.sqrt(np.diagonal(G).clip(0))
@@ -75,9 +75,9 @@ def flip_search(
     starts = (single, (B > 0) | single, np.ones_like(single))[:n_starts]
     scores, masks = np.full(n_labels, -np.inf), np.zeros(n_labels, dtype=np.int64)
     for start in starts:
-        found, chosen = _climb(B, G, lengths, start.astype(np.float64))
-        better = found > scores
-        scores[better] = found[better]
+        reached, chosen = _climb(B, G, lengths, start.astype(np.float64))
+        better = reached > scores
+        scores[better] = reached[better]
         masks[better] = chosen[better] @ (1 << np.arange(n, dtype=np.int64))
     return scores, masks
 
@@ -93,7 +93,7 @@ def _climb(
         squares = (products * chosen).sum(axis=1)[:, None] + 2 * sign * products + np.diagonal(G)
         numerators = (B * chosen).sum(axis=1)[:, None] + sign * B
         flipped = _scores(numerators, squares, (chosen @ lengths)[:, None] + sign * lengths)
-        flipped[chosen.sum(axis=1)[:, None] + sign < 0.5] = -np.inf  # none is left
+        flipped[chosen.sum(axis=1)[:, None] + sign < 0.5] = -np.inf  # no label is left
         best = flipped.argmax(axis=1)
         better = flipped[rows, best] > score + 1e-12
         if not better.any():

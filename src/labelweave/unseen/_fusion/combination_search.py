@@ -38,13 +38,13 @@ __all__ = [
     "members",
 ]
 
-_FEW_SCORES = 1 << 21  # combinations x labels that are quicker computed than bounded
-_POOL = 64  # labels that are tried greedily to learn how good the k best are
-_STEP = 4  # labels that are searched between two looks at the mark
+_FEW_SCORES = 1 << 21  # up to this number of combinations x labels, no bounds are computed
+_POOL = 64  # labels whose lower bounds are computed
+_STEP = 4  # labels that are searched between two updates of the threshold
 
 
 class Fusion(NamedTuple):
-    """Scores of labels and the combinations that reach them.
+    """Scores of labels and the combinations that have them.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Fusion(NamedTuple):
         Rows of the labels, the best first; of equal scores the lower row first.
     scores : ndarray of float64
     masks : ndarray of int64
-        Bit i is set where predicted label i belongs to the combination; 0 without any.
+        Bit i is set if predicted label i belongs to the combination; 0 without predicted labels.
     """
 
     labels: np.ndarray
@@ -61,7 +61,7 @@ class Fusion(NamedTuple):
 
 
 def members(mask: int) -> list[int]:
-    """The predicted labels of a combination.
+    """Return the predicted labels of a combination.
 
     >>> members(0b101)
     [0, 2]
@@ -70,12 +70,12 @@ def members(mask: int) -> list[int]:
 
 
 def best_combinations(B: np.ndarray, G: np.ndarray) -> Fusion:
-    """The score of every label, in the order of the rows of B.
+    """Compute the exact score of every label, in the order of the rows of B.
 
     Parameters
     ----------
     B : ndarray of shape (U, n)
-        Inner products of the unseen labels with the weighted vectors of the predicted ones.
+        Inner products of the unseen labels with the weighted vectors of the predicted labels.
     G : ndarray of shape (n, n)
         Inner products of the weighted vectors.
     """
@@ -92,26 +92,26 @@ def top_labels(
     *,
     products: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Fusion:
-    """The k best labels, with the same scores and in the same order as by Algorithm 1.
+    """Find the k best labels, with the scores and the order of Algorithm 1.
 
     Parameters
     ----------
     B : ndarray of shape (U, n)
-        Inner products of the unseen labels with the weighted vectors; single precision will do.
+        Inner products of the unseen labels with the weighted vectors; single precision is enough.
     G : ndarray of shape (n, n)
         Inner products of the weighted vectors, in double precision.
     k : int
     products : function of label rows, optional
-        Their rows of B in double precision, where B is not.
+        Returns their rows of B in double precision; needed if B is in single precision.
 
     Notes
     -----
     1. The cosine of a label with the span of the vectors bounds its score from above.
-    2. Single flips give the most promising labels lower bounds; the k-th best of these is the
-       mark that a label has to reach.
-    3. Labels that may reach it get the tighter bound by the cone of the vectors.
-    4. The rest is searched in full, the highest bound first, until the next bound is below the
-       mark, which rises on the way.
+    2. Hill climbing computes lower bounds of the most promising labels; the k-th best of these is
+       the threshold that a label has to reach.
+    3. For labels that may reach it, the tighter bound by the cone of the vectors is computed.
+    4. The remaining labels are searched in full, the highest bound first, until the next bound is
+       below the threshold, which rises during the search.
     """
     n_labels, n = B.shape
     k = min(k, n_labels)
@@ -123,24 +123,24 @@ def top_labels(
     table = CombinationTable(G)
     upper = span_bound(B, G)
     pool = _largest(upper, max(_POOL, 2 * k))
-    mark = _kth_best(flip_search(exact(pool), G, n_starts=1)[0], k)
-    rows = np.flatnonzero(upper >= mark)
+    threshold = _kth_best(flip_search(exact(pool), G, n_starts=1)[0], k)
+    rows = np.flatnonzero(upper >= threshold)
     upper = np.minimum(upper[rows], cone_bound(B[rows], G))
-    if table.some_cancel:  # these score 0, which no bound of directions knows
+    if table.some_cancel:  # their score is 0, which the bounds do not cover
         upper = np.maximum(upper, 0)
     order = np.argsort(-upper, kind="stable")
     rows, upper = rows[order], upper[order]
     scores, masks = np.full(len(rows), -np.inf), np.zeros(len(rows), dtype=np.int64)
-    hopeful = slice(max(_POOL, 2 * k))
+    promising = slice(max(_POOL, 2 * k))
     lower = scores.copy()
-    lower[hopeful] = flip_search(exact(rows[hopeful]), G, n_starts=1)[0]
-    mark = max(mark, _kth_best(lower, k))
+    lower[promising] = flip_search(exact(rows[promising]), G, n_starts=1)[0]
+    threshold = max(threshold, _kth_best(lower, k))
     done = 0
-    while done < len(rows) and upper[done] >= mark:
+    while done < len(rows) and upper[done] >= threshold:
         part = slice(done, done + _STEP)
-        scores[part], masks[part] = table.best(exact(rows[part]), mark=mark)
+        scores[part], masks[part] = table.best(exact(rows[part]), threshold=threshold)
         lower[part] = np.maximum(lower[part], scores[part])
-        mark = max(mark, _kth_best(lower, k))
+        threshold = max(threshold, _kth_best(lower, k))
         done += _STEP
     order = _best_first(rows, scores)[:k]
     return Fusion(rows[order], scores[order], masks[order])
@@ -157,17 +157,17 @@ def _largest(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def _kth_best(values: np.ndarray, k: int) -> float:
-    """The k-th largest value, a hair lower so that ties are kept."""
+    """The k-th largest value, minus a small number so that ties are kept."""
     if len(values) < k:
         return -np.inf
     return float(-np.partition(-values, k - 1)[k - 1]) - 1e-12
 
 
 def greedy_combinations(B: np.ndarray, G: np.ndarray) -> Fusion:
-    """Approximate scores of all labels, in the order of the rows of B.
+    """Approximate the scores of all labels, in the order of the rows of B.
 
-    Single flips, from the best label alone, from all labels, and from those with a positive
-    product. The scores are those of the combinations found, so they are never too high.
+    Hill climbing starts from the best single label, from all labels, and from the labels with a
+    positive product. The scores are those of real combinations, so they are never too high.
     """
     rows = np.arange(len(B))
     if B.shape[1] == 0:

@@ -1,4 +1,4 @@
-"""All 2^n combinations of n predicted labels: lengths computed once, the best found quickly."""
+"""All 2^n combinations of n predicted labels, with their lengths computed once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["CANCELLED", "MOST_LABELS", "CombinationTable"]
 
 MOST_LABELS = 22  # 4 million combinations
 CANCELLED = 1e-8  # squared length of a combination over the square of its members' total length
-_BLOCK = 1 << 16  # entries of a working block: it stays in the cache
-_FEW = 1 << 12  # combinations that are multiplied out rather than put together from halves
+_CHUNK = 1 << 16  # entries of a working array, which fits into the cache
+_FEW = 1 << 12  # up to this number, all combinations are computed by one matrix product
 _EPSILON = float(np.finfo(np.float32).eps)
 
 
 class CombinationTable:
     """The combinations of n weighted vectors, each the union of two halves.
 
-    The numerator of a combination is the sum of those of its halves, so that only the inverse
-    lengths need a table of all 2^n.
+    The numerator of a combination is the sum of the numerators of its halves, so only the inverse
+    lengths need a table of all 2^n combinations.
 
     Parameters
     ----------
@@ -44,25 +44,25 @@ class CombinationTable:
         lengths = np.sqrt(np.diagonal(G).clip(0))
         totals = (self.high @ lengths[b])[:, None] + self.low @ lengths[a]
         void = squares <= CANCELLED * totals**2
-        self.some_cancel = int(void.sum()) > 1  # the empty combination always does
+        self.some_cancel = int(void.sum()) > 1  # the empty combination is always void
         squares[void] = np.inf
         self.inverse = 1 / np.sqrt(squares)
         self._inverse32 = self.inverse.astype(np.float32)
         # Rounding of a numerator is relative to the total length, and so is its effect.
         self._slack = (n + 4) * _EPSILON * float((totals * self.inverse).max())
 
-    def best(self, B: np.ndarray, *, mark: float = -np.inf) -> tuple[np.ndarray, np.ndarray]:
-        """For each row of B (double precision) the best score and its combination.
+    def best(self, B: np.ndarray, *, threshold: float = -np.inf) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best score and its combination for each row of B (double precision).
 
-        Single precision finds the few combinations that may be the best ones; these are
-        computed again in double precision. Of equal scores the lowest combination number wins.
-        A row whose best score is below `mark` may get -inf instead.
+        Candidates are found in single precision and computed again in double precision. Of equal
+        scores the lowest combination number is returned. The score of a row that is below
+        `threshold` may be returned as -inf.
         """
         if self._inverse32.size <= _FEW:
             row, index = self._candidates_of_many(B)
         else:
             low, high = self._halves(B)
-            found = [self._candidates(h, v, mark) for h, v in zip(high, low, strict=True)]
+            found = [self._candidates(h, v, threshold) for h, v in zip(high, low, strict=True)]
             row = np.repeat(np.arange(len(B)), [len(index) for index in found])
             index = np.concatenate(found)
         exact = self._exact(B[row], index)
@@ -77,38 +77,38 @@ class CombinationTable:
         low = B[:, : self.n_low] @ self.low.T.astype(np.float32)
         return low, B[:, self.n_low :] @ self.high.T.astype(np.float32)
 
-    def _candidates(self, high: np.ndarray, low: np.ndarray, mark: float) -> np.ndarray:
-        """CombinationTable that may be the best for one label; none if all are below the mark."""
-        step = min(len(high), _BLOCK // len(low))  # both are powers of two
+    def _candidates(self, high: np.ndarray, low: np.ndarray, threshold: float) -> np.ndarray:
+        """Combinations that may be the best for one label; none if all are below `threshold`."""
+        step = min(len(high), _CHUNK // len(low))  # both are powers of two
         starts = range(0, len(high), step)
         values = np.empty((step, len(low)), dtype=np.float32)
-        peaks = np.array([self._block(high, low, at, step, values).max() for at in starts])
+        peaks = np.array([self._fill(high, low, at, step, values).max() for at in starts])
         limit = peaks.max() - self._slack
         found = [np.empty(0, dtype=np.int64)]
-        if peaks.max() + self._slack >= mark:
+        if peaks.max() + self._slack >= threshold:
             for at in (at for at, peak in zip(starts, peaks, strict=True) if peak >= limit):
-                if len(starts) > 1:  # a single block is still there
-                    self._block(high, low, at, step, values)
+                if len(starts) > 1:  # a single chunk is still in `values`
+                    self._fill(high, low, at, step, values)
                 found.append(np.flatnonzero(values >= limit) + at * len(low))
         return np.concatenate(found)
 
-    def _block(
+    def _fill(
         self, high: np.ndarray, low: np.ndarray, at: int, step: int, out: np.ndarray
     ) -> np.ndarray:
         np.add(high[at : at + step, None], low, out=out)
         out *= self._inverse32[at : at + step]
         if at == 0:
-            out[0, 0] = -np.inf  # the empty combination is none
+            out[0, 0] = -np.inf  # the empty combination is excluded
         return out
 
     def _candidates_of_many(self, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same for all labels at a time, by one product: few combinations."""
+        """Candidates for all labels by one matrix product, for few combinations."""
         n_low = len(self.low)
         chosen = np.hstack([np.tile(self.low, (len(self.high), 1)), np.repeat(self.high, n_low, 0)])
-        # Scaled first, the product gives the scores themselves.
+        # With scaled combinations the product is the score.
         scaled = (chosen * self.inverse.reshape(-1, 1)).T.astype(np.float32)
         rows, found = [], []
-        for part in row_chunks(len(B), len(chosen), 4 * _BLOCK):
+        for part in row_chunks(len(B), len(chosen), 4 * _CHUNK):
             values = B[part].astype(np.float32) @ scaled
             values[:, 0] = -np.inf
             limit = values.max(axis=1, keepdims=True) - np.float32(self._slack)

@@ -1,4 +1,4 @@
-"""Rows and values to which more are added: cheap to append to, whatever their number."""
+"""Arrays and matrices with cheap appends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["GrowingArray", "GrowingRows"]
 
 
 class GrowingArray:
-    """An array of one dimension with room at its end, so that few appends copy it.
+    """A one-dimensional array with spare capacity, so that few appends copy it.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class GrowingArray:
 
     @property
     def values(self) -> np.ndarray:
-        """The array itself: it may be written to, and is another one after an append."""
+        """A view of the array. It may be written to; an append may replace the array."""
         return self._buffer[: self._length]
 
     def append(self, values: np.ndarray) -> None:
@@ -46,9 +46,9 @@ class GrowingArray:
 class GrowingRows:
     """A dense or sparse matrix that grows at its end.
 
-    New rows, and rows of a sparse matrix that were replaced, wait until somebody wants most of the
-    matrix: then they are joined with it. A few rows are taken without joining, so that adding a
-    label to a million, giving one another name and scoring some hundred candidates copy nothing.
+    New rows, and replaced rows of a sparse matrix, are stored apart until most of the matrix is
+    read; then they are merged into it. Reading a few rows does not merge, so adding or renaming one
+    of a million labels and scoring some hundred candidates does not copy the matrix.
 
     Examples
     --------
@@ -61,24 +61,24 @@ class GrowingRows:
 
     def __init__(self, matrix: Any) -> None:
         self._base = sp.csr_array(matrix) if sp.issparse(matrix) else matrix
-        self._waiting: list[Any] = []
-        self._starts = [self._base.shape[0]]  # where the next waiting part begins
-        self._replaced: dict[int, Any] = {}  # where rows are sparse: row to the vector that counts
+        self._pending: list[Any] = []
+        self._starts = [self._base.shape[0]]  # first row after each part
+        self._replaced: dict[int, Any] = {}  # of a sparse matrix: row to its new vector
 
     def __len__(self) -> int:
         return self._starts[-1]
 
     def append(self, part: Any) -> None:
-        self._waiting.append(part)
+        self._pending.append(part)
         self._starts.append(self._starts[-1] + part.shape[0])
 
-    def joined(self) -> Any:
-        """The whole matrix."""
-        if self._waiting:
-            parts = [self._base, *self._waiting]
+    def merged(self) -> Any:
+        """The matrix with all rows merged into it."""
+        if self._pending:
+            parts = [self._base, *self._pending]
             is_sparse = sp.issparse(self._base)
             self._base = sp.csr_array(sp.vstack(parts)) if is_sparse else np.concatenate(parts)
-            self._waiting, self._starts = [], [self._base.shape[0]]
+            self._pending, self._starts = [], [self._base.shape[0]]
         if self._replaced:
             places = np.fromiter(self._replaced, np.int64, len(self._replaced))
             self._base = _with_rows(self._base, places, list(self._replaced.values()))
@@ -86,30 +86,30 @@ class GrowingRows:
         return self._base
 
     def take(self, rows: np.ndarray) -> Any:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         if len(rows) == len(self) and (rows == np.arange(len(rows))).all():
-            return self.joined()
-        if 4 * len(rows) > len(self) or not (self._waiting or self._replaced):
-            return self.joined()[rows]
+            return self.merged()
+        if 4 * len(rows) > len(self) or not (self._pending or self._replaced):
+            return self.merged()[rows]
         part = np.searchsorted(self._starts, rows, side="right")  # 0 is the base
-        found, places = [], []
+        parts, places = [], []
         for number in np.unique(part):
-            mine = np.flatnonzero(part == number)
-            source = self._base if number == 0 else self._waiting[number - 1]
+            chosen = np.flatnonzero(part == number)
+            source = self._base if number == 0 else self._pending[number - 1]
             start = 0 if number == 0 else self._starts[number - 1]
-            found.append(source[rows[mine] - start])
-            places.append(mine)
-        if not found:
+            parts.append(source[rows[chosen] - start])
+            places.append(chosen)
+        if not parts:
             return self._base[rows]
         order = np.argsort(np.concatenate(places), kind="stable")
-        stacked = sp.vstack(found).tocsr() if sp.issparse(found[0]) else np.concatenate(found)
+        stacked = sp.vstack(parts).tocsr() if sp.issparse(parts[0]) else np.concatenate(parts)
         changed = [i for i, row in enumerate(rows.tolist()) if row in self._replaced]
         if not changed:
             return stacked[order]
         return _with_rows(stacked[order], changed, [self._replaced[int(rows[i])] for i in changed])
 
     def replace(self, row: int, vector: Any) -> None:
-        """Another vector (of shape (1, d)) in the place of this row."""
+        """Replace a row by a vector of shape (1, d)."""
         if sp.issparse(self._base):
             self._replaced[row] = sp.csr_array(vector)
             return
@@ -118,11 +118,11 @@ class GrowingRows:
             self._base = _with_row(self._base, row, vector)
         else:
             place = row - self._starts[number - 1]
-            self._waiting[number - 1] = _with_row(self._waiting[number - 1], place, vector)
+            self._pending[number - 1] = _with_row(self._pending[number - 1], place, vector)
 
 
 def _with_row(matrix: np.ndarray, row: int, vector: np.ndarray) -> np.ndarray:
-    """The matrix with another row in this place; it is changed itself if it may be."""
+    """Replace a row, in place if the matrix is writeable."""
     if not matrix.flags.writeable:
         matrix = matrix.copy()
     matrix[row] = vector[0]
@@ -130,7 +130,7 @@ def _with_row(matrix: np.ndarray, row: int, vector: np.ndarray) -> np.ndarray:
 
 
 def _with_rows(matrix: Any, places: Any, vectors: list[Any]) -> sp.csr_array:
-    """A sparse matrix with other rows in these places."""
+    """Return a sparse matrix with the rows in these places replaced."""
     order = np.arange(matrix.shape[0])
     order[places] = matrix.shape[0] + np.arange(len(vectors))
     return sp.csr_array(sp.vstack([matrix, *vectors], format="csr")[order])

@@ -177,7 +177,7 @@ class LabelExtension(LabelSearch):
         names = names_of(classifier, label_names)
         model = cls(**parameters)
         model._validate_params()
-        model._given_texts = {
+        model._descriptions = {
             **dict(getattr(classifier, "label_descriptions_", {})),
             **(descriptions or {}),
         }

@@ -1,4 +1,4 @@
-"""Nearest labels among very many, by FAISS: candidates that are then scored exactly."""
+"""Nearest labels among many by FAISS, as candidates that are then scored exactly."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from labelweave.exceptions import require
 
 __all__ = ["LabelIndex"]
 
-_PER_LIST = 64  # vectors that teach each list its centre
+_PER_LIST = 64  # training vectors per list
 _TRAINING_SEED = 1234
 
 
 class LabelIndex:
-    """Unit vectors under their ids, in lists by region, eight bits a number.
+    """An inverted-file index of unit vectors, quantised to eight bits per number.
 
     Parameters
     ----------
     vectors : ndarray of shape (n, d)
     ids : ndarray of int64
-        Stable names of the vectors.
+        Ids of the vectors, which do not change.
     n_lists : int, optional
-        Regions; by default four times the square root of the number of vectors.
+        Number of regions; by default four times the square root of the number of vectors.
     n_probes : int, default=32
-        Regions that a search looks into.
+        Number of regions that a search visits.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class LabelIndex:
         self._index.cp.niter = 5  # regions need not be perfect: candidates are scored exactly
         random = np.random.default_rng(_TRAINING_SEED)
         sample = random.permutation(n)[: max(_PER_LIST * lists, 1)]
-        self._index.train(_plain(vectors[np.sort(sample)]))
+        self._index.train(_float32(vectors[np.sort(sample)]))
         self._index.nprobe = min(n_probes, lists)
         self.add(vectors, ids)
 
@@ -61,14 +61,14 @@ class LabelIndex:
         return int(self._index.ntotal)
 
     def add(self, vectors: np.ndarray, ids: np.ndarray) -> None:
-        self._index.add_with_ids(_plain(vectors), np.ascontiguousarray(ids, dtype=np.int64))
+        self._index.add_with_ids(_float32(vectors), np.ascontiguousarray(ids, dtype=np.int64))
 
     def remove(self, ids: np.ndarray) -> None:
         self._index.remove_ids(np.ascontiguousarray(ids, dtype=np.int64))
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
-        """Ids of the nearest vectors of each query; -1 where there are fewer than k."""
-        return self._index.search(_plain(queries), k)[1]
+        """Ids of the nearest vectors of each query, filled up with -1."""
+        return self._index.search(_float32(queries), k)[1]
 
     def to_array(self) -> np.ndarray:
         """The index as bytes, for saving."""
@@ -82,5 +82,5 @@ class LabelIndex:
         return index
 
 
-def _plain(vectors: np.ndarray) -> np.ndarray:
+def _float32(vectors: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(vectors, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The labels of a live model: names, texts and vectors that come and go."""
+"""The labels of a model whose label set can change: names, texts and vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEPARATORS = re.compile(r"[\s_:/|-]+")
 
 
 def label_text(name: str, description: str | None = None) -> str:
-    """What an encoder reads of a label.
+    """Return the text of a label that is embedded.
 
     >>> label_text("food-safety"), label_text("role::program", "Executable program")
     ('food safety', 'role program: Executable program')
@@ -32,22 +32,22 @@ def checked_new_labels(
     descriptions: Mapping[str, str] | Sequence[str] | None,
     known: Mapping[str, str],
 ) -> dict[str, str]:
-    """Name to description ("" without one) of labels to add, or one sentence on what is wrong.
+    """Check labels to add and return their descriptions ("" if there is none) by name.
 
-    `known` says of each label that is there already what it is: "seen" or "unseen".
+    `known` maps the labels that exist already to "seen" or "unseen".
     """
     names = [names] if isinstance(names, str) else list(names)
     if isinstance(descriptions, Mapping):
-        strange = [name for name in descriptions if name not in set(names)]
-        if strange:
-            raise InputError(f"there is a description of {strange[0]!r}, which is not added")
+        unused = [name for name in descriptions if name not in set(names)]
+        if unused:
+            raise InputError(f"there is a description of {unused[0]!r}, which is not a new label")
         texts = [str(descriptions.get(name) or "") for name in names]
     elif descriptions is None:
         texts = [""] * len(names)
     else:
         texts = [str(text or "") for text in descriptions]
         if len(texts) != len(names):
-            raise InputError(f"{len(texts)} descriptions were given for {len(names)} labels")
+            raise InputError(f"there are {len(texts)} descriptions for {len(names)} labels")
     added: dict[str, str] = {}
     for name, text in zip(names, texts, strict=True):
         if not isinstance(name, str):
@@ -67,21 +67,21 @@ def checked_new_labels(
 
 
 class LabelTable:
-    """Rows of labels that never move: a label keeps its row until it is removed.
+    """A table of labels in which each label keeps its row until it is removed.
 
     Parameters
     ----------
     vectors : ndarray or csr_array of shape (n, d)
-        One row a label.
+        One row per label.
     columns : ndarray of int
-        Column of each label in the classifier's output; -1 for an unseen one.
+        Column of each label in the output of the classifier; -1 for unseen labels.
 
     Attributes
     ----------
     seen_rows : ndarray of int
         Rows of the labels that have a column.
     n_unseen : int
-        How many labels have none.
+        Number of unseen labels.
     """
 
     def __init__(self, vectors: Any, columns: np.ndarray) -> None:
@@ -93,12 +93,12 @@ class LabelTable:
 
     @property
     def columns(self) -> np.ndarray:
-        """Column of the label in each row, removed ones included."""
+        """Column of the label in each row, including removed labels."""
         return self._columns.values
 
     @property
     def alive(self) -> np.ndarray:
-        """Whether the label in each row is there."""
+        """Whether each row holds a label that was not removed."""
         return self._alive.values
 
     @property
@@ -111,11 +111,11 @@ class LabelTable:
         return np.flatnonzero(self.alive & (self.columns < 0))
 
     def vectors(self, rows: np.ndarray) -> Any:
-        """Vectors of these rows; of all rows without a copy."""
+        """Vectors of these rows; all rows are returned without a copy."""
         return self._vectors.take(rows)
 
     def append(self, vectors: Any) -> np.ndarray:
-        """Add unseen labels; their rows."""
+        """Add unseen labels and return their rows."""
         added = np.arange(len(self._alive), len(self._alive) + vectors.shape[0])
         self._vectors.append(vectors)
         self._columns.append(np.full(len(added), -1))
@@ -129,24 +129,24 @@ class LabelTable:
         self.seen_rows = self.seen_rows[self.alive[self.seen_rows]]
 
     def replace(self, row: int, vector: Any) -> None:
-        """Another vector for a label whose text has changed."""
+        """Replace the vector of a label whose text has changed."""
         self._vectors.replace(row, vector)
 
     def compact(self) -> tuple[Any, np.ndarray]:
-        """Vectors and columns of the labels that are there, for saving."""
+        """Vectors and columns without removed labels, for saving."""
         rows = self.rows
         return self.vectors(rows), self.columns[rows]
 
 
 class LabelNames:
-    """Names under the rows of :class:`~labelweave.unseen._fusion.label_table.LabelTable`.
+    """Names of the labels in the rows of a :class:`LabelTable`.
 
-    Adding, removing and renaming touch the labels in question alone, however many there are.
+    The cost of adding, removing and renaming does not depend on the number of labels.
 
     Parameters
     ----------
     names : sequence of str
-        They differ.
+        Distinct names.
 
     Examples
     --------
@@ -163,13 +163,13 @@ class LabelNames:
         self._names = GrowingArray(np.array(listed, dtype=object))
         self._is_there = GrowingArray(np.ones(len(listed), dtype=bool))
         self._rows = {name: row for row, name in enumerate(listed)}
-        self._array: np.ndarray | None = None  # all names, until one changes
+        self._array: np.ndarray | None = None  # all names; None after a change
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def row(self, name: str) -> int | None:
-        """The row of a label; None where there is no such label."""
+        """The row of a label; None if there is no such label."""
         return self._rows.get(name)
 
     def at(self, rows: np.ndarray) -> np.ndarray:

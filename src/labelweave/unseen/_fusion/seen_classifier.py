@@ -1,4 +1,4 @@
-"""The classifier of the seen labels: fitted here, or fitted before, from this library or not."""
+"""The classifier of the seen labels, of this library or of another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["default_classifier", "fit_classifier", "names_of", "probabilities_of
 
 
 def default_classifier() -> Any:
-    """One linear classifier a label on TF-IDF weights of words and pairs of words."""
+    """One linear classifier per label on TF-IDF weights of words and pairs of words."""
     from sklearn.linear_model import LogisticRegression
 
     from labelweave.methods import make
@@ -27,7 +27,7 @@ def default_classifier() -> Any:
 
 
 def fit_classifier(classifier: Any, X: Any, Y: LabelMatrix, random_state: Any) -> Any:
-    """A fitted clone of a classifier of this library or of scikit-learn."""
+    """Fit a clone of a classifier of this library or of scikit-learn."""
     fresh = default_classifier() if classifier is None else clone(classifier)
     parameters = fresh.get_params(deep=False)
     if "random_state" in parameters and parameters["random_state"] is None:
@@ -36,7 +36,7 @@ def fit_classifier(classifier: Any, X: Any, Y: LabelMatrix, random_state: Any) -
         return fresh.fit(X, Y)
     if Y.has_unknown:
         raise InputError(
-            f"{type(fresh).__name__} takes no unknown labels: use a classifier of labelweave"
+            f"{type(fresh).__name__} cannot use unknown labels: use a classifier of labelweave"
         )
     return fresh.fit(X, Y.to_numpy(np.int64))
 
@@ -48,26 +48,27 @@ def names_of(classifier: Any, label_names: Sequence[str] | None) -> list[str]:
     if hasattr(classifier, "label_names_"):
         return [str(name) for name in classifier.label_names_]
     raise InputError(
-        f"{type(classifier).__name__} does not tell the names of its labels: pass label_names="
+        f"{type(classifier).__name__} does not have the names of its labels: pass label_names="
     )
 
 
 def probabilities_of(classifier: Any, X: Any, n_labels: int) -> np.ndarray:
-    """P(label | x) of any classifier, one column a label.
+    """P(label | x) of any classifier, one column per label.
 
-    scikit-learn's multi-output classifiers give one array a label; a function gives the matrix.
+    scikit-learn's multi-output classifiers return one array per label; a function returns the
+    matrix.
     """
-    found = classifier(X) if _is_function(classifier) else classifier.predict_proba(X)
-    if isinstance(found, list):
-        found = np.column_stack([np.asarray(part)[:, -1] for part in found])
-    found = np.asarray(found)
-    if found.shape != (len(X) if hasattr(X, "__len__") else X.shape[0], n_labels):
+    result = classifier(X) if _is_function(classifier) else classifier.predict_proba(X)
+    if isinstance(result, list):
+        result = np.column_stack([np.asarray(part)[:, -1] for part in result])
+    result = np.asarray(result)
+    if result.shape != (len(X) if hasattr(X, "__len__") else X.shape[0], n_labels):
         raise InputError(
-            f"the classifier gave probabilities of shape {found.shape} for {n_labels} labels"
+            f"the classifier returned probabilities of shape {result.shape} for {n_labels} labels"
         )
-    if not np.isfinite(found).all():
-        raise InputError("the classifier gave probabilities that are not finite")
-    return found
+    if not np.isfinite(result).all():
+        raise InputError("the classifier returned probabilities that are not finite")
+    return result
 
 
 def _is_function(classifier: Any) -> bool:

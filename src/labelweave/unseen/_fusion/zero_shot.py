@@ -1,4 +1,4 @@
-"""Base of the methods that predict labels without examples, and let labels come and go."""
+"""Base of the methods that predict unseen labels and whose label set can change after `fit`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FINETUNE = ("map", "full")
 
 
 def is_per_label(threshold: Any) -> bool:
-    """Whether a threshold has a cut of its own for each label.
+    """Whether a rule has one threshold per label.
 
     >>> is_per_label("per-label"), is_per_label("tuned")
     (True, False)
@@ -46,25 +46,26 @@ def is_per_label(threshold: Any) -> bool:
 
 
 class ZeroShotClassifier(MultiLabelClassifier):
-    """Base of the methods for labels without examples; these parameters are common to all.
+    """Base of the methods for labels without training examples.
 
     Parameters
     ----------
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
-        What turns label texts, and documents, into vectors; see :mod:`labelweave.text`.
+        Embedder of label texts and documents; see :mod:`labelweave.text`.
     finetune : {"map", "full"} or None, default=None
-        Bring documents nearer to their labels' texts, on the seen labels: "map" learns a matrix
-        after the encoder, in seconds; "full" trains the encoder itself.
+        Fine-tune on the seen labels, so that documents are closer to the texts of their labels.
+        "map" learns a matrix that is applied after the encoder, in seconds; "full" trains the
+        encoder itself.
     finetune_steps : int, optional
-        200 of a map, 100 of the encoder by default.
+        Number of training steps; by default 200 for a map and 100 for the encoder.
     threshold, validation_fraction, random_state
-        As in every estimator. One cut for each label (``"per-label"``) is refused: unseen
-        labels would have none.
+        As in :class:`~labelweave.base.MultiLabelClassifier`. One threshold per label
+        (``"per-label"``) is refused, because it cannot be tuned for unseen labels.
 
     Attributes
     ----------
     label_names_ : ndarray of str
-        Seen labels, then those that were added.
+        Seen labels, followed by the labels that were added.
     encoder_ : transformer
     """
 
@@ -83,7 +84,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
 
     @abstractmethod
     def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
-        """P(label | x) of the labels in these rows of the table."""
+        """P(label | x) for the labels in these rows of the table."""
 
     # -- fitting -----------------------------------------------------------------------
 
@@ -95,32 +96,32 @@ class ZeroShotClassifier(MultiLabelClassifier):
         X : list of texts
         y : labels of the documents
         labels : mapping of str to str, or sequence of str, optional
-            Label names with their descriptions. Names that `y` does not have are added as
-            unseen labels.
+            Label names, with descriptions if it is a mapping. Names that do not occur in `y` are
+            added as unseen labels.
         validation : Dataset or (X, Y), optional
-            Documents to choose on; see :class:`~labelweave.base.MultiLabelClassifier`.
+            Validation documents; see :class:`~labelweave.base.MultiLabelClassifier`.
         """
         if not isinstance(labels, Mapping | None):
             labels = list(labels)
             twice = [name for name, times in Counter(labels).items() if times > 1]
             if twice:
                 raise InputError(f"the label name {twice[0]!r} is given twice: names must differ")
-        given = labels if isinstance(labels, Mapping) else dict.fromkeys(labels or (), "")
-        self._given_texts = {str(name): str(text or "") for name, text in given.items()}
+        described = labels if isinstance(labels, Mapping) else dict.fromkeys(labels or (), "")
+        self._descriptions = {str(name): str(text or "") for name, text in described.items()}
         if is_per_label(self.threshold):
             raise InputError(
-                "a cut for each label cannot be tuned for unseen labels: use threshold='tuned'"
+                "one threshold per label cannot be tuned for unseen labels: use threshold='tuned'"
             )
         super().fit(X, y, validation=validation)
         known = set(self.label_names_)
-        unseen = {name: text for name, text in self._given_texts.items() if name not in known}
+        unseen = {name: text for name, text in self._descriptions.items() if name not in known}
         if unseen:
             self.add_labels(list(unseen), unseen)
         return self
 
     def _checked_targets(self, Y: Any) -> LabelMatrix:
         labels = super()._checked_targets(Y)
-        for name, text in self._given_texts.items():
+        for name, text in self._descriptions.items():
             if text and name in labels.names:
                 self.label_descriptions_[name] = text
         checked_new_labels(labels.names, self.label_descriptions_, {})
@@ -134,25 +135,25 @@ class ZeroShotClassifier(MultiLabelClassifier):
         return texts
 
     def _lacks_texts(self, X: Any, reset: bool) -> bool:
-        """Whether X is one list of something where texts are expected."""
+        """Whether X is a list without texts, for a model that was fitted to texts."""
         is_fitted_to_texts = not reset and not hasattr(self, "n_features_in_")
         return is_fitted_to_texts and np.asarray(X, dtype=object).ndim == 1
 
     def _start_table(self, documents: Sequence[str], n_columns: int) -> None:
-        """Fit the encoder and put the seen labels into the table."""
+        """Fit the encoder and fill the table with the seen labels."""
         texts = self._texts_of(self.label_names_)
         self.encoder_ = make_embedder(self.encoder).fit([*documents, *texts])
         self.table_ = LabelTable(self._embed(texts), np.arange(n_columns))
 
-    def _fine_tune(self, X: Any, Y: LabelMatrix, taught: np.ndarray) -> None:
-        """Fine-tune the encoder, or a map after it, on the labels of these columns."""
+    def _fine_tune(self, X: Any, Y: LabelMatrix, columns: np.ndarray) -> None:
+        """Fine-tune the encoder, or learn a map after it, on the labels of these columns."""
         self.document_map_: np.ndarray | None = None
         if self.finetune is None:
             return
-        positive = sp.csr_array(Y.positive())[:, taught].astype(np.float32)
+        positive = sp.csr_array(Y.positive())[:, columns].astype(np.float32)
         seed = int(self._generator().randint(np.iinfo(np.int32).max))
         documents = X.tolist()
-        texts = self._texts_of(self.label_names_[taught])
+        texts = self._texts_of(self.label_names_[columns])
         if self.finetune == "full":
             options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
             self.encoder_ = fine_tune(
@@ -165,7 +166,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
             vectors = self.encoder_.transform(documents)
             if sp.issparse(vectors):
                 raise InputError("a map needs dense vectors: use the encoder 'minilm' or 'fast'")
-            labels = self.table_.vectors(taught)
+            labels = self.table_.vectors(columns)
             self.document_map_ = learn_map(vectors, labels, positive, seed=seed, **options)
 
     def _embed(self, texts: Sequence[str]) -> Any:
@@ -178,13 +179,13 @@ class ZeroShotClassifier(MultiLabelClassifier):
     def _texts_of(self, names: Iterable[str]) -> list[str]:
         return [label_text(name, self.label_descriptions_.get(name)) for name in names]
 
-    # -- labels that come and go -------------------------------------------------------
+    # -- changes of the label set ------------------------------------------------------
 
     @property
     def label_names_(self) -> np.ndarray:
-        """Names of all labels: seen ones, then those that were added."""
+        """Names of all labels: seen labels, followed by the labels that were added."""
         if "_label_names" not in vars(self):
-            raise AttributeError("label_names_")  # as an attribute that fit has not set yet
+            raise AttributeError("label_names_")  # the estimator is not fitted
         return self._label_names.array()
 
     @label_names_.setter
@@ -193,12 +194,12 @@ class ZeroShotClassifier(MultiLabelClassifier):
 
     @property
     def seen_labels_(self) -> list[str]:
-        """Names of the labels that had examples."""
+        """Names of the labels with training examples."""
         return self._label_names.at(self.table_.seen_rows).tolist()
 
     @property
     def unseen_labels_(self) -> list[str]:
-        """Names of the labels that were added."""
+        """Names of the labels without training examples."""
         return self._label_names.at(self.table_.unseen_rows).tolist()
 
     def add_labels(
@@ -206,13 +207,13 @@ class ZeroShotClassifier(MultiLabelClassifier):
         names: Iterable[str] | str,
         descriptions: Mapping[str, str] | Sequence[str] | None = None,
     ) -> Self:
-        """Add labels without examples; nothing is trained.
+        """Add labels without training examples. Nothing is trained.
 
         Parameters
         ----------
         names : sequence of str
         descriptions : mapping of str to str, or sequence of str, optional
-            Longer texts; they are embedded together with the names.
+            Longer texts, which are embedded together with the names.
         """
         check_is_fitted(self)
         names = [names] if isinstance(names, str) else list(names)
@@ -228,7 +229,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         return self
 
     def remove_labels(self, names: Iterable[str] | str) -> Self:
-        """Forget labels, seen or not. Seen ones then take no part in label fusion either."""
+        """Remove labels, seen or unseen. Label fusion ignores a removed seen label as well."""
         check_is_fitted(self)
         names = list(dict.fromkeys([names] if isinstance(names, str) else names))
         rows = np.array([self._row_of(name) for name in names], dtype=np.int64)
@@ -243,7 +244,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         return self
 
     def rename_label(self, old: str, new: str, description: str | None = None) -> Self:
-        """Give a label another name; `description` replaces the one it had, None keeps it."""
+        """Rename a label. `description` replaces the old description; None keeps it."""
         check_is_fitted(self)
         row = self._row_of(old)
         known = self._states_of([new]) if new != old else {}
@@ -266,7 +267,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
         return row
 
     def _states_of(self, names: Iterable[str]) -> dict[str, str]:
-        """ "seen" or "unseen" for those of the names that are labels already."""
+        """Map each name that is a label of the model to "seen" or "unseen"."""
         columns = self.table_.columns
         rows = {name: self._label_names.row(name) for name in names if isinstance(name, str)}
         return {
@@ -280,13 +281,13 @@ class ZeroShotClassifier(MultiLabelClassifier):
         self.classes_ = np.broadcast_to([0, 1], (self.n_labels_, 2))
 
     def _labels_added(self, rows: np.ndarray, texts: list[str]) -> None:
-        """Labels were added in these rows."""
+        """Called after labels were added in these rows of the table."""
 
     def _labels_removed(self, rows: np.ndarray) -> None:
-        """The labels of these rows are about to go."""
+        """Called before the labels of these rows are removed."""
 
     def _label_renamed(self, row: int, text: str) -> None:
-        """The label of this row has another text."""
+        """Called after the text of the label in this row was changed."""
 
     # -- prediction --------------------------------------------------------------------
 
@@ -294,14 +295,14 @@ class ZeroShotClassifier(MultiLabelClassifier):
         return self._label_probabilities(X, self.table_.rows)
 
     def rank(self, X: Any, k: int = 10, *, among: str = "all") -> list[list[tuple[str, float]]]:
-        """For each document the k likeliest labels with their probabilities.
+        """Return the k likeliest labels of each document with their probabilities.
 
         Parameters
         ----------
         X : list of texts
         k : int, default=10
         among : {"all", "seen", "unseen"}, default="all"
-            Which labels compete.
+            Which labels are ranked.
         """
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
@@ -339,5 +340,5 @@ class ZeroShotClassifier(MultiLabelClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = string_tags(super().__sklearn_tags__())
         tags.capabilities.new_labels = True
-        tags.capabilities.label_prevalence = False  # labels are added later
+        tags.capabilities.label_prevalence = False  # unknown for unseen labels
         return tags
