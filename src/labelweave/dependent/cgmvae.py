@@ -144,7 +144,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     References
     ----------
     .. [1] J. Bai, S. Kong and C. Gomes. Gaussian Mixture Variational Autoencoder with
-       Contrastive Learning for Multi-Label Classification. 2021.
+       Contrastive Learning for Multi-Label Classification. ICML 2022.
 
     Examples
     --------

@@ -32,7 +32,7 @@ def label_contrast(similarities: Tensor, targets: Tensor, *, temperature: float 
     """Cross-entropy of each positive label among all known labels, averaged over positives.
 
     Bai, Kong and Gomes, "Gaussian Mixture Variational Autoencoder with Contrastive Learning for
-    Multi-Label Classification", 2021, Eq. 5, for each row.
+    Multi-Label Classification", ICML 2022, Eq. 5, for each row.
 
     Parameters
     ----------
