@@ -3,7 +3,7 @@
 import torch
 
 from labelweave.nn.batches import Batch
-from labelweave.nn.shares import held_share, share_of
+from labelweave.nn.process_rows import held_share, share_of
 
 
 def make_batch(n_rows=7, n_features=4, n_labels=5, unknown=0.0):

@@ -10,7 +10,7 @@ from sklearn.datasets import make_multilabel_classification
 from labelweave.dependent.c2ae import C2AE, C2AETask, correlation_loss
 from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
-from labelweave.nn.shares import held_share, share_of
+from labelweave.nn.process_rows import held_share, share_of
 from labelweave.nn.task import StepInfo
 
 SMALL = {"encoder": (16,), "label_encoder": (8,), "decoder": (8,), "latent_size": 4}

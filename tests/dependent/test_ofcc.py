@@ -9,7 +9,7 @@ from labelweave.dependent.ofcc import OFCC, OFCCTask, OrderFreeChain
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
-from labelweave.nn.shares import held_share, share_of
+from labelweave.nn.process_rows import held_share, share_of
 from labelweave.nn.task import StepInfo
 
 QUICK = {"hidden_size": 16, "epochs": 30, "lr": 1e-2, "random_state": 0}

@@ -8,8 +8,8 @@ import torch
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
 from labelweave.nn.batches import Batches
+from labelweave.nn.process_rows import draw_rows, held_share, share_of
 from labelweave.nn.scaling import fit_scaling
-from labelweave.nn.shares import draw_rows, held_share, share_of
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from labelweave.dependent.mulsupcon import MulSupCon
 from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import make_engine
 from labelweave.nn.randomness import forked_rng
-from labelweave.nn.shares import gather_rows
+from labelweave.nn.process_rows import gather_rows
 from labelweave.nn.task import Task, make_plan
 from labelweave.nn.training import LoopSettings, train
 from labelweave.labels import as_labels

@@ -6,7 +6,7 @@ from torch import nn
 
 from labelweave.exceptions import InputError
 from labelweave.nn.encoders import BatchNorm, Dropout, MLPEncoder
-from labelweave.nn.shares import bernoulli_, held_share, share_of
+from labelweave.nn.process_rows import bernoulli_, held_share, share_of
 
 
 def test_layers_in_order():

@@ -15,7 +15,7 @@ from labelweave.dependent._networks.pairwise_ranking import exponential_ranking,
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.shares import gather_rows
+from labelweave.nn.process_rows import gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["C2AE", "C2AENetwork", "C2AETask", "correlation_loss"]

@@ -18,7 +18,7 @@ from labelweave.metrics import get_metric
 from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, Dropout, MLPEncoder, build_encoder
 from labelweave.nn.losses import bce
-from labelweave.nn.shares import draw_rows, gather_rows
+from labelweave.nn.process_rows import draw_rows, gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = [

@@ -21,7 +21,7 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import bce
-from labelweave.nn.shares import draw_rows
+from labelweave.nn.process_rows import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["MPVAE", "MPVAENetwork", "MPVAETask", "probit_logits"]

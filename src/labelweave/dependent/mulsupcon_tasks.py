@@ -20,7 +20,7 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.contrastive import mulsupcon
 from labelweave.nn.encoders import MLPEncoder
 from labelweave.nn.losses import bce, mean_loss
-from labelweave.nn.shares import bernoulli_, draw_rows, gather_rows
+from labelweave.nn.process_rows import bernoulli_, draw_rows, gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, TwoStepTask, make_plan
 
 __all__ = [

@@ -22,7 +22,7 @@ from labelweave.nn.encoders import NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.prediction import scoring_rows
-from labelweave.nn.shares import draw_rows
+from labelweave.nn.process_rows import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = ["OFCC", "ChainRun", "OFCCTask", "OrderFreeChain"]

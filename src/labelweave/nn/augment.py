@@ -1,4 +1,4 @@
-"""Random changes of images, a batch at a time: crop and resize, flip, colours, greyscale, blur.
+"""Random changes of batches of images: crop and resize, flip, colours, greyscale, blur.
 
 All random numbers of a batch are one matrix, drawn from torch's generator. Crop, resize, flip and
 blur are products with a matrix for the rows and one for the columns of each image, by the same
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
-from labelweave.nn.shares import draw_rows
+from labelweave.nn.process_rows import draw_rows
 
 __all__ = [
     "PRESETS",
@@ -38,24 +38,24 @@ _SHIFTS = ("brightness", "contrast", "saturation")
 
 @dataclass(frozen=True)
 class AugmentSettings:
-    """What is changed, and how much.
+    """Settings of the augmentation.
 
     Parameters
     ----------
     crop : float, default=1.0
         The smallest share of the area of an image that a crop keeps; 1: no crop.
     ratio : float, default=4/3
-        The longest side of a crop over the shortest, at most.
+        Largest ratio of the longer side of a crop to the shorter one.
     flip : float, default=0.5
         Probability of a mirror image.
     brightness, contrast, saturation : float, default=0.0
-        Largest change of the factor, which is 1 in the middle.
+        Largest deviation of the factor from 1.
     hue : float, default=0.0
-        Largest turn of the hue, in turns.
+        Largest rotation of the hue, in turns.
     jitter : float, default=0.8
-        Probability that the four are changed at all.
+        Probability that brightness, contrast, saturation and hue are changed.
     grey : float, default=0.0
-        Probability that an image loses its colours.
+        Probability that an image is turned into greyscale.
     blur : float, default=0.0
         Probability of a Gaussian blur, of `sigma` pixels in an image of 32 (and more in larger
         ones, in proportion).
@@ -91,28 +91,28 @@ PRESETS: dict[str, AugmentSettings | None] = {
 """Settings by name; "strong" is what contrastive learning of images uses (MoCo v2)."""
 
 
-def make_augment(given: Any) -> Augment | None:
-    """The augmentation of a name, of settings, or of a dict of them; None for none.
+def make_augment(augment: Any) -> Augment | None:
+    """An augmentation from a name, settings, or a dict of settings; None for no augmentation.
 
     >>> make_augment("none") is None, make_augment({"flip": 1.0}).settings.flip
     (True, 1.0)
     """
-    if isinstance(given, str):
-        if given not in PRESETS:
-            raise InputError(f"there is no augmentation {given!r}: choose {', '.join(PRESETS)}")
-        given = PRESETS[given]
-    if given is None:
+    if isinstance(augment, str):
+        if augment not in PRESETS:
+            raise InputError(f"there is no augmentation {augment!r}: choose {', '.join(PRESETS)}")
+        augment = PRESETS[augment]
+    if augment is None:
         return None
-    if isinstance(given, dict):
+    if isinstance(augment, dict):
         known = asdict(AugmentSettings())
-        if wrong := sorted(set(given) - set(known)):
+        if wrong := sorted(set(augment) - set(known)):
             raise InputError(f"augment has no setting {wrong[0]!r}: choose {', '.join(known)}")
-        given = replace(AugmentSettings(), **given)
-    return Augment(given)
+        augment = replace(AugmentSettings(), **augment)
+    return Augment(augment)
 
 
 class Augment(nn.Module):
-    """Images (n, 3, height, width) from 0 to 1, each changed by chance; in training only.
+    """Random changes of images (n, 3, height, width) with values from 0 to 1, in training only.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Augment(nn.Module):
         if not self.training:
             return x
         draws = draw_rows(x.new_empty((len(x), 13)), Tensor.uniform_).unbind(1)
-        x = self._cut(x, *draws[:5])
+        x = self._crop_and_flip(x, *draws[:5])
         x = self._colour(x, *draws[5:11])
         s = self.settings
         if s.blur > 0:
@@ -142,17 +142,17 @@ class Augment(nn.Module):
             x = resample(x, blur_weights(sigma, x.shape[2]), blur_weights(sigma, x.shape[3]))
         return x
 
-    def _cut(
+    def _crop_and_flip(
         self, x: Tensor, area: Tensor, shape: Tensor, top: Tensor, left: Tensor, flip: Tensor
     ) -> Tensor:
-        """A part of the area, of a shape, at a place, back at the size of the image."""
+        """A random part of each image, resized to the size of the image."""
         s = self.settings
         height, width = x.shape[2:]
         flipped = flip < s.flip
         if s.crop == 1:
             return torch.where(flipped[:, None, None, None], x.flip(3), x) if s.flip else x
         share = s.crop + (1 - s.crop) * area
-        # The larger the crop, the less it can be tilted: neither side is longer than the image's.
+        # A large crop cannot be elongated: neither side may be longer than that of the image.
         steepest = torch.minimum(-share.log(), share.new_tensor(math.log(s.ratio)))
         tilt = torch.exp((2 * shape - 1) * steepest / 2)
         high = (share.sqrt() / tilt).clamp(max=1) * height
@@ -183,7 +183,7 @@ class Augment(nn.Module):
 
 
 def resample(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Each image with its rows and its columns combined by weights of its own.
+    """Combine the rows and the columns of each image by weights of that image.
 
     Parameters
     ----------
@@ -195,11 +195,10 @@ def resample(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def resize_weights(start: Tensor, length: Tensor, n_in: int, n_out: int) -> Tensor:
-    """Weights of bilinear resizing, from a stretch of pixels to `n_out`: (n, n_out, n_in).
+    """Weights of bilinear resizing, from a range of pixels to `n_out`: (n, n_out, n_in).
 
-    As Pillow has them: a triangle around the place that a new pixel comes from, wider where the
-    image becomes smaller; at the ends of a stretch its neighbours take part, at those of the image
-    there are none.
+    As in Pillow, the weights are a triangle around the source position of a new pixel, wider if
+    the image becomes smaller. Pixels beside the range contribute too, if the image has them.
 
     >>> resize_weights(torch.tensor([1.0]), torch.tensor([2.0]), 4, 2)[0]
     tensor([[0., 1., 0., 0.],
@@ -215,7 +214,7 @@ def resize_weights(start: Tensor, length: Tensor, n_in: int, n_out: int) -> Tens
 
 
 def blur_weights(sigma: Tensor, n: int) -> Tensor:
-    """Weights of a Gaussian blur of each image, (n_images, n, n); the edge pixels go on.
+    """Weights of a Gaussian blur of each image, (n_images, n, n); edge pixels are repeated.
 
     >>> blur_weights(torch.tensor([1e-2]), 2)[0]
     tensor([[1., 0.],

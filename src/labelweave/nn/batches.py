@@ -1,4 +1,4 @@
-"""Batches of data in memory, sliced from whole tensors rather than collected row by row."""
+"""Batches of data in memory, sliced from tensors and not collected row by row."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from torch import Tensor
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
+from labelweave.nn.process_rows import RowShare, share_of
 from labelweave.nn.scaling import FeatureScaling
-from labelweave.nn.shares import RowShare, share_of
 
 __all__ = ["Batch", "Batches"]
 
 
 class Batch(NamedTuple):
-    """Some rows: features, targets (1, 0, NaN), and their row numbers.
+    """Rows of a batch: features, targets (1, 0, NaN) and row numbers.
 
-    `y` is None where there are no labels (at prediction), `share` where this process holds
-    all rows of the batch. A training strategy may give the entries of `y` weights.
+    `y` is None if there are no labels (at prediction), and `share` is None if this process
+    computes all rows of the batch. `weight` holds optional weights of the entries of `y`.
     """
 
     x: Tensor
@@ -34,27 +34,27 @@ class Batch(NamedTuple):
 
 
 class Batches:
-    """The rows of X and Y in batches; sparse ones are made dense a batch at a time.
+    """The rows of X and Y in batches; sparse matrices are made dense one batch at a time.
 
-    The batches of an epoch differ in size by one row at most, so that none is tiny. Which
-    rows they hold depends on the seed and the number of the epoch alone.
+    The batches of an epoch differ in size by one row at most, so that none is tiny. Their
+    rows depend only on the seed and the number of the epoch.
 
     Parameters
     ----------
     X : ndarray or SciPy sparse of shape (n, d), or Images
-        Batches of images are bytes of shape (n, 3, size, size); those that come next are
-        decoded while one is used.
+        Batches of images are bytes of shape (n, 3, size, size); the next batches are decoded
+        while one is used.
     Y : LabelMatrix, optional
     batch_size : int
-        The most rows a batch may have; with several processes, of all of them together.
+        The largest number of rows per batch, over all processes.
     seed : int, default=0
     steps_per_epoch : int, optional
-        Batches in what counts as an epoch; by default one pass over the rows.
+        Batches per epoch; by default an epoch is one pass over the rows.
     scaling : FeatureScaling, optional
         Applied once to dense X, and to each batch of sparse X.
     device : torch.device
     rank, world : int
-        Which of how many processes this is.
+        The number of this process, and the number of processes.
 
     Examples
     --------
@@ -114,20 +114,20 @@ class Batches:
         return self._batches(np.arange(self.n_rows), n_batches, 0)
 
     def _batches(self, order: np.ndarray, n_batches: int, start: int) -> Iterator[Batch]:
-        held: list[tuple[np.ndarray, RowShare | None]] = []
+        batches: list[tuple[np.ndarray, RowShare | None]] = []
         for k in range(start, n_batches):
             rows = order[len(order) * k // n_batches : len(order) * (k + 1) // n_batches]
             share = None
             if self.world > 1:
                 share = share_of(len(rows), self.rank, self.world)
                 rows = rows[share.start : share.stop]
-            held.append((rows, share))
+            batches.append((rows, share))
         if self.images is None:
-            for rows, share in held:
+            for rows, share in batches:
                 yield self._take(rows, share, None)
             return
-        pixels = self.images.batches([rows for rows, _ in held])
-        for (rows, share), images in zip(held, pixels, strict=True):
+        pixels = self.images.batches([rows for rows, _ in batches])
+        for (rows, share), images in zip(batches, pixels, strict=True):
             yield self._take(rows, share, images)
 
     def _take(self, rows: np.ndarray, share: RowShare | None, images: np.ndarray | None) -> Batch:
@@ -149,7 +149,7 @@ class Batches:
 
 
 def as_tensor(values: np.ndarray) -> Tensor:
-    """An array as a tensor, without a copy where that is possible; floats become float32."""
+    """An array as a tensor, without a copy if possible; floats become float32."""
     if values.dtype.kind == "f":
         values = values.astype(np.float32, copy=False)
     if not values.flags.writeable:

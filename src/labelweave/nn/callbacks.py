@@ -1,7 +1,7 @@
-"""What watches a run: the progress bar, TensorBoard, MLflow, or a class of one's own.
+"""Callbacks of a training run: progress bar, TensorBoard, MLflow, or a class of your own.
 
-Callbacks are called on the first process only. They hold plain settings until the run
-starts, so that estimators which carry them can be cloned.
+Callbacks are called in the first process only. They hold only settings until the run starts, so
+that estimators with callbacks can be cloned.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass
 class RunView:
-    """What a callback may look at; it changes as the run goes on."""
+    """The state of the run, for callbacks; it changes during the run."""
 
     stage: str
     task: Task
@@ -45,27 +45,27 @@ class Callback:
     """Base of callbacks; every method does nothing unless it is overridden."""
 
     def on_start(self, run: RunView) -> None:
-        """The run starts, or goes on from a checkpoint (then `run.epoch` tells where)."""
+        """The run starts, or continues from a checkpoint at `run.epoch`."""
 
     def on_step(self, run: RunView, loss: float) -> None:
         """A training step is done."""
 
     def on_epoch(self, run: RunView, row: dict[str, float]) -> bool | None:
-        """An epoch is done and `row` stands in the history. Return True to stop the run."""
+        """An epoch is done and `row` is in the history. Return True to stop the run."""
 
     def on_end(self, run: RunView, *, failed: bool) -> None:
         """The run is over; `failed` after an error or an interrupt."""
 
     def state(self) -> dict[str, Any]:
-        """What to keep in checkpoints (plain values)."""
+        """State to store in checkpoints (plain values)."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take back what :meth:`state` gave, before `on_start`."""
+        """Restore what :meth:`state` returned; called before `on_start`."""
 
 
 class TimeLimit(Callback):
-    """Stops after so many seconds, at the end of an epoch; of all runs of a `fit` together.
+    """Stops all runs of a `fit` after this many seconds, at the end of an epoch.
 
     Parameters
     ----------
@@ -159,14 +159,15 @@ class MLflowLogger(Callback):
         if run.stage in self.run_ids and run.epoch > 0:
             self.client.update_run(self.run_ids[run.stage], status="RUNNING")
             return
-        found = self.client.get_experiment_by_name(self.experiment)
-        experiment_id = (
-            found.experiment_id if found else self.client.create_experiment(self.experiment)
-        )
-        made = self.client.create_run(experiment_id, run_name=self.run_name or run.stage)
-        self.run_ids[run.stage] = made.info.run_id
+        experiment = self.client.get_experiment_by_name(self.experiment)
+        if experiment is None:
+            experiment_id = self.client.create_experiment(self.experiment)
+        else:
+            experiment_id = experiment.experiment_id
+        new_run = self.client.create_run(experiment_id, run_name=self.run_name or run.stage)
+        self.run_ids[run.stage] = new_run.info.run_id
         for name, value in run.settings.items():
-            self.client.log_param(made.info.run_id, name, value)
+            self.client.log_param(new_run.info.run_id, name, value)
 
     def on_epoch(self, run: RunView, row: dict[str, float]) -> None:
         now, step = int(time.time() * 1000), int(row["epoch"])

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: written whole or not at all, read without unpickling code."""
+"""Checkpoints of a run: written atomically, and read without unpickling code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FORMAT = "labelweave checkpoint 1"
 
 
 class CheckpointError(LabelweaveError, OSError):
-    """A checkpoint cannot be written; the one before it is whole."""
+    """A checkpoint cannot be written; the one before it is unchanged."""
 
 
 def fingerprint(*parts: Any) -> str:
@@ -85,7 +85,7 @@ def write_checkpoint(path: Path, run: str, state: dict[str, Any]) -> None:
 
 
 def read_checkpoint(path: Path, run: str) -> dict[str, Any] | None:
-    """The state of this run, or None where it has left none yet.
+    """The state of this run, or None if it has no checkpoint yet.
 
     Raises
     ------

@@ -63,7 +63,7 @@ def mulsupcon(
     weighted : bool, default=False
         Divide the terms of an anchor by the number of its labels, Eq. 6.
     left_out : bool Tensor of shape (n, m), optional
-        Pairs that take no part at all, such as an anchor and itself.
+        Pairs that are ignored, such as an anchor and itself.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def supcon(
     temperature: float = 0.1,
     left_out: Tensor | None = None,
 ) -> Tensor:
-    """Supervised contrastive loss, Eq. 1, with positives of one's own; mean over the anchors.
+    """Supervised contrastive loss, Eq. 1, with a matrix of positives; mean over the anchors.
 
     >>> z = torch.eye(2)
     >>> round(supcon(z, z, torch.eye(2) > 0, temperature=1.0).item(), 4)
@@ -104,7 +104,7 @@ def weighted_contrast(
     temperature: float,
     left_out: Tensor | None = None,
 ) -> Tensor:
-    """``-sum(W * log_softmax(S)) / sum(W)``; zero where no pair has a weight."""
+    """``-sum(W * log_softmax(S)) / sum(W)``; zero if no pair has a weight."""
     scores = (queries / temperature @ keys.T).to(weights.dtype)
     if left_out is not None:
         # Finite, because the zero weight times minus infinity would be NaN.
@@ -121,7 +121,7 @@ def positive_weights(
     weighted: bool = False,
     left_out: Tensor | None = None,
 ) -> Tensor:
-    """How much each anchor is drawn to each key: the matrix W of the module's docstring.
+    """The weight of each anchor and key: the matrix W of the module's docstring.
 
     >>> y = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
     >>> positive_weights(y, y)
@@ -144,16 +144,16 @@ def positive_weights(
     if left_out is None:
         weights = (on_queries / sizes.clamp(min=1)) @ on_keys.T
     else:
-        taking_part = (~left_out).to(on_keys.dtype)
-        sizes = taking_part @ on_keys  # now of each anchor
-        weights = (on_queries / sizes.clamp(min=1)) @ on_keys.T * taking_part
+        included = (~left_out).to(on_keys.dtype)
+        sizes = included @ on_keys  # now per anchor
+        weights = (on_queries / sizes.clamp(min=1)) @ on_keys.T * included
     return _rows_of_sum_one(weights) if weighted else weights
 
 
 def _positives(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """1 where a row has a label, else 0, and how many rows have each label."""
+    """1 where a row has a label, else 0; and the number of rows with each label."""
     counts = labels.sum(dim=0)
-    if counts.isnan().any():  # told by the sums, because a queue's labels are many
+    if counts.isnan().any():  # tested on the sums, which is cheaper for a long queue
         labels = labels.nan_to_num(0.0)
         counts = labels.sum(dim=0)
     return labels, counts

@@ -1,12 +1,12 @@
-"""Where a run computes: this process in plain torch, or Lightning Fabric.
+"""The engine of a run: plain torch in this process, or Lightning Fabric.
 
 Fabric is imported only for more than one process (under `torchrun` or `fabric run`), another
-precision, or an accelerator. Each process takes its share of every global batch, and the
-gradients are averaged so that the result is that of one process, up to the rounding of sums.
+precision, or an accelerator. Each process computes a part of every global batch, and the gradients
+are averaged so that the result is that of one process, up to rounding.
 
-That holds for a task whose loss terms are means over rows, which draws by
-:func:`~labelweave.nn.shares.draw_rows` (or the layers of :mod:`labelweave.nn.encoders`) and
-calls :func:`~labelweave.nn.shares.gather_rows` before it compares rows. A plain
+This holds for a task whose loss terms are means over rows, which draws random numbers by
+:func:`~labelweave.nn.process_rows.draw_rows` (or the layers of :mod:`labelweave.nn.encoders`) and
+calls :func:`~labelweave.nn.process_rows.gather_rows` before it compares rows. A plain
 ``torch.nn.Dropout`` would give the rows of all processes the same mask.
 """
 
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from labelweave.exceptions import InputError, require
 from labelweave.nn.batches import Batch
-from labelweave.nn.shares import gather_rows, held_share
+from labelweave.nn.process_rows import gather_rows, held_share
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task
 
 __all__ = ["Engine", "FabricEngine", "find_device", "make_engine"]
@@ -38,7 +38,7 @@ class Engine:
     device = torch.device("cpu")
 
     def setup(self, task: Task, plans: Sequence[OptimizerPlan]) -> None:
-        """Make the task ready for training here."""
+        """Prepare the task for training with this engine."""
         self.task = task
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
@@ -50,15 +50,15 @@ class Engine:
         return self.apply(self.task.scores, x)
 
     def apply(self, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """A function of the rows that the task's networks compute, in this run's precision."""
+        """Apply a function that uses the task's networks, in the precision of this run."""
         return function(x)
 
     def backward(self, total: Tensor, batch: Batch) -> None:
-        """Gradients of the mean over the rows of the whole batch."""
+        """Gradients of the mean over the rows of the full batch."""
         total.backward()
 
     def step(self, plan: OptimizerPlan, clip_norm: float | None) -> None:
-        """Clip the gradients of one optimiser, if asked, and let it step."""
+        """Clip the gradients of one optimiser, if `clip_norm` is set, and make a step."""
         if clip_norm is not None:
             parameters = [p for group in plan.optimizer.param_groups for p in group["params"]]
             torch.nn.utils.clip_grad_norm_(parameters, clip_norm)
@@ -69,18 +69,18 @@ class Engine:
         return list(values)
 
     def gather(self, batch: Batch, rows: Tensor) -> Tensor:
-        """The rows of the whole batch, from the share of each process."""
+        """The rows of the full batch, from all processes."""
         return rows
 
     def barrier(self) -> None:
-        """Wait until every process has come here."""
+        """Wait until every process has reached this point."""
 
     def precision_state(self) -> dict[str, Any]:
-        """What the precision keeps between steps (the scale of a gradient scaler)."""
+        """The state of the precision between steps, such as the scale of a gradient scaler."""
         return {}
 
     def load_precision_state(self, state: dict[str, Any]) -> None:
-        """Put back what :meth:`precision_state` gave."""
+        """Restore what :meth:`precision_state` returned."""
 
 
 class FabricEngine(Engine):
@@ -93,8 +93,8 @@ class FabricEngine(Engine):
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         strategy: Any = "auto"
         if self.world > 1:
-            # Buffers run in step on all processes, as their random numbers do; a method may
-            # leave some parameters out of a step.
+            # Buffers are the same in all processes, as their random numbers are; a method may
+            # not use some parameters in a step.
             buffers = {_buffer_option(): False}
             strategy = strategies.DDPStrategy(find_unused_parameters=True, **buffers)
         one_of_many = device.type != "cpu" and device.index is not None and self.world == 1
@@ -140,10 +140,10 @@ class FabricEngine(Engine):
         optimizer.step()
 
     def sum(self, values: Sequence[float]) -> list[float]:
-        together = torch.tensor(values, dtype=torch.float64)
+        summands = torch.tensor(values, dtype=torch.float64)
         if self.device.type == "mps":
-            together = together.float()  # it has no double precision
-        return self.fabric.all_reduce(together.to(self.device), reduce_op="sum").tolist()
+            summands = summands.float()  # it has no double precision
+        return self.fabric.all_reduce(summands.to(self.device), reduce_op="sum").tolist()
 
     def gather(self, batch: Batch, rows: Tensor) -> Tensor:
         with held_share(batch.share):
@@ -165,10 +165,10 @@ def make_engine(device: str = "cpu", precision: str = FULL_PRECISION) -> Engine:
     >>> make_engine().world
     1
     """
-    where = find_device(device)
-    if _world_size() == 1 and precision == FULL_PRECISION and where.type == "cpu":
+    torch_device = find_device(device)
+    if _world_size() == 1 and precision == FULL_PRECISION and torch_device.type == "cpu":
         return Engine()
-    return FabricEngine(where, precision)
+    return FabricEngine(torch_device, precision)
 
 
 def find_device(device: str) -> torch.device:
@@ -183,16 +183,16 @@ def find_device(device: str) -> torch.device:
     if device == "auto":
         return accelerator or torch.device("cpu")
     try:
-        found = torch.device(device)
+        named = torch.device(device)
     except RuntimeError:
         raise InputError(f"there is no device {device!r}: say cpu, cuda, mps or auto") from None
-    if found.type != "cpu" and (accelerator is None or accelerator.type != found.type):
-        raise InputError(f"this machine has no {found.type} device: say device='cpu' or 'auto'")
-    return found
+    if named.type != "cpu" and (accelerator is None or accelerator.type != named.type):
+        raise InputError(f"this machine has no {named.type} device: say device='cpu' or 'auto'")
+    return named
 
 
 def _buffer_option() -> str:
-    """How this version of torch calls the wish to copy the buffers before each step."""
+    """The option of this version of torch for copying buffers before each step."""
     options = inspect.signature(torch.nn.parallel.DistributedDataParallel).parameters
     return "forward_sync_buffers" if "forward_sync_buffers" in options else "broadcast_buffers"
 

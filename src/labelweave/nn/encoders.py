@@ -1,4 +1,4 @@
-"""Networks that turn features into a representation, and the layers they are made of."""
+"""Networks that turn features into a representation, and their layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
-from labelweave.nn.shares import bernoulli_, current_share, draw_rows, sum_over_processes
+from labelweave.nn.process_rows import bernoulli_, current_share, draw_rows, sum_over_processes
 
 __all__ = [
     "ACTIVATIONS",
@@ -32,8 +32,8 @@ class Dropout(nn.Module):
     p : float
         Probability of setting an element to zero.
     by_row : bool, default=True
-        Whether the first axis is the rows of the batch; False for what all rows share, such
-        as label embeddings.
+        Whether the first axis is the rows of the batch; False for values that all rows share,
+        such as label embeddings.
     """
 
     def __init__(self, p: float, *, by_row: bool = True) -> None:
@@ -54,9 +54,9 @@ class Dropout(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation over the rows of all processes; a lone row passes by the averages.
+    """Batch normalisation over the rows of all processes; a single row uses the running averages.
 
-    Of images, (n, channels, height, width), all places of a channel are normalised together.
+    For images, (n, channels, height, width), all pixels of a channel are normalised together.
     """
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -73,7 +73,7 @@ class BatchNorm(nn.BatchNorm1d):
             return super().forward(x)
         axes = [axis for axis in range(x.ndim) if axis != 1]
         rows *= math.prod(x.shape[2:])
-        column = (-1, *[1] * (x.ndim - 2))  # the shape of what is one number a channel
+        column = (-1, *[1] * (x.ndim - 2))  # the shape of one number per channel
         mean = sum_over_processes(x.sum(dim=axes)) / rows
         apart = x - mean.view(column)
         variance = sum_over_processes((apart**2).sum(dim=axes)) / rows
@@ -107,7 +107,7 @@ class MLPEncoder(nn.Sequential):
     ----------
     n_in : int
     sizes : sequence of int
-        Width of each layer; without any the features pass as they are.
+        Width of each layer; without layers the features are unchanged.
     dropout : float, default=0.0
     activation : str, default="relu"
         A key of :data:`ACTIVATIONS`.
@@ -146,7 +146,7 @@ class MLPEncoder(nn.Sequential):
         layers: list[nn.Module] = [Dropout(input_dropout)] if input_dropout else []
         width = n_in
         for size in sizes:
-            # Batch norm takes any constant out again: a bias would only drift.
+            # Batch normalisation subtracts any constant: a bias would have no effect.
             layers.append(nn.Linear(width, size, bias=norm != "batch"))
             if norm is not None:
                 layers.append(NORMS[norm](size))
@@ -158,12 +158,12 @@ class MLPEncoder(nn.Sequential):
         self.n_out = width
 
 
-def build_encoder(given: Any, n_features: int) -> nn.Module:
+def build_encoder(encoder: Any, n_features: int) -> nn.Module:
     """The module that a parameter `encoder` stands for.
 
     Parameters
     ----------
-    given : callable or str
+    encoder : callable or str
         A function of the number of features that returns a module with an attribute `n_out`, the
         width of its output; or the name of a network for images, such as "resnet18".
     n_features : int
@@ -175,18 +175,20 @@ def build_encoder(given: Any, n_features: int) -> nn.Module:
     """
     from labelweave.nn.image_network import make_encoder
 
-    encoder = make_encoder(given)(n_features)
-    if not isinstance(getattr(encoder, "n_out", None), int):
+    module = make_encoder(encoder)(n_features)
+    if not isinstance(getattr(module, "n_out", None), int):
         raise InputError("the encoder needs an attribute n_out, the width of its output")
-    return encoder
+    return module
 
 
-def encoder_or_mlp(given: Any, n_features: int, hidden: Sequence[int], **options: Any) -> nn.Module:
-    """The encoder that was given; where none was, an MLPEncoder with these hidden layers.
+def encoder_or_mlp(
+    encoder: Any, n_features: int, hidden: Sequence[int], **options: Any
+) -> nn.Module:
+    """The module of `encoder`; if it is None, an MLPEncoder with these hidden layers.
 
     >>> encoder_or_mlp(None, 5, (8, 4), dropout=0.1).n_out
     4
     """
-    if given is None:
+    if encoder is None:
         return MLPEncoder(n_features, hidden, **options)
-    return build_encoder(given, n_features)
+    return build_encoder(encoder, n_features)

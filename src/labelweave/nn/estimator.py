@@ -1,8 +1,8 @@
 """Base of the neural methods: scikit-learn's contract over the one training loop.
 
-A method writes `_build_network(n_features, n_labels)`, which maps features to logits, and
-where its objective is its own also `_build_task(network, session)`. A method that trains in
-several stages overrides `_learn` and calls `session.train` once for each.
+A method defines `_build_network(n_features, n_labels)`, which maps features to logits and, if it
+has an objective of its own, `_build_task(network, session)`. A method that trains in several stages
+overrides `_learn` and calls `session.train` once per stage.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ class NeuralClassifier(NetworkClassifier):
     Parameters
     ----------
     epochs : int or "auto", default=100
-        The most passes over the training rows. ``"auto"``: as many as suit a run without patience
-        whose rate falls to zero, :func:`labelweave.nn.session.run_length`.
+        The largest number of passes over the training rows. ``"auto"`` is meant for a run without
+        patience whose learning rate falls to zero: :func:`labelweave.nn.session.run_length`.
     batch_size : int, default=64
     min_steps : int or "auto", default=1
-        Steps that count as an epoch at the least: where one pass over the rows takes fewer,
-        patience would be over, and rates would fall, before anything is learnt. ``"auto"``: as
-        suits a run without patience, :func:`labelweave.nn.session.fewest_steps`.
+        The minimum number of steps per epoch. If one pass over the rows takes fewer steps, an
+        epoch is several passes; otherwise patience would end before anything is learnt.
+        ``"auto"`` is meant for a run without patience: :func:`labelweave.nn.session.fewest_steps`.
     lr : float, default=1e-3
         Learning rate of AdamW.
     weight_decay : float, default=1e-4
     schedule : {"constant", "cosine", "linear", "plateau", "cosine-restarts"}, default="constant"
-        How the learning rate moves; see :func:`labelweave.nn.task.make_plan`.
+        Schedule of the learning rate; see :func:`labelweave.nn.task.make_plan`.
     schedule_params : dict, optional
         Parameters of the schedule, such as ``{"warmup": 0.1}``; see the same function.
     clip_norm : float, optional
         Largest norm of the gradients.
     monitor : str, default="val_loss"
-        Which weights are best: by the loss of the validation rows, any metric of
-        :mod:`labelweave.metrics` on them ("map", "f1_example"), or "loss" (of the training
-        rows). Metrics of label sets use `threshold`.
+        How the best weights are chosen: by the loss of the validation rows, by any metric of
+        :mod:`labelweave.metrics` on them ("map", "f1_example"), or by "loss", that of the
+        training rows. Metrics of label sets use `threshold`.
     patience : int or None, default=10
-        Stop after so many epochs without a better value and keep the best weights; None
+        Stop after this many epochs without a better value and keep the best weights; None
         trains all epochs, keeps the last weights and holds no rows out.
     scale : {"auto", "standard", "max-abs", "none"}, default="auto"
         Scaling of the features; see :func:`labelweave.nn.scaling.fit_scaling`.
@@ -65,25 +65,25 @@ class NeuralClassifier(NetworkClassifier):
     precision : str, default="32-true"
         Anything that Lightning Fabric knows, such as "bf16-mixed" or "16-mixed".
     checkpoint : path, optional
-        Folder for checkpoints. A `fit` with the same data and parameters goes on from what it
-        finds there, with the same result as if it had never stopped; it needs a
+        Folder for checkpoints. A `fit` with the same data and parameters continues from the
+        checkpoint there, with the same result as an uninterrupted run; it needs a
         `random_state`.
     checkpoint_every : float, default=30
         Seconds between two checkpoints.
     callbacks : sequence of Callback, optional
         See :mod:`labelweave.nn.callbacks`.
     verbose : int, default=0
-        1 shows a progress bar where there is a terminal.
+        1 shows a progress bar on a terminal.
     threshold, validation_fraction, random_state
         As in every estimator.
 
     Attributes
     ----------
     network_ : nn.Module
-        Maps (scaled) features to one logit a label.
+        Maps (scaled) features to one logit per label.
     scaling_ : FeatureScaling or None
     history_ : DataFrame
-        One row an epoch: loss, its terms, validation scores, learning rate, seconds.
+        One row per epoch: loss, its terms, validation scores, learning rate, seconds.
     best_epoch_ : int
         The epoch, from 1, whose weights were kept.
     """
@@ -108,7 +108,7 @@ class NeuralClassifier(NetworkClassifier):
         "callbacks": [list, tuple, None],
         "verbose": ["verbose"],
     }
-    # They belong to the run, not to the model: a saved model does not carry them.
+    # They belong to the run, not to the model: they are not saved.
     _unsaved_parameters: ClassVar[tuple[str, ...]] = (
         "callbacks",
         "checkpoint",
@@ -163,7 +163,7 @@ class NeuralClassifier(NetworkClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    # -- what a method writes ----------------------------------------------------------
+    # -- what a method defines ---------------------------------------------------------
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         """The objective; by default `loss` with `loss_params`, and one AdamW."""
@@ -196,12 +196,12 @@ class NeuralClassifier(NetworkClassifier):
         monitor = None if self.patience is None else self.monitor
         session.train(build_task(network, session), monitor=monitor)
 
-    # -- the network, for whoever trains it --------------------------------------------
+    # -- the network, for methods that train it ----------------------------------------
 
     def network_spec(self) -> NetworkSpec:
         """The network, its objective and its training settings.
 
-        A method that trains this estimator's network in its own way needs nothing else of it.
+        This is all that another method needs to train the network of this estimator.
         """
         return NetworkSpec(
             name=type(self).__name__,

@@ -20,7 +20,7 @@ _SMALL = 64  # pixels of a side up to which the first layers keep the size
 
 
 class ImageBackbone(nn.Module):
-    """Bytes (n, 3, size, size) to features: augmentation in training, ImageNet's scale, a ResNet.
+    """From bytes (n, 3, size, size) to features: augmentation in training, scaling, a ResNet.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class ImageBackbone(nn.Module):
         self.augment = augment
         self.network = network
         self.n_out = network.n_out
-        # Not part of the weights: they never change.
+        # Not part of the weights, because they never change.
         for name, values in (("mean", _MEAN), ("std", _STD)):
             self.register_buffer(name, torch.tensor(values).view(3, 1, 1), persistent=False)
 
     def pixels(self, x: Tensor) -> Tensor:
-        """The images as the network gets them."""
+        """The augmented and scaled images, the input of the network."""
         x = x.to(self.mean.dtype)
         x = x / 255
         if self.augment is not None:
@@ -60,9 +60,9 @@ class ImageBackbone(nn.Module):
 class ResNet(BaseEstimator):
     """A residual network for images: the `encoder` of MLP, MulSupCon, ML-GCN, C-Tran and others.
 
-    It is a set of settings, which a method turns into a network of its own when it is fitted. A
-    method with it takes images as X: :class:`labelweave.data.images.collection.Images`, an array
-    of bytes, or a list of paths. They are brought to `size` and changed by chance in training.
+    It holds settings, from which a method builds its network when it is fitted. A method with this
+    encoder accepts images as X: :class:`labelweave.data.images.collection.Images`, an array
+    of bytes, or a list of paths. They are resized to `size` and augmented in training.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class ResNet(BaseEstimator):
         File of weights to start from, as torchvision's ``resnet50`` has them (.pth or
         .safetensors).
     augment : {"light", "strong", "none"} or dict, default="light"
-        How images are changed in training; a dict has the fields of
+        Augmentation in training; a dict has the fields of
         :class:`labelweave.nn.augment.AugmentSettings`.
 
     Examples
@@ -94,7 +94,7 @@ class ResNet(BaseEstimator):
     """
 
     takes_images: ClassVar[bool] = True
-    # A saved model has weights of its own.
+    # A saved model contains its weights.
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("weights",)
 
     def __init__(
@@ -121,7 +121,7 @@ class ResNet(BaseEstimator):
         network = ResNetModule(self.depth, stem=self._stem(), width=self.width)
         if self.weights is not None:
             load_weights(network, read_weights(self.weights), str(self.weights))
-        # Images are channels-last, kernels are not: the optimiser would copy each of them twice.
+        # Images are channels-last; kernels are not, or the optimiser would copy each of them twice.
         return ImageBackbone(network, make_augment(self.augment))
 
     def _stem(self) -> str:
@@ -135,15 +135,15 @@ class ResNet(BaseEstimator):
         return side * side * self.width
 
 
-def make_encoder(given: Any) -> Any:
-    """What makes an encoder: the ResNet of a name such as "resnet18", anything else as it is.
+def make_encoder(encoder: Any) -> Any:
+    """The ResNet of a name such as "resnet18"; anything else is returned unchanged.
 
     >>> make_encoder("resnet50").depth
     50
     """
-    if not isinstance(given, str):
-        return given
+    if not isinstance(encoder, str):
+        return encoder
     names = {f"resnet{depth}": depth for depth in DEPTHS}
-    if given not in names:
-        raise InputError(f"there is no encoder {given!r}: choose one of {', '.join(names)}")
-    return ResNet(names[given])
+    if encoder not in names:
+        raise InputError(f"there is no encoder {encoder!r}: choose one of {', '.join(names)}")
+    return ResNet(names[encoder])

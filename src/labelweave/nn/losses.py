@@ -1,11 +1,11 @@
 """Losses of multi-label learning, as pure functions of tensors.
 
 Each takes logits and targets of shape (n, L). A target is 1, 0, or NaN for an unknown entry,
-which takes no part: its loss and its gradient are zero. Losses that are a sum over entries
-return the (n, L) matrix of entries, so that a method can select or weight them; losses that
-look at a whole row return one value a row. :func:`mean_loss` turns either into a number.
-Losses of another shape, which compare the embeddings of rows with one another, are written in
-:mod:`labelweave.nn.contrastive`; :func:`mulsupcon` and :func:`supcon` can be had from here too.
+which is ignored: its loss and its gradient are zero. Losses that are a sum over entries
+return the (n, L) matrix of entries, so that a method can select or weight them; losses of a row
+return one value per row. :func:`mean_loss` turns either into a number. Losses that compare the
+embeddings of rows with one another are in :mod:`labelweave.nn.contrastive`; :func:`mulsupcon` and
+:func:`supcon` can be imported from here too.
 
 >>> logits = torch.tensor([[2.0, -1.0, 0.0]])
 >>> targets = torch.tensor([[1.0, 0.0, torch.nan]])
@@ -93,7 +93,7 @@ def weighted_bce(
     pos_weight: float | Sequence[float] | Tensor = 1.0,
     neg_weight: float | Sequence[float] | Tensor = 1.0,
 ) -> Tensor:
-    """Binary cross-entropy with weights on positives and negatives, one or one a label.
+    """Binary cross-entropy with weights on positives and negatives, one in all or one per label.
 
     With ``neg_weight=1 / (L - 1)`` this is the weak assume-negative loss of Cole et al.,
     "Multi-Label Learning from Single Positive Labels", CVPR 2021.
@@ -113,7 +113,7 @@ def smoothed_bce(logits: Tensor, targets: Tensor, *, smoothing: float = 0.1) -> 
     """Binary cross-entropy towards ``smoothing / 2`` and ``1 - smoothing / 2``.
 
     Label smoothing of Szegedy et al., "Rethinking the Inception Architecture for Computer
-    Vision", CVPR 2016, with two classes a label.
+    Vision", CVPR 2016, with two classes per label.
     """
     return bce(logits, targets * (1 - smoothing) + smoothing / 2)
 
@@ -158,7 +158,7 @@ def asl(
 
 
 def zlpr(logits: Tensor, targets: Tensor) -> Tensor:
-    """Zero-bounded log-sum-exp pairwise rank loss, one value a row.
+    """Zero-bounded log-sum-exp pairwise rank loss, one value per row.
 
     Su et al., "ZLPR: A Novel Loss for Multi-label Classification", 2022, Eq. 6:
     ``log(1 + sum over positives of e^-s) + log(1 + sum over negatives of e^s)``.
@@ -168,14 +168,14 @@ def zlpr(logits: Tensor, targets: Tensor) -> Tensor:
     negative = ~positive if known is None else known & ~positive
     zero = logits.new_zeros((logits.shape[0], 1))
 
-    def log_one_plus_sum(values: Tensor, taking_part: Tensor) -> Tensor:
-        values = values.masked_fill(~taking_part, -torch.inf)
+    def log_one_plus_sum(values: Tensor, included: Tensor) -> Tensor:
+        values = values.masked_fill(~included, -torch.inf)
         return torch.logsumexp(torch.cat([zero, values], dim=1), dim=1)
 
     return log_one_plus_sum(-logits, positive) + log_one_plus_sum(logits, negative)
 
 
-# -- where a negative may be a positive that nobody annotated ----------------------------
+# -- losses for partial labels: a negative may be a missing positive -------------------
 
 
 def positive_bce(logits: Tensor, targets: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ def positive_bce(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def expected_positives(probabilities: Tensor, k: float) -> Tensor:
-    """How far the mean number of positives a row is from `k`: ``((mean - k) / L)^2``, a number.
+    """Squared deviation of the mean number of positives per row from `k`: ``((mean - k) / L)^2``.
 
     The regulariser R_k of Cole et al., CVPR 2021, Eq. 6.
     """
@@ -231,8 +231,8 @@ def entropy_maximisation(logits: Tensor, targets: Tensor, *, alpha: float = 0.2)
     """Cross-entropy on positives, minus `alpha` times the entropy on all other entries.
 
     Zhou et al., "Acknowledging the Unknown for Multi-Label Learning with Single Positive
-    Labels", ECCV 2022, Eq. 3: what nobody annotated is better left undecided than called
-    negative.
+    Labels", ECCV 2022, Eq. 3: unannotated entries are kept undecided and not trained as
+    negatives.
     """
     targets, known = known_targets(targets)
     log_p, log_not = F.logsigmoid(logits), F.logsigmoid(-logits)
@@ -252,10 +252,10 @@ def generalized_robust(
     q_positive: float = 0.01,
     q_negative: float = 1.0,
 ) -> Tensor:
-    """Generalized robust loss: a negative counts as positive by the chance that it is one.
+    """Generalized robust loss: a negative counts as positive by its estimated probability.
 
     Chen et al., "Boosting Single Positive Multi-label Classification with Generalized Robust
-    Loss", IJCAI 2024. On negatives ``v (k l+ + (1 - k) l-)`` with the estimated chance
+    Loss", IJCAI 2024. On negatives ``v (k l+ + (1 - k) l-)`` with the estimated probability
     ``k = sigmoid(slope p + offset)``, the weight ``v = exp(-((p - mean) / width)^2 / 2)``, and
     ``l+ = (1 - p^q) / q``, ``l- = (1 - (1 - p)^q) / q``, each with its own q; cross-entropy on
     positives. The four pairs are values at the start and at the end of training, between which
@@ -267,11 +267,11 @@ def generalized_robust(
         return ends[0] + (ends[1] - ends[0]) * progress
 
     p = torch.sigmoid(logits.detach())
-    chance = torch.sigmoid(at(slope) * p + at(offset))
+    k = torch.sigmoid(at(slope) * p + at(offset))
     weight = torch.exp(-0.5 * ((p - at(mean)) / at(width)) ** 2)
     as_positive = (1 - torch.exp(q_positive * F.logsigmoid(logits))) / q_positive
     as_negative = (1 - torch.exp(q_negative * F.logsigmoid(-logits))) / q_negative
-    robust = weight * (chance * as_positive + (1 - chance) * as_negative)
+    robust = weight * (k * as_positive + (1 - k) * as_negative)
     return _only_known(torch.where(targets > 0.5, -F.logsigmoid(logits), robust), known)
 
 
@@ -289,7 +289,7 @@ LOSSES: dict[str, Callable[..., Tensor]] = {
 def get_loss(
     loss: str | Callable[..., Tensor], parameters: Mapping[str, Any] | None = None
 ) -> Loss:
-    """A loss by its name, or a function of one's own, with its parameters filled in.
+    """A loss by its name, or any function, with its parameters filled in.
 
     >>> get_loss("asl", {"clip": 0.0}).keywords
     {'clip': 0.0}

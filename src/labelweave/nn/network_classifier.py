@@ -1,7 +1,7 @@
 """Base of the classifiers that predict with one fitted network.
 
 These are the neural methods themselves (:class:`~labelweave.nn.estimator.NeuralClassifier`) and
-the methods that train the network of another one in their own way.
+the methods that train the network of another method.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NetworkClassifier(MultiLabelClassifier):
         The epoch whose weights were kept, counted from 1.
     """
 
-    # -- what a subclass writes --------------------------------------------------------
+    # -- what a subclass defines -------------------------------------------------------
 
     @abstractmethod
     def network_spec(self) -> NetworkSpec:

@@ -1,8 +1,8 @@
 """A description of a network: how it is built, its objective, and how it is trained.
 
 A method that trains the network of another estimator (two networks that select labels for each
-other, a student of several teachers) needs these three things and nothing else of that
-estimator. :meth:`labelweave.nn.estimator.NeuralClassifier.network_spec` returns them.
+other, a student of several teachers) needs only these three things of that estimator.
+:meth:`labelweave.nn.estimator.NeuralClassifier.network_spec` returns them.
 """
 
 from __future__ import annotations

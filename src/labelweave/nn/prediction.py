@@ -1,4 +1,4 @@
-"""Scores of many rows, a batch at a time."""
+"""Scores of many rows, computed in batches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from labelweave.nn.distributed import Engine
 
 __all__ = ["predict_scores", "scoring_rows"]
 
-# Matrix products treat the rows of a full block alike; those left over may be rounded
-# otherwise. Scoring full blocks makes a row's scores independent of its neighbours.
-_ROW_BLOCK = 32
+# Matrix products compute rows in groups of this size, and may round the rows of an incomplete
+# group differently. With full groups the scores of a row do not depend on the other rows.
+_ROW_GROUP = 32
 _MOST_ROWS = 1024
 _MOST_ENTRIES = 2**24  # 64 MB of float32
 
@@ -27,7 +27,7 @@ def scoring_rows(n_columns: int) -> int:
     (1024, 160)
     """
     rows = min(_MOST_ROWS, _MOST_ENTRIES // max(n_columns, 1))
-    return max(rows // _ROW_BLOCK * _ROW_BLOCK, _ROW_BLOCK)
+    return max(rows // _ROW_GROUP * _ROW_GROUP, _ROW_GROUP)
 
 
 def predict_scores(
@@ -45,11 +45,11 @@ def predict_scores(
     parts = []
     with torch.inference_mode():
         for batch in batches.in_order():
-            given = (batch.x, batch.y) if with_labels else (batch.x,)
-            own = scores(*(_full_blocks(rows) for rows in given))[: len(batch.x)]
-            parts.append(engine.gather(batch, own.float()).cpu())
+            inputs = (batch.x, batch.y) if with_labels else (batch.x,)
+            batch_scores = scores(*(_padded(rows) for rows in inputs))[: len(batch.x)]
+            parts.append(engine.gather(batch, batch_scores.float()).cpu())
         return torch.cat(parts).numpy()
 
 
-def _full_blocks(rows: Tensor) -> Tensor:
-    return torch.cat([rows, rows.new_zeros((-len(rows) % _ROW_BLOCK, *rows.shape[1:]))])
+def _padded(rows: Tensor) -> Tensor:
+    return torch.cat([rows, rows.new_zeros((-len(rows) % _ROW_GROUP, *rows.shape[1:]))])

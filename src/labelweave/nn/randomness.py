@@ -1,4 +1,4 @@
-"""Randomness of a run: seeded inside, and the caller's generators as they were before."""
+"""Random generators of a run: seeded for the run, and restored for the caller."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def forked_rng(seed: int, device: str | torch.device = "cpu") -> Iterator[None]:
     """Torch's generators seeded within the block and restored after it.
 
     NumPy's and Python's own global generators are not used at all. Threads of one process
-    share torch's generators: let one of them train at a time (joblib's default, processes, is
-    fine).
+    share torch's generators: only one of them may train at a time (joblib's default, processes,
+    is fine).
 
     >>> before = torch.get_rng_state()
     >>> with forked_rng(0):
@@ -46,7 +46,7 @@ def get_rng_state(device: torch.device) -> dict[str, Tensor]:
 
 
 def set_rng_state(state: dict[str, Tensor], device: torch.device) -> None:
-    """Put the generators where :func:`get_rng_state` found them."""
+    """Restore the state that :func:`get_rng_state` returned."""
     torch.set_rng_state(state["cpu"])
     if device.type != "cpu":
         getattr(torch, device.type).set_rng_state(state["device"])

@@ -2,7 +2,7 @@
 
 He et al., "Deep Residual Learning for Image Recognition", CVPR 2016. The names and shapes of the
 parameters are those of torchvision, so that its weight files load as they are. Stride 2 of a
-bottleneck block stands in its 3 x 3 convolution, as there.
+bottleneck block is in its 3 x 3 convolution, as there.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class ResNetModule(nn.Module):
 
 
 def load_weights(network: ResNetModule, weights: Mapping[str, Tensor], source: str) -> None:
-    """Put the weights of a file into a network; those of another last layer are left out.
+    """Load weights into a network; those of another last layer are ignored.
 
     Parameters
     ----------
@@ -155,26 +155,26 @@ def load_weights(network: ResNetModule, weights: Mapping[str, Tensor], source: s
     weights : mapping
         Names to tensors, with or without `fc` and with or without ``num_batches_tracked``.
     source : str
-        What the weights are called in messages.
+        Name of the weights in messages.
     """
-    own = network.state_dict()
-    given = {name.removeprefix("module."): value for name, value in weights.items()}
+    state = network.state_dict()
+    loaded = {name.removeprefix("module."): value for name, value in weights.items()}
     if not isinstance(network.fc, nn.Linear):
-        given = {name: value for name, value in given.items() if not name.startswith("fc.")}
-    missing = [n for n in own if n not in given and not n.endswith("num_batches_tracked")]
-    strange = [n for n in given if n not in own]
-    if missing or strange:
-        what = f"lacks {missing[0]!r}" if missing else f"has {strange[0]!r}"
+        loaded = {name: value for name, value in loaded.items() if not name.startswith("fc.")}
+    missing = [n for n in state if n not in loaded and not n.endswith("num_batches_tracked")]
+    unexpected = [n for n in loaded if n not in state]
+    if missing or unexpected:
+        what = f"lacks {missing[0]!r}" if missing else f"has {unexpected[0]!r}"
         raise InputError(
             f"the weights in {source} are of another network ({what}): give the depth they are for"
         )
-    for name, value in given.items():
-        if value.shape != own[name].shape:
+    for name, value in loaded.items():
+        if value.shape != state[name].shape:
             raise InputError(
                 f"{name} in {source} has the shape {tuple(value.shape)}, but the network "
-                f"{tuple(own[name].shape)}: ImageNet's weights need stem='imagenet' and width=64"
+                f"{tuple(state[name].shape)}: ImageNet's weights need stem='imagenet' and width=64"
             )
-    network.load_state_dict({**own, **given})
+    network.load_state_dict({**state, **loaded})
 
 
 def _conv(n_in: int, n_out: int, kernel: int, stride: int) -> nn.Conv2d:
@@ -188,7 +188,7 @@ def _shortcut(n_in: int, n_out: int, stride: int) -> nn.Sequential | None:
 
 
 def read_weights(path: Any) -> dict[str, Tensor]:
-    """The tensors of a .safetensors file, or of a state dict that torch saved; nothing is run."""
+    """The tensors of a .safetensors file, or of a state dict that torch saved; no code is run."""
     import pickle
 
     try:
@@ -196,14 +196,14 @@ def read_weights(path: Any) -> dict[str, Tensor]:
             from safetensors.torch import load_file
 
             return load_file(path)
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        weights = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise InputError(f"there is no file of weights {path}") from None
     except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{path} holds no weights that can be read safely ({reason})") from None
-    if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
-        found = found["state_dict"]
-    if not isinstance(found, Mapping) or not all(isinstance(v, Tensor) for v in found.values()):
-        raise InputError(f"{path} holds no weights, but {type(found).__name__}")
-    return dict(found)
+    if isinstance(weights, Mapping) and isinstance(weights.get("state_dict"), Mapping):
+        weights = weights["state_dict"]
+    if not isinstance(weights, Mapping) or not all(isinstance(v, Tensor) for v in weights.values()):
+        raise InputError(f"{path} holds no weights, but {type(weights).__name__}")
+    return dict(weights)

@@ -1,8 +1,8 @@
-"""Bringing features to a common scale, by what the training rows say.
+"""Scaling of features, fitted to the training rows.
 
 The choice depends on the values, not on how they are stored, so that a sparse matrix and the
-same one made dense train the same network. A sparse matrix is never made dense as a whole:
-its batches are scaled one by one.
+same matrix in dense form train the same network. A sparse matrix is never made dense at once: its
+batches are scaled one by one.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ class FeatureScaling:
     factor: Tensor
 
     def apply(self, x: Tensor) -> Tensor:
-        """Scale the features of some rows."""
+        """Scale the features of these rows."""
         return (x - self.shift) * self.factor
 
     def on(self, device: torch.device) -> FeatureScaling:
-        """The same, ready for tensors on this device."""
+        """The same scaling for tensors on this device."""
         return FeatureScaling(self.shift.to(device), self.factor.to(device))
 
 
 def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
-    """Learn a scaling from training rows; None where the features stay as they are.
+    """Fit a scaling to training rows; None if the features are not scaled.
 
     Parameters
     ----------
     X : ndarray or SciPy sparse
     how : {"auto", "standard", "max-abs", "none"}
         "standard": mean 0, variance 1; "max-abs": divided by the largest absolute value, so
-        that zeros stay zero; "auto": "standard" where a quarter of the entries or more are not
-        zero; else "max-abs", or "none" if every row has length one, as weights of words have:
-        each feature on its own scale, a word of one text would count as much as a common one.
+        that zeros stay zero; "auto": "standard" if at least a quarter of the entries is not zero;
+        else "max-abs", or "none" if every row has length one, as TF-IDF weights have. (Scaled
+        one by one, a word that occurs in one text would count as much as a common word.)
 
     Examples
     --------
@@ -78,14 +78,14 @@ def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
 
 
 def _has_rows_of_length_one(X: Any) -> bool:
-    """Whether every row but empty ones has length one."""
+    """Whether every row has length one, apart from empty rows."""
     squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
     filled = squares[squares > 0]
     return bool(len(filled)) and bool(np.allclose(filled, 1.0, atol=1e-3))
 
 
 def _scaling(shift: np.ndarray, spread: np.ndarray) -> FeatureScaling:
-    # A feature that never changes (up to rounding) keeps its unit.
+    # A constant feature (up to rounding) is not divided.
     constant = spread <= 1e-7 * np.maximum(np.abs(shift), 1e-30)
     factor = 1 / np.where(constant, 1.0, spread)
     return FeatureScaling(

@@ -1,4 +1,4 @@
-"""One `fit` of a neural method: its data, where it computes, and its runs of the loop."""
+"""One `fit` of a neural method: its data, its device, and its runs of the training loop."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENOUGH_POSITIVES = 100  # of the average label
 
 
 def run_length(Y: LabelMatrix) -> int:
-    """Passes over the rows, 10 to 40: the more, the fewer positives the average label has.
+    """Passes over the rows, from 10 to 40: more of them if labels have few positives.
 
     >>> from labelweave.labels import as_labels
     >>> [run_length(as_labels(np.ones((n, 2)))) for n in (3, 25, 1000)]
@@ -44,10 +44,10 @@ def run_length(Y: LabelMatrix) -> int:
 
 
 def fewest_steps(X: Any) -> int:
-    """Steps of an epoch at the least: 40, or as few as there are where features outnumber rows.
+    """The minimum number of steps per epoch: 40, or 1 if there are more features than rows.
 
-    Few rows with thousands of features (the words of texts) are soon learnt by heart: more passes
-    over them harm.
+    A network soon overfits few rows with thousands of features (the words of texts), and more
+    passes over them do harm.
 
     >>> fewest_steps(np.ones((9, 2))), fewest_steps(np.ones((9, 10)))
     (40, 1)
@@ -58,7 +58,7 @@ def fewest_steps(X: Any) -> int:
 
 @dataclass
 class TrainingSession:
-    """One `fit`: its data, where it computes, and the runs of the loop it has had so far."""
+    """One `fit`: its data, its device, and its runs of the training loop so far."""
 
     spec: NetworkSpec
     X: Any
@@ -69,18 +69,18 @@ class TrainingSession:
     scaling: FeatureScaling | None
     trainer_parameters: Mapping[str, Any] | None = None
     results: list[tuple[str, TrainingResult]] = field(default_factory=list)
-    prefix: str = ""  # of the names of its stages, where several networks are trained
+    prefix: str = ""  # of the names of its stages, if several networks are trained
     scaled: bool = True  # whether the features are still to be scaled
 
     @property
     def n_epochs(self) -> int:
-        """The largest number of passes over the training rows, as the settings say."""
-        given = self.spec.settings.epochs
-        return run_length(self.Y) if given == "auto" else int(given)
+        """The largest number of passes over the training rows."""
+        epochs = self.spec.settings.epochs
+        return run_length(self.Y) if epochs == "auto" else int(epochs)
 
-    def rows(self, chosen: np.ndarray) -> TrainingSession:
+    def rows(self, rows: np.ndarray) -> TrainingSession:
         """The same session with these training rows only."""
-        return replace(self, X=self.X[chosen], Y=self.Y[chosen])
+        return replace(self, X=self.X[rows], Y=self.Y[rows])
 
     def train(self, task: Task, *, stage: str = "training", **changes: Any) -> TrainingResult:
         """Run the loop on a task.
@@ -91,20 +91,20 @@ class TrainingSession:
         stage : str, default="training"
             Name of this run in history, logs and checkpoints.
         **changes
-            Where this stage differs from the settings: `epochs`, `batch_size`, `min_steps`,
+            What differs from the settings in this stage: `epochs`, `batch_size`, `min_steps`,
             `monitor` (None keeps the last weights), `patience`, `clip_norm`. And
-            `steps_per_epoch`, the steps of each epoch whatever the number of rows.
+            `steps_per_epoch`, the steps of each epoch for any number of rows.
         """
-        given = self.spec.settings
+        defaults = self.spec.settings
         stage = self.prefix + stage
         fixed = changes.pop("steps_per_epoch", None)
-        options = {name: changes.pop(name, getattr(given, name)) for name in _OPTIONS}
+        options = {name: changes.pop(name, getattr(defaults, name)) for name in _OPTIONS}
         if options["epochs"] == "auto":
             options["epochs"] = self.n_epochs
         if changes:
             raise TypeError(f"a stage has no setting {', '.join(changes)}")
-        column, greater, metric = self._judge(options["monitor"])
-        folder = given.checkpoint
+        column, greater, metric = self._monitored(options["monitor"])
+        folder = defaults.checkpoint
         settings = LoopSettings(
             epochs=options["epochs"],
             monitor=column,
@@ -112,7 +112,7 @@ class TrainingSession:
             patience=options["patience"],
             clip_norm=options["clip_norm"],
             checkpoint=None if folder is None else Path(folder) / f"{stage}.ckpt",
-            checkpoint_every=given.checkpoint_every,
+            checkpoint_every=defaults.checkpoint_every,
         )
         batches = self._batches(
             self.X,
@@ -126,7 +126,10 @@ class TrainingSession:
             settings,
             engine=self.engine,
             validation=self._validation(column, metric),
-            callbacks=[*(given.callbacks or ()), *([ProgressCallback()] if given.verbose else ())],
+            callbacks=[
+                *(defaults.callbacks or ()),
+                *([ProgressCallback()] if defaults.verbose else ()),
+            ],
             stage=stage,
             identity=None if folder is None else self._identity(options | {"steps": fixed}),
         )
@@ -134,7 +137,7 @@ class TrainingSession:
         return result
 
     def history(self) -> Any:
-        """All epochs of all runs; with several runs a column says which."""
+        """All epochs of all runs; with several runs, the column "stage" names the run."""
         import pandas as pd
 
         frames = [pd.DataFrame(result.history) for _, result in self.results]
@@ -145,7 +148,7 @@ class TrainingSession:
         return history.astype({"epoch": int})
 
     def _lengthened(self, batch_size: int, min_steps: int | str) -> int | None:
-        """Steps of an epoch, where a pass over the rows has too few of them."""
+        """Steps per epoch, if one pass over the rows has too few; else None."""
         fewest = fewest_steps(self.X) if min_steps == "auto" else int(min_steps)
         return fewest if math.ceil(len(self.Y) / batch_size) < fewest else None
 
@@ -167,8 +170,8 @@ class TrainingSession:
             **options,
         )
 
-    def _judge(self, monitor: str | None) -> tuple[str | None, bool, Any]:
-        """Column to watch, whether greater is better, and the metric to compute, if any."""
+    def _monitored(self, monitor: str | None) -> tuple[str | None, bool, Any]:
+        """The monitored column, whether greater is better, and the metric to compute, if any."""
         if monitor is None:
             return None, True, None
         if monitor in ("loss", "val_loss"):

@@ -1,4 +1,4 @@
-"""What a method gives the training loop: networks, loss terms, optimisers, scores."""
+"""What a method passes to the training loop: networks, loss terms, optimisers, scores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEDULE_PARAMETERS = ("warmup", "cycle", "cycle_growth", "min_lr", "plateau_pat
 
 
 class StepInfo(NamedTuple):
-    """Where the run is: epochs and steps count from 0, progress goes from 0 to 1."""
+    """The position of the run: epochs and steps from 0, and the progress from 0 to 1."""
 
     epoch: int
     step: int
@@ -39,11 +39,11 @@ class StepInfo(NamedTuple):
 
 @dataclass
 class OptimizerPlan:
-    """An optimiser, and how its learning rate moves.
+    """An optimiser and the schedule of its learning rate.
 
-    `every` says when the scheduler steps: after each training step, after each epoch, or
-    after each epoch with the monitored value (``ReduceLROnPlateau``; it is given the negated
-    value where greater is better, so its mode is always "min").
+    `every` is when the scheduler steps: after each training step, after each epoch, or after
+    each epoch with the monitored value (``ReduceLROnPlateau``; the value is negated if greater
+    is better, so its mode is always "min").
     """
 
     optimizer: torch.optim.Optimizer
@@ -52,16 +52,16 @@ class OptimizerPlan:
 
 
 class Task(nn.Module):
-    """A method, as the training loop sees it: any number of networks in one module.
+    """The networks and the objective of a method, in one module, for the training loop.
 
     Everything that training changes must be a parameter or a buffer of this module (queues,
-    a momentum encoder, free labels of the rows), or be returned by `get_extra_state`: then
-    checkpoints hold it.
+    a momentum encoder, estimated labels), or be returned by `get_extra_state`: only then is it
+    part of the checkpoints.
 
     Parameters
     ----------
     network : nn.Module
-        What predicts: maps features to one logit a label.
+        The network that predicts: maps features to one logit per label.
 
     Attributes
     ----------
@@ -79,16 +79,16 @@ class Task(nn.Module):
         """The named terms of the objective, already weighted: their sum is minimised.
 
         Each is a mean over the rows of the batch (or does not depend on them). A term that
-        looks across rows calls :func:`~labelweave.nn.shares.gather_rows` first.
+        compares rows calls :func:`~labelweave.nn.process_rows.gather_rows` first.
         """
         raise NotImplementedError
 
     def forward(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        """The loss terms: what torch's wrappers for several processes call."""
+        """The loss terms; torch's wrappers for several processes call this method."""
         return self.losses(batch, info)
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        """The optimisers, made once; `n_steps` is the length of the whole run."""
+        """The optimisers, made once; `n_steps` is the number of steps of the run."""
         raise NotImplementedError
 
     def after_step(self, batch: Batch, info: StepInfo) -> None:
@@ -110,14 +110,14 @@ class Task(nn.Module):
 
 
 class TwoStepTask(Task):
-    """A task in two steps: a pass through the network, then the loss terms of what came out.
+    """A task in two steps: a pass through the network, then the loss terms of its outputs.
 
-    The pass needs no labels. A method that selects labels by the outputs of the networks looks at
-    them in between, at no cost; around any other task it needs one more pass.
+    The pass needs no labels. A method that selects labels by the outputs of the networks can use
+    them between the two steps; with any other task it needs one more pass.
     """
 
     def outputs(self, batch: Batch) -> Any:
-        """What the loss terms are made of, with gradients."""
+        """The outputs that the loss terms are computed from, with gradients."""
         raise NotImplementedError
 
     def logits_of(self, outputs: Any) -> Tensor:
@@ -142,7 +142,7 @@ class SupervisedTask(TwoStepTask):
     plan : dict
         Arguments of :func:`make_plan`.
     name : str
-        How the loss is called in the history.
+        Name of the loss in the history.
     """
 
     weighs_entries: ClassVar[bool] = True
@@ -184,7 +184,7 @@ def make_plan(
     ----------
     parameters : iterable of parameters or of parameter groups
     n_steps : int
-        Length of the whole run.
+        Number of steps of the run.
     lr, weight_decay : float
     schedule : str, default="constant"
         One of :data:`SCHEDULES`. "cosine" and "linear" fall to zero at the end of the run,
@@ -200,7 +200,7 @@ def make_plan(
     min_lr : float, default=1e-4
         The rate at the end of a cycle; a rate that starts below it stays as it is.
     plateau_patience : int, default=3
-        Epochs without improvement that "plateau" bears.
+        Epochs without improvement before "plateau" lowers the rate.
     """
     if schedule not in SCHEDULES:
         raise InputError(f"there is no schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}")

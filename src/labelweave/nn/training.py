@@ -1,14 +1,14 @@
 """The one training loop of all neural methods.
 
-A method hands over a :class:`~labelweave.nn.task.Task`; the loop takes care of batches, loss
+A method provides a :class:`~labelweave.nn.task.Task`; the loop takes care of batches, loss
 terms, optimisers and schedules, validation, early stopping, checkpoints, history and
-callbacks. It knows nothing about any method.
+callbacks. It has no code for particular methods.
 
-**Exact resume.** A checkpoint holds everything that decides what comes next: the task, the
-optimisers and schedules, the state of the random generators, the position within the epoch
+**Exact resume.** A checkpoint holds the full state of the run: the task, the optimisers and
+schedules, the state of the random generators, the position within the epoch
 (the order of its rows follows from seed and epoch), the best weights so far and the history.
 A run that is killed at any moment and started again ends with the same weights, bit for bit,
-as one that never was.
+as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from labelweave.nn.callbacks import Callback, RunView
 from labelweave.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
 from labelweave.nn.distributed import Engine
 from labelweave.nn.prediction import predict_scores
+from labelweave.nn.process_rows import held_share
 from labelweave.nn.randomness import get_rng_state, set_rng_state
-from labelweave.nn.shares import held_share
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task
 
 __all__ = [
@@ -56,16 +56,16 @@ class LoopSettings:
     ----------
     epochs : int
     monitor : str, optional
-        Column of the history that says which weights are best: "val_loss", a score of the
-        validation rows such as "val_map", "loss" or any loss term. None: the last are best.
+        Column of the history by which the best weights are chosen: "val_loss", a score of the
+        validation rows such as "val_map", "loss" or any loss term. None keeps the last weights.
     greater_is_better : bool, default=True
-        Of the monitored column.
+        Whether greater values of the monitored column are better.
     patience : int, optional
-        Stop after so many epochs without a better value; None: never stop early.
+        Stop after this many epochs without a better value; None never stops early.
     clip_norm : float, optional
-        Largest norm of the gradients of an optimiser.
+        Largest norm of the gradients of each optimiser.
     checkpoint : Path, optional
-        File of the checkpoint; the run goes on from it if it is there.
+        File of the checkpoint; the run continues from it if it exists.
     checkpoint_every : float, default=30
         Seconds between two checkpoints; 0 writes one after each step.
     """
@@ -81,9 +81,9 @@ class LoopSettings:
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows the run is judged on: their batches, and scores to numbers for the history.
+    """Validation rows: their batches, and a function from their scores to metrics.
 
-    Without `score` only their loss is computed, where it is monitored.
+    Without `score` only the loss is computed, if it is monitored.
     """
 
     batches: Batches
@@ -92,7 +92,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a run leaves beside the weights in its task."""
+    """The outcome of a run; the trained weights are in its task."""
 
     history: list[dict[str, float]]
     best_epoch: int
@@ -110,9 +110,9 @@ def train(
     stage: str = "training",
     identity: Any = None,
 ) -> TrainingResult:
-    """Train a task; its best weights are in it afterwards.
+    """Train a task, which has its best weights afterwards.
 
-    Random numbers come from torch's generators: wrap the call, and the making of the task, in
+    Random numbers come from torch's generators: construct and train the task within
     :func:`~labelweave.nn.randomness.forked_rng`.
 
     Parameters
@@ -128,7 +128,7 @@ def train(
     stage : str, default="training"
         Name of the run, where a method has several.
     identity : any plain values and arrays, optional
-        What a checkpoint must agree with beside settings and first weights (the data).
+        What a checkpoint must agree with, besides settings and initial weights: the data.
 
     Returns
     -------
@@ -165,7 +165,7 @@ class _Run:
         self.view = RunView(
             stage, task, settings.epochs, n_steps, asdict(settings), monitor=settings.monitor
         )
-        # The position, and everything else that a checkpoint holds beside the weights.
+        # The position, and everything else that a checkpoint holds besides the weights.
         self.epoch = 0
         self.batch_number = 0
         self.sums: dict[str, float] = {}
@@ -212,7 +212,7 @@ class _Run:
             for callback in self.callbacks:
                 callback.on_step(self.view, loss)
             if self.batch_number < len(self.batches) and self.engine.world == 1:
-                # Sums over rows are each process's own until the epoch ends.
+                # With several processes, sums are not reduced before the end of the epoch.
                 self._save_if_due()
 
     def _step(self, batch: Batch) -> float:
@@ -220,9 +220,9 @@ class _Run:
         info = StepInfo(self.epoch, step, step / self.view.n_steps)
         terms = self.engine.losses(batch, info)
         total = _total(terms)
-        loss = self._note(terms, total, len(batch.rows))
+        loss = self._add_to_sums(terms, total, len(batch.rows))
         for plan in self.plans:
-            _forget_gradients(plan.optimizer)
+            _clear_gradients(plan.optimizer)
         self.engine.backward(total, batch)
         for plan in self.plans:
             self.engine.step(plan, self.settings.clip_norm)
@@ -232,8 +232,8 @@ class _Run:
             self.task.after_step(batch, info)
         return loss
 
-    def _note(self, terms: dict[str, Tensor], total: Tensor, rows: int) -> float:
-        """Add the terms to the sums of the epoch; the value of their total."""
+    def _add_to_sums(self, terms: dict[str, Tensor], total: Tensor, rows: int) -> float:
+        """Add the terms to the sums of the epoch and return the value of their total."""
         loss = total.item()
         if not math.isfinite(loss):
             raise DivergedError(
@@ -263,11 +263,11 @@ class _Run:
         row["lr"] = self.plans[0].optimizer.param_groups[0]["lr"]
         row["seconds"] = self.seconds
         row = {name: float(value) for name, value in row.items()}
-        self._judge(row)
-        self._move_rates(row)
+        self._keep_best_weights(row)
+        self._step_schedulers(row)
         self.view.history.append(row)
         stop = [callback.on_epoch(self.view, row) for callback in self.callbacks]
-        # The first process alone has callbacks: the others must hear of their wish to stop.
+        # Only the first process has callbacks: their request to stop is sent to the others.
         self.is_over |= self.engine.sum([float(any(stop))])[0] > 0
         self.epoch += 1
         self.view.epoch = self.epoch
@@ -296,37 +296,37 @@ class _Run:
         total, n_rows = self.engine.sum([total, rows])
         return total / n_rows
 
-    def _badness(self, row: Mapping[str, float]) -> float | None:
-        """The monitored value, turned so that lower is better; None where there is none."""
+    def _value_to_minimise(self, row: Mapping[str, float]) -> float | None:
+        """The monitored value, negated if greater is better; None if it is not in the row."""
         value = row.get(self.settings.monitor or "")
         if value is None:
             return None
         return -value if self.settings.greater_is_better else value
 
-    def _judge(self, row: Mapping[str, float]) -> None:
-        badness = self._badness(row)
-        if badness is None or math.isnan(badness):  # NaN: not defined on these rows
+    def _keep_best_weights(self, row: Mapping[str, float]) -> None:
+        value = self._value_to_minimise(row)
+        if value is None or math.isnan(value):  # NaN: not defined on these rows
             return
-        if self.best["value"] is None or badness < self.best["value"]:
-            self.best |= {"value": badness, "since": self.epoch}
-        if badness == self.best["value"]:
-            # Of equal epochs the last: a metric of ranks can be perfect long before the
-            # probabilities are any good. Patience runs from the first of them.
+        if self.best["value"] is None or value < self.best["value"]:
+            self.best |= {"value": value, "since": self.epoch}
+        if value == self.best["value"]:
+            # The last of equal epochs: a ranking metric can be perfect long before the
+            # probabilities are good. Patience counts from the first of them.
             weights = copy.deepcopy(self.task.state_dict())
             self.best |= {"epoch": self.epoch, "weights": weights}
         patience = self.settings.patience
         if patience is not None and self.epoch - self.best["since"] >= patience:
             self.is_over = True
 
-    def _move_rates(self, row: Mapping[str, float]) -> None:
+    def _step_schedulers(self, row: Mapping[str, float]) -> None:
         for plan in self.plans:
             if plan.scheduler is None or plan.every == "step":
                 continue
             if plan.every == "epoch":
                 plan.scheduler.step()
             else:
-                badness = self._badness(row)
-                plan.scheduler.step(row["loss"] if badness is None else badness)
+                value = self._value_to_minimise(row)
+                plan.scheduler.step(row["loss"] if value is None else value)
 
     # -- checkpoints -------------------------------------------------------------------
 
@@ -373,12 +373,12 @@ class _Run:
         self.epoch, self.batch_number, self.rows_seen, self.is_over = state["position"]
         self.sums, self.seconds, self.best = state["sums"], state["seconds"], state["best"]
         self.view.history = state["history"]
-        for callback, kept in zip(self.callbacks, state["callbacks"], strict=False):
-            callback.set_state(kept)
+        for callback, callback_state in zip(self.callbacks, state["callbacks"], strict=False):
+            callback.set_state(callback_state)
 
 
-def _forget_gradients(optimizer: torch.optim.Optimizer) -> None:
-    """What `zero_grad` does, without its hooks for profilers, which a small step would feel."""
+def _clear_gradients(optimizer: torch.optim.Optimizer) -> None:
+    """The same as `zero_grad`, without profiler hooks, which slow down small steps."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             parameter.grad = None

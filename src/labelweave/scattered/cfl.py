@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.nn.batches import Batch
-from labelweave.nn.shares import gather_rows
+from labelweave.nn.process_rows import gather_rows
 from labelweave.scattered._amalgamation.agreement import Disagreement
 from labelweave.scattered._amalgamation.layerwise import (
     LayerwiseMethod,

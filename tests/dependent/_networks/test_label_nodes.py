@@ -8,7 +8,7 @@ from labelweave.dependent._networks.label_nodes import (
     LabelReadout,
     mask_labels,
 )
-from labelweave.nn.shares import RowShare, held_share
+from labelweave.nn.process_rows import RowShare, held_share
 
 
 def test_a_state_moves_the_vector_of_its_label_alone():

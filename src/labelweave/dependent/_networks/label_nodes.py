@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
 from labelweave.nn.encoders import MLPEncoder
-from labelweave.nn.shares import draw_rows
+from labelweave.nn.process_rows import draw_rows
 
 __all__ = ["FeatureTokens", "LabelNodes", "LabelReadout", "PositionTokens", "mask_labels"]
 

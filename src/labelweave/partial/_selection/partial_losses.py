@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, expected_positives, mean_loss, positive_bce
-from labelweave.nn.shares import gather_rows
+from labelweave.nn.process_rows import gather_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = [

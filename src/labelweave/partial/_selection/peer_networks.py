@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from labelweave.nn.batches import Batch
-from labelweave.nn.shares import current_share, gather_rows
+from labelweave.nn.process_rows import current_share, gather_rows
 from labelweave.nn.task import (
     OptimizerPlan,
     StepInfo,

@@ -1,11 +1,11 @@
-"""What one process holds of a batch that several processes share.
+"""The rows of a batch that each process of a distributed run computes.
 
-Each process computes on its own rows of the same global batch. Two things need care so that
-several processes learn what one would: random numbers, which every process draws for the
-whole batch (their generators run in step) and then cuts to its rows, and losses or
-statistics that look across rows, which gather the rows of the others first.
+All processes have the same global batch, and each computes a part of its rows. Two things need
+care so that several processes train the same model as one. Random numbers: every process draws
+them for the full batch (the generators are in the same state) and keeps those of its rows. Losses
+and statistics that compare rows: they gather the rows of all processes first.
 
-With one process all of this costs nothing.
+With one process none of this has a cost.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _current: ContextVar[RowShare | None] = ContextVar("row_share", default=None)
 
 
 def share_of(total: int, rank: int, world: int) -> RowShare:
-    """The rows that process `rank` of `world` takes; shares differ by one row at most.
+    """The rows of process `rank` of `world`; shares differ by one row at most.
 
     >>> [share_of(5, rank, 2)[:2] for rank in range(2)]
     [(0, 2), (2, 5)]
@@ -51,13 +51,13 @@ def share_of(total: int, rank: int, world: int) -> RowShare:
 
 
 def current_share() -> RowShare | None:
-    """The share that this process is computing on; None if it holds the whole batch."""
+    """The rows that this process computes; None if it computes the full batch."""
     return _current.get()
 
 
 @contextmanager
 def held_share(share: RowShare | None) -> Iterator[None]:
-    """Within the block, this process holds `share` of the batch."""
+    """Within the `with` block, this process computes `share` of the batch."""
     token = _current.set(share)
     try:
         yield
@@ -66,7 +66,7 @@ def held_share(share: RowShare | None) -> Iterator[None]:
 
 
 def draw_rows(like: Tensor, fill: Callable[[Tensor], Tensor]) -> Tensor:
-    """Random numbers of the shape of `like`, whose first axis is the rows of the batch.
+    """Random numbers in the shape of `like`, whose first axis is the rows of the batch.
 
     `fill` fills an empty tensor in place, such as ``Tensor.normal_``. The numbers of a row do
     not depend on how many processes share the batch.
@@ -83,14 +83,14 @@ def draw_rows(like: Tensor, fill: Callable[[Tensor], Tensor]) -> Tensor:
             f"a tensor of {like.shape[0]} rows is not this process's share of the batch, "
             f"which has {stop - start} rows: draw for the rows first, then stack"
         )
-    whole = torch.empty((total, *like.shape[1:]), dtype=like.dtype, device=like.device)
-    return fill(whole)[start:stop]
+    full_batch = torch.empty((total, *like.shape[1:]), dtype=like.dtype, device=like.device)
+    return fill(full_batch)[start:stop]
 
 
 def bernoulli_(values: Tensor, p: float) -> Tensor:
-    """Fill with 1 with probability `p`, else 0; on a CPU five times as fast as torch's own.
+    """Fill with 1 with probability `p`, else 0; on a CPU five times as fast as torch's method.
 
-    There, 16 random bits decide an element, so that `p` is rounded to a multiple of 1 / 65,536.
+    On a CPU each element uses 16 random bits, so `p` is rounded to a multiple of 1 / 65,536.
 
     >>> bernoulli_(torch.empty(3), 1.0)
     tensor([1., 1., 1.])
@@ -106,16 +106,16 @@ def bernoulli_(values: Tensor, p: float) -> Tensor:
 
 
 def gather_rows(rows: Tensor) -> Tensor:
-    """The rows of the whole batch, in order, from the share of each process; differentiable.
+    """The rows of the full batch, in order, from all processes; differentiable.
 
-    A loss over pairs of rows (contrastive, say) gathers its rows first; every process then
-    computes the same value, and the gradient that reaches each share is the right one.
+    A loss over pairs of rows, such as a contrastive loss, gathers its rows first. Every process
+    then computes the same value, and each row receives the gradient of one process.
     """
     share = _current.get()
     if share is None:
         return rows
-    whole = rows.new_zeros((share.total, *rows.shape[1:]))
-    return sum_over_processes(whole.index_copy(0, _positions(share, rows.device), rows))
+    full_batch = rows.new_zeros((share.total, *rows.shape[1:]))
+    return sum_over_processes(full_batch.index_copy(0, _positions(share, rows.device), rows))
 
 
 def _positions(share: RowShare, device: torch.device) -> Tensor:
@@ -123,7 +123,7 @@ def _positions(share: RowShare, device: torch.device) -> Tensor:
 
 
 def sum_over_processes(values: Tensor) -> Tensor:
-    """The sum of what the processes hold, the same on each; differentiable."""
+    """The sum of the values of all processes, the same on each; differentiable."""
     return _Sum.apply(values)
 
 
