@@ -34,7 +34,7 @@ def data():
 
 def fitted(id, data, **changes):
     cls = get_class(id)
-    epochs = "base__epochs" if hasattr(cls, "_default_base") else "epochs"
+    epochs = "base__epochs" if "base" in cls._get_param_names() else "epochs"
     model = cls(**cls._test_params()).set_params(**{epochs: 3}, random_state=0, **changes)
     return model.fit(*data)
 

@@ -275,6 +275,14 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
         save(self, path)
 
+    def default_part(self, parameter: str) -> Any:
+        """Return the estimator that None or an id stands for in a parameter.
+
+        Parameters of that estimator can then be set (``base__epochs=20``) without naming it.
+        None if the parameter holds no estimator.
+        """
+        return None
+
     # -- checking ----------------------------------------------------------------------
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:

@@ -1,4 +1,4 @@
-"""The cache folder, and replacing files in one step: readers see the old content or the new."""
+"""The cache folder, values for JSON, and files that are replaced in one step."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-__all__ = ["atomic_path", "atomic_write_text", "cache_folder"]
+__all__ = ["atomic_path", "atomic_write_text", "cache_folder", "json_ready"]
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -84,3 +85,19 @@ def atomic_write_text(target: str | PathLike[str], text: str) -> None:
     """Replace the text of a file in one step."""
     with atomic_path(target) as path:
         path.write_text(text, encoding="utf-8")
+
+
+def json_ready(value: Any) -> Any:
+    """Convert a value to types that JSON has; NaN and infinity become null."""
+    if isinstance(value, dict):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_ready(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars
+        return json_ready(value.tolist())
+    if isinstance(value, float):
+        finite = value == value and abs(value) != float("inf")
+        return value if finite else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)

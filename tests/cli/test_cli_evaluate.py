@@ -81,7 +81,7 @@ def test_model_saved_from_python_tells_nothing(run, csv_file, workdir):
     lw.make("mlknn", k=3).fit(X, lw.as_labels(Y, names=["red", "blue", "round"])).save("plain")
     result = scored(run, "plain", csv_file, "--labels", 3)
     assert result["rows_seen_in_training"] is None
-    assert "does not tell" in result["verdict"]
+    assert "does not record" in result["verdict"]
 
 
 def test_chosen_metrics_and_labels(run, csv_file, model):

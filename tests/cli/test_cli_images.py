@@ -67,7 +67,7 @@ def test_partial_labels_and_features(run, photos):
     run("predict", "knn", photos, "-q")
     run("train", photos, "-m", "mlknn", "--out", "pixels", "-q")  # rows of pixels
     out = run("encode", "model", photos, "--out", "features.npz")
-    assert "32 features of each image" in out.output
+    assert "32 features per image" in out.output
     run("train", "features.npz", "-m", "mlknn", "--out", "npz", "-q")
 
 

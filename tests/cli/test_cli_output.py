@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labelweave.cli.output import Output
-from labelweave.pipeline.json_values import plain
+from labelweave.files import json_ready
 
 
 def test_plain_table_lines_up(capsys):
@@ -74,4 +74,4 @@ def test_terminal_gets_a_drawn_table(monkeypatch, capsys):
     ],
 )
 def test_plain_values(value, expected):
-    assert plain(value) == expected
+    assert json_ready(value) == expected

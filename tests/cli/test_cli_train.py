@@ -8,7 +8,7 @@ import pytest
 from cli_data import make_rows, write_csv
 
 import labelweave as lw
-from labelweave.cli import training
+from labelweave.cli import training_run
 from labelweave.exceptions import InputError
 from labelweave.pipeline.parameters import to_toml
 
@@ -25,7 +25,9 @@ def trained(run, *arguments):
 def test_says_what_it_does_and_leaves_a_model(run, csv_file):
     shown = run("train", csv_file, *KNN, "--set", "k=3", "--per-label", "--examples", 2).stdout
     assert "shapes: 120 rows, 3 features, 3 labels" in shown
-    assert "67 rows to train, 17 to choose on (early stopping, threshold), 36 to test once" in shown
+    assert (
+        "67 rows to train, 17 for validation (early stopping, threshold), 36 to test once" in shown
+    )
     assert "f1_example" in shown
     assert "true labels" in shown
     assert "written to shapes-mlknn" in shown
@@ -54,9 +56,11 @@ def test_scores_are_those_of_the_saved_model_on_the_test_rows(run, csv_file):
 
 def test_the_test_rows_are_predicted_only_after_the_fit(run, csv_file, monkeypatch):
     order = []
-    fit, score = training.fit, training.score
-    monkeypatch.setattr(training, "fit", lambda *a: order.append("fit") or fit(*a))
-    monkeypatch.setattr(training, "score", lambda *a, **k: order.append("score") or score(*a, **k))
+    fit, score = training_run.fit, training_run.score
+    monkeypatch.setattr(training_run, "fit", lambda *a: order.append("fit") or fit(*a))
+    monkeypatch.setattr(
+        training_run, "score", lambda *a, **k: order.append("score") or score(*a, **k)
+    )
     run("train", csv_file, *KNN, "-q")
     assert order == ["fit", "score"]
 
@@ -330,7 +334,7 @@ def test_a_failed_training_keeps_the_old_model(run, csv_file, model, monkeypatch
     def fail(*_):
         raise InputError("no luck")
 
-    monkeypatch.setattr(training, "fit", fail)
+    monkeypatch.setattr(training_run, "fit", fail)
     assert "no luck" in run("train", csv_file, *KNN, "--out", model, status=2).stderr
     assert lw.load(model).k == 3
 
@@ -339,7 +343,7 @@ def test_interrupted(run, csv_file, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "fit", interrupt)
+    monkeypatch.setattr(training_run, "fit", interrupt)
     assert "interrupted" in run("train", csv_file, *KNN, status=130).stderr
     assert not Path("shapes-mlknn").exists()
 

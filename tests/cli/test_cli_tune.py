@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import labelweave as lw
-from labelweave.cli import training
+from labelweave.cli import training_run
 from labelweave.metrics import get_metric
 from labelweave.pipeline import recipe
-from labelweave.pipeline.scoring import validation_score
+from labelweave.pipeline.model_scores import validation_score
 
 pytest.importorskip("optuna")
 KNN = ("--labels", 3, "-m", "mlknn")
@@ -25,9 +25,9 @@ def tuned(run, *arguments):
 
 def test_search_then_one_test_then_a_model(run, csv_file, monkeypatch):
     scored = []
-    score = training.score
+    score = training_run.score
     monkeypatch.setattr(
-        training,
+        training_run,
         "score",
         lambda model, data, **k: scored.append(len(data)) or score(model, data, **k),
     )

@@ -18,7 +18,7 @@ from typing import Any
 
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
-from labelweave.pipeline.protocol import Parts
+from labelweave.pipeline.data_parts import Parts
 
 __all__ = ["PANEL", "PROTOCOLS", "EvaluationProtocol"]
 

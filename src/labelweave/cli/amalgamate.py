@@ -109,8 +109,8 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
+    from labelweave.pipeline.data_parts import Source, SplitSettings
     from labelweave.pipeline.model_folder import checked_folder, save_model
-    from labelweave.pipeline.protocol import Protocol, Source
     from labelweave.scattered._amalgamation.agreement import disagreement
     from labelweave.scattered._amalgamation.teacher_predictions import joint_vocabulary
     from labelweave.scattered.teacher import as_teachers
@@ -146,7 +146,7 @@ def command(
         data=rows,
         source=Source(data, reading),
         parts=None,
-        protocol=Protocol(seed=seed),
+        protocol=SplitSettings(seed=seed),
         scores={},
         metrics=metrics,
     )
@@ -231,7 +231,7 @@ def _rows(
     from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.dataset import no_labels
     from labelweave.data.reading import iter_batches
-    from labelweave.pipeline.protocol import check_finite
+    from labelweave.pipeline.data_parts import check_finite
     from labelweave.rows import concatenate_features, count_rows
 
     if known or is_catalog_name(data):

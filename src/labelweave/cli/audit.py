@@ -101,9 +101,9 @@ def command(
 
     import labelweave as lw
     from labelweave.auditing.findings import check_target
-    from labelweave.cli.blanks import about_blanks
+    from labelweave.pipeline.data_parts import Source
+    from labelweave.pipeline.model_scores import about_unannotated
     from labelweave.pipeline.parameters import parse_settings
-    from labelweave.pipeline.protocol import Source
     from labelweave.pipeline.recipe import Recipe
 
     targets = [check_target(path) for path in files or _default_files(data)]
@@ -113,7 +113,7 @@ def command(
     loaded = Source(data, reading).load()
     how = f"{options['folds']} folds of {method}" if scores is None else f"scores of {scores}"
     output.say(f"{loaded.name}: {len(loaded):,} rows, {loaded.Y.n_labels:,} labels; {how}")
-    if told := about_blanks(loaded.Y, options["unannotated"], "--unannotated unknown"):
+    if told := about_unannotated(loaded.Y, options["unannotated"], "--unannotated unknown"):
         output.say(told)
     found = lw.audit(
         loaded,

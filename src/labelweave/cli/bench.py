@@ -249,13 +249,12 @@ def _write(comparison: Any, path: str) -> None:
     import json
 
     from labelweave.bench.comparing.comparison_tables import to_csv, to_markdown
-    from labelweave.files import atomic_write_text
-    from labelweave.pipeline.json_values import plain
+    from labelweave.files import atomic_write_text, json_ready
 
     writers = {
         ".md": to_markdown,
         ".csv": to_csv,
-        ".json": lambda one: json.dumps(plain(one.to_dict()), indent=1, allow_nan=False),
+        ".json": lambda one: json.dumps(json_ready(one.to_dict()), indent=1, allow_nan=False),
     }
     writer = writers.get(Path(path).suffix)
     if writer is None:

@@ -13,7 +13,7 @@ from labelweave.cli.options import (
     pop_reader_options,
     reader_options,
 )
-from labelweave.cli.output import Output
+from labelweave.cli.output import Output, show_scores
 
 PARTS = ("train", "validation", "test", "all")
 
@@ -53,12 +53,17 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.cli.scoring import show_scores
     from labelweave.metrics import get_metric
+    from labelweave.pipeline.data_parts import Source, check_width, with_labels
     from labelweave.pipeline.model_folder import open_model
-    from labelweave.pipeline.protocol import Source, check_width, with_labels
-    from labelweave.pipeline.scored_rows import rows_to_score, verdict_on
-    from labelweave.pipeline.scoring import about_empty_rows, about_unknown, label_rows, score
+    from labelweave.pipeline.model_scores import (
+        about_empty_rows,
+        about_unknown,
+        label_rows,
+        rows_to_score,
+        score,
+        verdict_on,
+    )
 
     for name in metrics or ():
         get_metric(name)  # a wrong name is said before anything is read

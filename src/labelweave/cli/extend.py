@@ -112,7 +112,7 @@ def _extended(
     model: Any, data: str | None, reading: dict[str, Any], settings: dict[str, Any], output: Output
 ) -> Any:
     """Extend a fitted classifier of texts by XML0."""
-    from labelweave.pipeline.protocol import Source, with_labels
+    from labelweave.pipeline.data_parts import Source, with_labels
     from labelweave.pipeline.recipe import check_parameters
     from labelweave.unseen.xml0 import XML0
 

@@ -6,13 +6,16 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from labelweave.pipeline.json_values import plain
+from labelweave.files import json_ready
 
-__all__ = ["Output"]
+if TYPE_CHECKING:
+    from labelweave.metrics import Scores
+
+__all__ = ["Output", "show_examples", "show_scores"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,9 @@ class Output:
     def result(self, result: Any) -> None:
         """The machine-readable result, printed with `--json` only."""
         if self.as_json:
-            click.echo(json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False))
+            click.echo(
+                json.dumps(json_ready(result), indent=2, ensure_ascii=False, allow_nan=False)
+            )
 
     def _plain_table(
         self,
@@ -122,3 +127,51 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "-" if value != value else f"{value:.4f}"
     return str(value)
+
+
+def show_scores(
+    output: Output, scores: Scores, title: str, *, everything: bool, per_label: bool
+) -> None:
+    """Show a table of the scores and, if asked for, one row per label."""
+    from labelweave.pipeline.model_scores import MAIN_METRICS
+
+    shown = [
+        (metric.name, metric.label, value, "higher" if metric.greater_is_better else "lower")
+        for metric, value in zip(scores.metrics, scores.values(), strict=True)
+        if everything or metric.name in MAIN_METRICS
+    ]
+    output.table(("name", "metric", "value", "better"), shown, title=title)
+    if len(shown) < len(scores):
+        output.say(f"({len(scores) - len(shown)} more with --all-metrics)")
+    if per_label:
+        table = scores.per_label()
+        output.show("")
+        output.table(
+            list(table.columns), [tuple(row) for row in table.itertuples(index=False, name=None)]
+        )
+
+
+def show_examples(output: Output, rows: Sequence[dict[str, Any]]) -> None:
+    """Show the true beside the predicted labels of a few rows."""
+    if not rows or output.quiet:
+        return
+    cells = [
+        (
+            str(row["row"]),
+            _label_list(row["true"]) + _unknown(len(row["unknown"])),
+            _label_list(row["predicted"]),
+        )
+        for row in rows
+    ]
+    output.say()
+    output.table(("test row", "true labels", "predicted labels"), cells)
+    output.say()
+
+
+def _label_list(names: Sequence[str]) -> str:
+    return ", ".join(names) or "(none)"
+
+
+def _unknown(count: int) -> str:
+    """What stands behind the true labels of a row that was not annotated in full."""
+    return f" (+ {count} unknown)" if count else ""

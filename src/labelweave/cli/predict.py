@@ -93,13 +93,13 @@ def command(
     output = Output(as_json, quiet, stdout_taken=out == STANDARD)
     reading = pop_reader_options(options)
 
-    from labelweave.cli.known_labels import KnownLabels
+    from labelweave.cli.known_labels_file import KnownLabelsFile
     from labelweave.cli.prediction_writing import make_writer
     from labelweave.pipeline.model_folder import open_model
     from labelweave.progress import ProgressBar
 
     fitted, origin = open_model(model)
-    given = None if known is None else KnownLabels(known, fitted)
+    given = None if known is None else KnownLabelsFile(known, fitted)
     reading = reading or origin.reading_of(input, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)
     names = [str(name) for name in fitted.label_names_]
@@ -168,7 +168,7 @@ def _batches(
 ) -> Iterator[Dataset]:
     from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.reading import iter_batches
-    from labelweave.pipeline.protocol import check_finite, check_width
+    from labelweave.pipeline.data_parts import check_finite, check_width
 
     n_rows = 0
     width = getattr(model, "n_features_in_", None)

@@ -41,7 +41,7 @@ from labelweave.cli.output import Output
 @click.option(
     "--label-texts",
     type=click.Path(),
-    help="File of label names and descriptions (.csv, .jsonl, or .txt with a name a line), for "
+    help="File of label names and descriptions (.csv, .jsonl, or .txt with one name per line), for "
     "methods that read them; names that DATA does not have become unseen labels.",
 )
 @config_option
@@ -65,9 +65,9 @@ def command(
 ) -> None:
     """Train a model on DATA (a name that `labelweave datasets` lists, or a file).
 
-    Some of the training rows are held out for validation: they decide when to stop and where
-    the threshold lies (weave, cls and others that judge rows out of fold learn from them too,
-    and choose by models that have not seen the row). The test rows are scored once, at the end.
+    Some of the training rows are held out for validation: they decide when to stop and which
+    threshold is used (weave, cls and other methods with out-of-fold predictions are trained on
+    them too, and choose by models that have not seen the row). The test rows are scored once.
     The model and metrics.json are written to one folder; an earlier model that --out names is
     replaced.
     """
@@ -77,12 +77,12 @@ def command(
     parameters = pop_parameters(options)
     source_options = pop_reader_options(options)
 
-    from labelweave.cli import training
+    from labelweave.cli import training_run
+    from labelweave.pipeline.data_parts import Source, SplitSettings
     from labelweave.pipeline.model_folder import checked_folder
-    from labelweave.pipeline.protocol import Protocol, Source
     from labelweave.pipeline.recipe import Recipe
 
-    protocol = Protocol(**pop_protocol(options))
+    protocol = SplitSettings(**pop_protocol(options))
     recipe = Recipe.checked(
         method, parameters, seed=protocol.seed, metric=metric, verbose=not quiet
     )
@@ -90,11 +90,13 @@ def command(
     source = Source(data, source_options, corrections)
     loaded, before = source.load_twice()
     if corrections is not None:
-        recipe = training.with_corrections(recipe, corrections, before, loaded.Y, output)
-    loaded, new_labels = training.with_label_texts(loaded, label_texts, method)
+        recipe = training_run.with_corrections(recipe, corrections, before, loaded.Y, output)
+    loaded, new_labels = training_run.with_label_texts(loaded, label_texts, method)
     parts = protocol.parts(loaded, source.reading, before)
-    training.say_data(output, loaded, parts, protocol, recipe)
-    result = training.train_and_save(
+    model = recipe.make(parts.train)
+    training_run.say_data(output, loaded, parts, protocol, model)
+    result = training_run.train_and_save(
+        model,
         recipe,
         loaded,
         source,

@@ -22,7 +22,7 @@ from labelweave.cli.options import (
 from labelweave.cli.output import Output
 
 if TYPE_CHECKING:
-    from labelweave.pipeline.protocol import Protocol
+    from labelweave.pipeline.data_parts import SplitSettings
     from labelweave.pipeline.recipe import Recipe
 
 
@@ -89,7 +89,7 @@ def command(
 ) -> None:
     """Search good parameters of a method for DATA with Optuna.
 
-    Every trial trains on the training rows and is judged on the validation rows. The test
+    Every trial trains on the training rows and is scored on the validation rows. The test
     rows are scored once, at the end, with the best parameters. Stop it at any time: the same
     command goes on where it stopped, and several processes may share one --storage.
 
@@ -101,22 +101,21 @@ def command(
     parameters = pop_parameters(options)
     reading = pop_reader_options(options)
 
-    from labelweave.cli import search, training
-    from labelweave.cli.space import make_space
+    from labelweave.cli import parameter_search, training_run
     from labelweave.exceptions import InputError, require
     from labelweave.files import atomic_write_text
     from labelweave.methods import get_class
     from labelweave.metrics import get_metric
+    from labelweave.pipeline.data_parts import Source, SplitSettings
     from labelweave.pipeline.model_folder import checked_folder, fingerprint
-    from labelweave.pipeline.protocol import Protocol, Source
+    from labelweave.pipeline.model_scores import validation_score
     from labelweave.pipeline.recipe import Recipe, check_parameters, defaults, fit
-    from labelweave.pipeline.scoring import validation_score
 
     require("optuna", "tune")
     judge = get_metric(metric)
-    protocol = Protocol(**pop_protocol(options))
+    protocol = SplitSettings(**pop_protocol(options))
     recipe = Recipe.checked(method, parameters, seed=protocol.seed, metric=metric)
-    space = make_space(get_class(method), spaces)
+    space = parameter_search.make_space(get_class(method), spaces)
     check_parameters(method, space)
     space = {name: values for name, values in space.items() if name not in parameters}
     if not space:
@@ -124,14 +123,14 @@ def command(
     name = f"{stem_of(data)}-{method}"
     folder = Path(out or f"{name}-tune")
     model_folder = checked_folder(str(folder / "model"), "model")
-    url = storage or search.database_url(folder)
+    url = storage or parameter_search.database_url(folder)
 
     source = Source(data, reading)
     loaded = source.load()
     parts = protocol.parts(loaded, reading)
-    training.say_data(output, loaded, parts, protocol, recipe)
+    training_run.say_data(output, loaded, parts, protocol, recipe.make(parts.train))
     folder.mkdir(parents=True, exist_ok=True)
-    opened = search.open_study(
+    opened = parameter_search.open_study(
         url,
         study or name,
         maximize=judge.greater_is_better,
@@ -151,10 +150,11 @@ def command(
         output.say(f"  {values}")
 
     def objective(tried: dict[str, Any]) -> float:
-        model, _ = fit(recipe.with_parameters(tried), parts)
+        model = recipe.with_parameters(tried).make(parts.train)
+        fit(model, parts)
         return validation_score(model, parts.validation, judge)
 
-    search.search(
+    parameter_search.search(
         opened,
         space,
         objective,
@@ -163,10 +163,11 @@ def command(
         timeout=timeout,
         first=defaults(method),
     )
-    best = search.best_parameters(opened, space)
+    best = parameter_search.best_parameters(opened, space)
+    chosen = recipe.with_parameters(best)
     atomic_write_text(
         folder / "best.toml",
-        _config(data, reading, recipe.with_parameters(best), protocol, judge.name),
+        _config(data, reading, chosen, protocol, judge.name),
     )
     output.show(f"best {judge.label} on the validation rows: {opened.best_value:.4f} with")
     for key, value in best.items():
@@ -176,13 +177,14 @@ def command(
         "study": opened.study_name,
         "storage": url,
         "metric": judge.name,
-        "trials": search.trial_rows(opened, space),
+        "trials": parameter_search.trial_rows(opened, space),
         "best": {"validation": opened.best_value, "parameters": best},
         "config": str(folder / "best.toml"),
     }
     if not search_only:
-        result["final"] = training.train_and_save(
-            recipe.with_parameters(best),
+        result["final"] = training_run.train_and_save(
+            chosen.make(parts.train),
+            chosen,
             loaded,
             source,
             parts,
@@ -196,7 +198,7 @@ def command(
 
 
 def _config(
-    data: str, reading: dict[str, Any], recipe: Recipe, protocol: Protocol, metric: str
+    data: str, reading: dict[str, Any], recipe: Recipe, protocol: SplitSettings, metric: str
 ) -> str:
     """The best parameters as a file that `labelweave train --config` reads."""
     from labelweave.pipeline.parameters import to_toml

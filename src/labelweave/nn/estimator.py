@@ -313,6 +313,10 @@ class NeuralClassifier(NetworkClassifier):
             encoder = self._default_encoder()
         return encoder if getattr(encoder, "takes_images", False) else None
 
+    def default_part(self, parameter: str) -> Any:
+        """Return the network for images that a name in `encoder` stands for."""
+        return self._default_encoder() if parameter == "encoder" else None
+
     def _default_encoder(self) -> Any:
         """The encoder that the name in `encoder` stands for."""
         from labelweave.nn.image_network import make_encoder

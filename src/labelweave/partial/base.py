@@ -177,9 +177,9 @@ class PartialClassifier(NetworkClassifier):
     def _estimator_of(self, id: str) -> Any:
         return make(id, **(self._default_settings if id == "mlp" else {}))
 
-    def _default_base(self) -> Any:
-        """The estimator that the id in `base` stands for."""
-        return self._estimator_of(self.base)
+    def default_part(self, parameter: str) -> Any:
+        """Return the estimator that the id in `base` stands for."""
+        return self._estimator_of(self.base) if parameter == "base" else None
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters; those of the network are called ``base__name``."""

@@ -1,4 +1,9 @@
-"""What the command line keeps in a model folder beside the model, and reads back."""
+"""What the command line keeps in a model folder beside the model, and reads back.
+
+A score is worth little on rows that the model was trained on. A model folder therefore keeps one
+64-bit hash per row that training or validation used, computed from the features alone; a row has
+the same hash whether it is stored dense or sparse.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +18,26 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.data import Dataset
+from labelweave.data.images.collection import Images
 from labelweave.exceptions import ModelFolderError
-from labelweave.pipeline.json_values import plain
-from labelweave.pipeline.protocol import Parts, Protocol, Source
-from labelweave.pipeline.seen_rows import row_numbers
+from labelweave.files import json_ready
+from labelweave.pipeline.data_parts import Parts, Source, SplitSettings
+from labelweave.rows import row_chunks
 
-__all__ = ["Origin", "checked_folder", "open_model", "save_model"]
+__all__ = ["Origin", "checked_folder", "open_model", "row_hashes", "save_model"]
 
 ORIGIN, SEEN, METRICS = "training.json", "rows-seen.npy", "metrics.json"
+_CHUNK_ENTRIES = 4_000_000
 
 
 class Origin(NamedTuple):
-    """Where a model comes from, as far as its folder tells.
+    """Where a model comes from, as far as its folder records it.
 
-    `reading` are the reader options that the training data needed; `seen` holds one number a
-    row that training or validation used, see :func:`labelweave.pipeline.seen_rows.row_numbers`.
+    `reading` are the reader options that the training data needed; `seen` holds the
+    hashes of the rows that training or validation used, see :func:`row_hashes`.
     """
 
     data: str | None = None
@@ -37,7 +45,7 @@ class Origin(NamedTuple):
     reading: Mapping[str, Any] = MappingProxyType({})
     fingerprint: str | None = None
     feature_names: Sequence[str] | None = None
-    protocol: Protocol | None = None
+    protocol: SplitSettings | None = None
     seen: np.ndarray | None = None
 
     def reading_of(self, source: str, *, leave: Sequence[str] = ()) -> dict[str, Any]:
@@ -55,14 +63,14 @@ class Origin(NamedTuple):
         """How many of these rows training or validation used; None if it is not known."""
         if self.seen is None:
             return None
-        return int(np.isin(row_numbers(data.X), self.seen).sum())
+        return int(np.isin(row_hashes(data.X), self.seen).sum())
 
 
 def fingerprint(data: Dataset) -> str:
     """A short text that differs if the rows, their order or their number do."""
     import hashlib
 
-    return hashlib.sha256(row_numbers(data.X).tobytes()).hexdigest()[:32]
+    return hashlib.sha256(row_hashes(data.X).tobytes()).hexdigest()[:32]
 
 
 def checked_folder(asked: str | None, default: str) -> Path:
@@ -100,7 +108,7 @@ def save_model(
     data: Dataset,
     source: Source,
     parts: Parts | None,
-    protocol: Protocol,
+    protocol: SplitSettings,
     scores: Mapping[str, Any],
     metrics: Mapping[str, Any],
 ) -> None:
@@ -120,7 +128,7 @@ def save_model(
         "protocol": protocol.to_dict(),
     }
     learnt = (data,) if parts is None else (parts.train, parts.validation)
-    used = [row_numbers(part.X) for part in learnt]
+    used = [row_hashes(part.X) for part in learnt]
     seen = io.BytesIO()
     np.save(seen, np.unique(np.concatenate(used)), allow_pickle=False)
     save(
@@ -137,7 +145,7 @@ def save_model(
 
 
 def _json_bytes(value: Any) -> bytes:
-    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(json_ready(value), indent=2, ensure_ascii=False, allow_nan=False)
     return (text + "\n").encode()
 
 
@@ -149,7 +157,7 @@ def open_model(folder: str) -> tuple[Any, Origin]:
 
 
 def read_origin(folder: Path) -> Origin:
-    """What the folder tells about the training; nothing if the model was saved from Python."""
+    """Read the record of the training; empty if the model was saved from Python."""
     path = folder / ORIGIN
     if not path.exists():
         return Origin()
@@ -161,7 +169,7 @@ def read_origin(folder: Path) -> Origin:
             reading=dict(stored["reading"]),
             fingerprint=stored["fingerprint"],
             feature_names=stored["feature_names"],
-            protocol=Protocol(**stored["protocol"]),
+            protocol=SplitSettings(**stored["protocol"]),
             seen=_read_seen(folder / SEEN),
         )
     except (ValueError, KeyError, TypeError, EOFError):
@@ -177,3 +185,47 @@ def _read_seen(path: Path) -> np.ndarray | None:
     if seen.dtype != np.uint64 or seen.ndim != 1:
         raise ValueError("not what save_model writes")
     return seen
+
+
+def row_hashes(X: Any) -> np.ndarray:
+    """Compute one 64-bit hash per row; equal rows have equal hashes.
+
+    >>> X = np.array([[0.0, 1.5], [2.0, 0.0], [0.0, 1.5]])
+    >>> hashes = row_hashes(X)
+    >>> bool(hashes[0] == hashes[2]), bool(hashes[0] == hashes[1])
+    (True, False)
+    >>> bool((row_hashes(sp.csr_array(X)) == hashes).all())
+    True
+    """
+    if isinstance(X, Images):  # the content of their files, at any size
+        return np.array([int(digest[:16], 16) for digest in X.hashes()], dtype=np.uint64)
+    if isinstance(X, list | tuple):  # texts
+        from pandas.util import hash_array
+
+        return hash_array(np.asarray(X, dtype=object), categorize=False)
+    if sp.issparse(X):
+        return _of_sparse(sp.csr_array(X))
+    if X.ndim > 2:
+        X = X.reshape(len(X), -1)
+    pieces = [
+        _of_sparse(sp.csr_array(np.asarray(X[rows], dtype=np.float32)))
+        for rows in row_chunks(X.shape[0], X.shape[1], _CHUNK_ENTRIES)
+    ]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint64)
+
+
+def _of_sparse(X: sp.csr_array) -> np.ndarray:
+    """Sum one mixed number per non-zero entry, so that the order of entries does not matter."""
+    values = np.ascontiguousarray(X.data, dtype=np.float32)
+    mixed = _mix(X.indices.astype(np.uint64) << np.uint64(32) | values.view(np.uint32))
+    mixed[values == 0] = 0  # a stored zero is no entry
+    totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    return _mix(totals[X.indptr[1:]] - totals[X.indptr[:-1]])  # wraps around, as it should
+
+
+def _mix(numbers: np.ndarray) -> np.ndarray:
+    """Spread neighbouring numbers over all 64 bits (the finaliser of SplitMix64)."""
+    z = numbers + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""A method and its parameters, checked and made: the way from an id to a fitted estimator."""
+"""A method and its parameters, checked and turned into an estimator."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
+from labelweave.base import MultiLabelClassifier
 from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
+from labelweave.pipeline.data_parts import Parts
 from labelweave.pipeline.parameters import check_names, describe_parameters
-from labelweave.pipeline.protocol import Parts
 
 __all__ = ["Recipe", "check_parameters", "defaults", "fit", "threshold_in_words"]
 
@@ -47,8 +50,8 @@ class Recipe:
         from labelweave.thresholds import make_threshold
 
         check_parameters(method, parameters)
-        own = defaults(method).get("threshold")  # a rule that a method brings stays
-        rule = own if isinstance(own, str) else DEFAULT_THRESHOLD
+        default = defaults(method).get("threshold")  # a method's own rule stays
+        rule = default if isinstance(default, str) else DEFAULT_THRESHOLD
         chosen: dict[str, Any] = {"threshold": rule, "random_state": seed}
         if metric is not None:
             judge = get_metric(metric)
@@ -66,8 +69,6 @@ class Recipe:
 
     def make(self, data: Dataset | None = None) -> Any:
         """An unfitted estimator; one for texts puts TF-IDF weights before the method."""
-        from sklearn.utils import get_tags
-
         from labelweave.methods import make
 
         plain = {name: value for name, value in self.parameters.items() if "__" not in name}
@@ -76,13 +77,13 @@ class Recipe:
         model = make(self.method, **plain)
         _set_nested(model, nested, self.method)
         if self.verbose:
-            _draw_a_bar(model, {**plain, **nested}, self.method)
+            _show_progress(model, {**plain, **nested}, self.method)
         if data is None:
             return model
         if of_image or data.is_image:
             shared = {name: plain[name] for name in ("threshold", "random_state")}
             return _of_images(model, data, self.method, of_image, shared)
-        if get_tags(model).input_tags.string:  # it reads texts itself
+        if capabilities(model).texts:
             if not data.is_text:
                 raise InputError(f"{self.method} takes texts, but {data.name} holds features")
             if of_text:
@@ -106,12 +107,13 @@ class Recipe:
         return f"{self.method} ({shown})"
 
 
-def _draw_a_bar(model: Any, given: Mapping[str, Any], method: str) -> None:
+def _show_progress(model: Any, settings: Mapping[str, Any], method: str) -> None:
     """Have training show its progress, by the method itself or by the network that it trains."""
-    if capabilities(model).progress_bar and "verbose" in model.get_params(deep=False):
-        model.set_params(verbose=given.get("verbose", 1))
-    elif hasattr(model, "_default_base"):
-        _set_nested(model, {"base__verbose": given.get("base__verbose", 1)}, method)
+    parameters = model.get_params(deep=False)
+    if capabilities(model).progress_bar and "verbose" in parameters:
+        model.set_params(verbose=settings.get("verbose", 1))
+    elif "base" in parameters:
+        _set_nested(model, {"base__verbose": settings.get("base__verbose", 1)}, method)
 
 
 def _taken(settings: dict[str, Any], prefix: str) -> dict[str, Any]:
@@ -127,16 +129,18 @@ def _of_images(
     model: Any, data: Dataset, method: str, of_image: dict[str, Any], shared: dict[str, Any]
 ) -> Any:
     """A model of images: its own network, a frozen one before it, or rows of pixels."""
-    own = model._image_encoder() if hasattr(model, "_image_encoder") else None
+    from labelweave.data.images.collection import Images
+
+    has_network = capabilities(model).images
     if not data.is_image:
         raise InputError(f"{_OF_IMAGE}{next(iter(of_image))} is for images: there are none")
     if of_image:
         from labelweave.images import ImageClassifier, ImageEncoder
 
-        if own is not None:
+        if has_network:
             raise InputError(f"{method} has a network for images itself: leave image__ or encoder")
         return ImageClassifier(model, encoder=ImageEncoder(**of_image), **shared)
-    if own is None and not hasattr(data.X, "pixels"):
+    if not has_network and not isinstance(data.X, Images):
         raise InputError(
             f"{method} takes features, but {data.name} holds images: give it a network "
             "(encoder=resnet18, where it has one), features of one (image__weights=FILE), or rows "
@@ -147,14 +151,16 @@ def _of_images(
 
 def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
     """Set `outer__inner` parameters; an estimator that None or an id stands for is made first."""
-    # What stands further inside is set last: its owner may have been named just before.
+    # Outer parameters first: they may name the estimator that the inner ones belong to.
     for name, value in sorted(nested.items(), key=lambda item: item[0].count("__")):
         outer, _, inner = name.partition("__")
-        stands_for = isinstance(getattr(model, outer), str | None)
-        if stands_for and hasattr(model, f"_default_{outer}"):
-            model.set_params(**{outer: getattr(model, f"_default_{outer}")()})
         part = getattr(model, outer)
-        if not hasattr(part, "get_params"):
+        if isinstance(part, str | None) and isinstance(model, MultiLabelClassifier):
+            default = model.default_part(outer)
+            if default is not None:
+                model.set_params(**{outer: default})
+                part = default
+        if not isinstance(part, BaseEstimator):
             raise InputError(f"{outer} of {method} is {part!r}, which has no parameter {inner!r}")
         if "__" in inner:
             _set_nested(part, {inner: value}, type(part).__name__)
@@ -178,8 +184,8 @@ def check_parameters(method: str, names: Collection[str]) -> None:
     if of_text:
         from labelweave.text import TextClassifier
 
-        own = set(TextClassifier._get_param_names()) - set(defaults(method)) - {"classifier"}
-        check_names(of_text, sorted(own), "parameter of texts called")
+        accepted = set(TextClassifier._get_param_names()) - set(defaults(method)) - {"classifier"}
+        check_names(of_text, sorted(accepted), "parameter of texts called")
     of_image = [name.removeprefix(_OF_IMAGE) for name in names if name.startswith(_OF_IMAGE)]
     if of_image:
         from labelweave.images import ImageEncoder
@@ -190,19 +196,18 @@ def check_parameters(method: str, names: Collection[str]) -> None:
     check_names(outer, defaults(method), f"parameter of {method} called")
 
 
-def fit(recipe: Recipe, parts: Parts) -> tuple[Any, float]:
-    """A fitted model and the seconds it took; validation rows stop it early and tune it."""
-    model = recipe.make(parts.train)
+def fit(model: Any, parts: Parts) -> float:
+    """Fit a model and return the seconds it took; validation rows stop it early and tune it."""
     start = time.perf_counter()
     model.fit(parts.train.X, parts.train.Y, validation=parts.validation)
-    return model, time.perf_counter() - start
+    return time.perf_counter() - start
 
 
 def threshold_in_words(model: Any) -> str:
-    """The rule that makes label sets, and how it was found."""
+    """The rule that turns probabilities into label sets, and how it was chosen."""
     rule = model.threshold_
-    cut = getattr(rule, "value_", None)
-    words = f"label sets by {rule}" if cut is None else f"threshold {cut:.3f}"
+    value = getattr(rule, "value_", None)
+    words = f"label sets by {rule}" if value is None else f"threshold {value:.3f}"
     if not rule.needs_validation:
         return words
     goal = f" for {rule.metric}" if hasattr(rule, "metric") else ""

@@ -22,10 +22,9 @@ from labelweave.exceptions import (
 )
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Scores
+from labelweave.pipeline.data_parts import Source, check_width, with_labels
 from labelweave.pipeline.model_folder import METRICS, open_model
-from labelweave.pipeline.protocol import Source, check_width, with_labels
-from labelweave.pipeline.scored_rows import rows_to_score, verdict_on
-from labelweave.pipeline.scoring import score
+from labelweave.pipeline.model_scores import rows_to_score, score, verdict_on
 
 __all__ = ["EvaluatedModel", "evaluate_folder", "evaluate_model"]
 

@@ -49,7 +49,7 @@ def model_report(evaluated: EvaluatedModel, n_shown: int = 30) -> Report:
 
 
 def _scores_section(evaluated: EvaluatedModel) -> Section:
-    from labelweave.pipeline.scoring import MAIN
+    from labelweave.pipeline.model_scores import MAIN_METRICS
 
     scores, rows_description = evaluated.scores, evaluated.rows_description
     rows = [
@@ -57,7 +57,7 @@ def _scores_section(evaluated: EvaluatedModel) -> Section:
         for metric, value in zip(scores.metrics, scores.values(), strict=True)
     ]
     columns = ("metric", "value", "better", "name")
-    main = [row for row in rows if row[-1] in MAIN]
+    main = [row for row in rows if row[-1] in MAIN_METRICS]
     text = (
         f"Scored on {len(evaluated.rows):,} rows of {evaluated.rows.name} ({rows_description}): "
         f"{evaluated.seen_description}."

@@ -90,13 +90,13 @@ class PerLabelClassifier(MultiLabelClassifier):
 class InnerClassifierMixin(MultiLabelClassifier):
     """Mixin of methods with a parameter `estimator`, a scikit-learn classifier that is cloned."""
 
-    @staticmethod
-    def _default_estimator() -> LogisticRegression:
-        return LogisticRegression(max_iter=10_000)
+    def default_part(self, parameter: str) -> Any:
+        """Return the classifier that None stands for."""
+        return LogisticRegression(max_iter=10_000) if parameter == "estimator" else None
 
     def _template(self) -> Any:
         """Return the parameter `estimator`, or the default classifier."""
-        template = self._default_estimator() if self.estimator is None else self.estimator
+        template = self.default_part("estimator") if self.estimator is None else self.estimator
         check_classifier(template)
         return template
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from labelweave.bench.running.fitting import Outcome
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
-    from labelweave.pipeline.protocol import Parts
+    from labelweave.pipeline.data_parts import Parts
 
 __all__ = ["check_options", "check_scenario", "run"]
 

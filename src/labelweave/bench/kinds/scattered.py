@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from labelweave.bench.running.fitting import Outcome
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
-    from labelweave.pipeline.protocol import Parts
+    from labelweave.pipeline.data_parts import Parts
     from labelweave.scattered.teacher import Teacher
 
 __all__ = ["check_options", "check_scenario", "run"]
@@ -253,7 +253,7 @@ def _score_teachers(cell: Cell, classroom: Classroom) -> Outcome:
     import statistics
 
     from labelweave.bench.running.fitting import Outcome
-    from labelweave.pipeline.protocol import Parts
+    from labelweave.pipeline.data_parts import Parts
 
     scores = []
     for teacher in classroom.teachers:

@@ -53,7 +53,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
 
     from labelweave.bench.running.cell_data import load
     from labelweave.bench.running.fitting import fit, fit_and_score, quick_rows
-    from labelweave.pipeline.protocol import Parts
+    from labelweave.pipeline.data_parts import Parts
 
     parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
     if cell.scenario.settings["source"] == OTHER_LABELS:

@@ -50,7 +50,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     from labelweave.bench.running.fitting import Outcome, fit, quick_rows
     from labelweave.data.scenarios import hold_labels_out
     from labelweave.metrics import get_metric
-    from labelweave.pipeline.protocol import Parts
+    from labelweave.pipeline.data_parts import Parts
 
     settings = cell.scenario.settings
     kept = quick_rows(cell, capped_rows(data, *(settings.get(name) for name in _CAPS)))

@@ -79,7 +79,7 @@ def _load(source: str, is_external: bool, options: tuple[Any, ...]) -> tuple[Dat
     if is_external:
         data = _load_external(source, reading)
     else:
-        from labelweave.pipeline.protocol import Source
+        from labelweave.pipeline.data_parts import Source
 
         data = Source(source, reading).load()
     return data, checksum(data)

@@ -23,11 +23,10 @@ __all__ = ["HARMLESS", "code_version", "methods_named_in"]
 
 _PACKAGE = "labelweave"
 HARMLESS = (
-    "labelweave.pipeline.json_values",
     "labelweave.pipeline.model_folder",
     "labelweave.pipeline.parameters",
-    "labelweave.pipeline.protocol",
-    "labelweave.pipeline.scoring",
+    "labelweave.pipeline.data_parts",
+    "labelweave.pipeline.model_scores",
     "labelweave.bench.running.plan",
     "labelweave.bench.running.cell_data",
     "labelweave.bench.storing.records",

@@ -15,7 +15,7 @@ from labelweave.bench.running.plan import Cell
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.pipeline.protocol import Parts
+from labelweave.pipeline.data_parts import Parts
 from labelweave.pipeline.recipe import Recipe, check_parameters, defaults
 
 __all__ = ["KEEPABLE", "Outcome", "check_method", "fit", "fit_and_score", "quick_rows"]
@@ -97,9 +97,7 @@ def _settings(cell: Cell) -> dict[str, Any]:
 
 def _of_the_network(cell: Cell) -> str:
     """What the parameters of training are prefixed by, where a method trains another's network."""
-    from labelweave.methods import get_class
-
-    return "base__" if hasattr(get_class(cell.method), "_default_base") else ""
+    return "base__" if "base" in defaults(cell.method) else ""
 
 
 def _watch_test_rows(cell: Cell, model: Any, parts: Parts) -> None:

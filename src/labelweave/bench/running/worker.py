@@ -101,10 +101,10 @@ def _facts(data: Any) -> dict[str, Any]:
 def _record(
     cell: Cell, outcome: Outcome | None, failure: Failure | None, facts: dict[str, Any]
 ) -> Record:
-    from labelweave.pipeline.json_values import plain
+    from labelweave.files import json_ready
 
     done = outcome or Outcome({}, {}, {}, 0.0)
-    return plain(
+    return json_ready(
         Record(
             schema=SCHEMA,
             cell=cell.name,

@@ -85,9 +85,9 @@ class StudentMethod(TeacherMethod):
         self.student = student
         self.augment = augment
 
-    def _default_student(self) -> Any:
-        """The estimator that None or the id in `student` stands for."""
-        return make_student(self.student, is_text=False)
+    def default_part(self, parameter: str) -> Any:
+        """Return the estimator that None or the id in `student` stands for."""
+        return make_student(self.student, is_text=False) if parameter == "student" else None
 
     # -- what a method may write -------------------------------------------------------
 

@@ -25,6 +25,7 @@ from labelweave.unseen._fusion.label_scores import LabelScores, fuse_documents
 from labelweave.unseen._fusion.label_search import CANDIDATES, LabelSearch, Predicted
 from labelweave.unseen._fusion.score_combination import ScoreCombination, calibrated
 from labelweave.unseen._fusion.seen_classifier import (
+    default_classifier,
     fit_classifier,
     names_of,
     probabilities_of,
@@ -105,6 +106,10 @@ class LabelExtension(LabelSearch):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    def default_part(self, parameter: str) -> Any:
+        """Return the classifier that None stands for."""
+        return default_classifier() if parameter == "classifier" else None
 
     # -- what a method writes ----------------------------------------------------------
 

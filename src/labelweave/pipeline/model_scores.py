@@ -1,28 +1,34 @@
-"""Scores of a model on rows that it may be judged on."""
+"""Which rows a model is scored on, its scores, and what they are worth."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from labelweave.data import Dataset
+from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Metric, Scores, evaluate, propensities
+from labelweave.pipeline.model_folder import Origin
 
 __all__ = [
-    "MAIN",
+    "MAIN_METRICS",
+    "ScoredRows",
     "about_empty_rows",
+    "about_unannotated",
     "about_unknown",
     "example_rows",
     "label_rows",
+    "rows_to_score",
     "score",
     "validation_score",
+    "verdict_on",
 ]
 
-# What a table shows where nobody asked for more.
-MAIN = (
+# The metrics of a table where no others are asked for.
+MAIN_METRICS = (
     "subset_accuracy",
     "hamming_loss",
     "f1_example",
@@ -38,6 +44,59 @@ MAIN = (
     "precision@5",
     "ece",
 )
+
+
+class ScoredRows(NamedTuple):
+    """Rows to score and, in words, which they are.
+
+    `train_labels` and `validation` are those of the training where the data are its own.
+    """
+
+    rows: Dataset
+    how: str
+    train_labels: LabelMatrix | None = None
+    validation: Dataset | None = None
+
+
+def rows_to_score(
+    data: Dataset,
+    part: str | None,
+    origin: Origin,
+    reading: Mapping[str, Any],
+    divide_by: LabelMatrix | None = None,
+) -> ScoredRows:
+    """The part that was asked for; without one the test part where there is such, else all.
+
+    `divide_by` are the labels before corrections, where `data` have been corrected.
+    """
+    wanted = part or "test"
+    if origin.protocol is not None and origin.is_trained_on(data):
+        parts = origin.protocol.parts(data, reading, divide_by)
+        if part == "all":
+            return ScoredRows(data, "all rows", parts.train.Y, parts.validation)
+        rows, how = getattr(parts, wanted), f"{wanted} part, as in its training"
+        return ScoredRows(rows, how, parts.train.Y, parts.validation)
+    if part == "all":
+        return ScoredRows(data, "all rows")
+    official = None if data.part is None else np.asarray(data.part)
+    if official is not None and (official == wanted).any():
+        return ScoredRows(data[official == wanted], f"official {wanted} part")
+    if part is not None:
+        raise InputError(f"{data.name} has no {part} part here: score --part all")
+    return ScoredRows(data, "all rows")
+
+
+def verdict_on(seen: int | None, n_rows: int) -> str:
+    """What scores are worth on rows of which the model has seen so many."""
+    if seen is None:
+        return "the folder does not record which rows the model was trained on"
+    if seen == 0:
+        return "the model has seen none of them"
+    share = "all" if seen == n_rows else f"{seen:,}"
+    return (
+        f"{share} of them are equal to rows that trained or tuned the model, "
+        "so the scores are too good"
+    )
 
 
 def score(
@@ -72,13 +131,33 @@ def about_unknown(Y: LabelMatrix) -> str:
     total = Y.n_rows * Y.n_labels
     if known == total:
         return ""
-    told = f"{known:,} of {total:,} entries are known ({positives:,} positive"
+    counted = f"{known:,} of {total:,} entries are known ({positives:,} positive"
     if positives == known:
         return (
-            f"{told}, none negative): scores that count false positives or rank positives above "
+            f"{counted}, none negative): scores that count false positives or rank positives above "
             "negatives say nothing here"
         )
-    return f"{told}, {known - positives:,} negative): the scores rest on these"
+    return f"{counted}, {known - positives:,} negative): the scores rest on these"
+
+
+def about_unannotated(Y: LabelMatrix, rule: str, option: str) -> str:
+    """What "auto" takes for unannotated where Y has both zeros and unknown entries; else empty.
+
+    >>> from labelweave.labels import as_labels
+    >>> about_unannotated(as_labels([[1, 0], [0, float("nan")]]), "auto", "--unannotated unknown")
+    'zeros are taken for unannotated and blanks are left out: if a zero is a checked no, \
+add --unannotated unknown'
+    >>> about_unannotated(as_labels([[1, 0], [0, 1]]), "auto", "--unannotated unknown")
+    ''
+    """
+    positives, known = (int(count.sum()) for count in Y.counts())
+    has_both = positives < known < Y.n_rows * Y.n_labels
+    if rule != "auto" or not has_both:
+        return ""
+    return (
+        "zeros are taken for unannotated and blanks are left out: if a zero is a checked no, "
+        f"add {option}"
+    )
 
 
 def about_empty_rows(Y: LabelMatrix) -> str:
@@ -108,7 +187,7 @@ def _in_rows(marked: Any) -> np.ndarray:
 
 
 def validation_score(model: Any, validation: Dataset, metric: Metric) -> float:
-    """One metric on the rows to choose on; out of fold, if the model learnt from them too."""
+    """One metric on the validation rows; out of fold, if the model was trained on them too."""
     Y, probabilities = model.held_out_predictions(validation)
     return metric(Y, Y_score=probabilities, Y_pred=model.threshold_.apply(probabilities))
 
@@ -131,6 +210,6 @@ def example_rows(model: Any, test: Dataset, n_rows: int) -> list[dict[str, Any]]
     unknown = [names[np.isnan(row)].tolist() for row in few.Y.to_numpy()]
     columns = zip(ids, few.Y.to_lists(), unknown, predicted, strict=True)
     return [
-        {"row": id, "true": true, "unknown": open_, "predicted": guess}
-        for id, true, open_, guess in columns
+        {"row": id, "true": true, "unknown": blank, "predicted": chosen}
+        for id, true, blank, chosen in columns
     ]

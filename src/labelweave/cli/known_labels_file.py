@@ -10,10 +10,10 @@ from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["KnownLabels"]
+__all__ = ["KnownLabelsFile"]
 
 
-class KnownLabels:
+class KnownLabelsFile:
     """What is known of the labels of the rows of a file, in the order of its rows.
 
     Parameters

@@ -1,4 +1,7 @@
-"""The honest protocol: which rows are learnt from, which choose, and which are scored once."""
+"""Reading data, and its division into training, validation and test rows.
+
+Models are trained on the first, choices are made on the second, and the third are scored once.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix
 
-__all__ = ["Parts", "Protocol", "Source", "check_finite", "check_width", "with_labels"]
+__all__ = ["Parts", "SplitSettings", "Source", "check_finite", "check_width", "with_labels"]
 
 
 class Source(NamedTuple):
@@ -65,7 +68,7 @@ class Parts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Protocol:
+class SplitSettings:
     """How the parts are made; the same protocol makes the same parts of the same data."""
 
     split: str = "auto"

@@ -1,4 +1,4 @@
-"""Training a model and telling of it: what `train` and `tune` share."""
+"""Training, scoring and saving a model: what `train` and `tune` share."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from labelweave.capabilities import capabilities
-from labelweave.cli.blanks import about_blanks
-from labelweave.cli.output import Output
-from labelweave.cli.scoring import show_examples, show_scores
+from labelweave.cli.output import Output, show_examples, show_scores
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
+from labelweave.pipeline.data_parts import Parts, Source, SplitSettings
 from labelweave.pipeline.model_folder import save_model
-from labelweave.pipeline.protocol import Parts, Protocol, Source
-from labelweave.pipeline.recipe import Recipe, defaults, fit, threshold_in_words
-from labelweave.pipeline.scoring import (
+from labelweave.pipeline.model_scores import (
     about_empty_rows,
+    about_unannotated,
     about_unknown,
     example_rows,
     label_rows,
     score,
 )
+from labelweave.pipeline.recipe import Recipe, defaults, fit, threshold_in_words
 
 __all__ = ["say_data", "train_and_save", "with_corrections", "with_label_texts"]
 
@@ -31,7 +30,7 @@ __all__ = ["say_data", "train_and_save", "with_corrections", "with_label_texts"]
 def with_corrections(
     recipe: Recipe, corrections: str, before: LabelMatrix, after: LabelMatrix, output: Output
 ) -> Recipe:
-    """Say what verdicts changed; the recipe, told what is unannotated where they made it unclear.
+    """Report what verdicts changed; the recipe says what is unannotated where they made it unclear.
 
     A "no" makes a zero. In labels that were positive or unknown throughout it must not make a
     method for partial labels believe that all blanks are zeros.
@@ -40,11 +39,11 @@ def with_corrections(
     from labelweave.unannotated import has_zeros
 
     verdicts = read_verdicts(corrections)
-    said = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())
-    output.say(f"corrections of {corrections}: {said}")
+    counted = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())
+    output.say(f"corrections of {corrections}: {counted}")
     has_rule = "unannotated" in defaults(recipe.method)
-    is_open = has_rule and recipe.parameters.get("unannotated", "auto") == "auto"
-    if is_open and has_zeros(after) and not has_zeros(before):
+    is_automatic = has_rule and recipe.parameters.get("unannotated", "auto") == "auto"
+    if is_automatic and has_zeros(after) and not has_zeros(before):
         return recipe.with_parameters({"unannotated": "unknown"})
     return recipe
 
@@ -57,9 +56,9 @@ def with_label_texts(
         return data, {}
     from labelweave.data.label_files import read_label_file
     from labelweave.labels import as_labels
-    from labelweave.methods import get_class
+    from labelweave.methods import make
 
-    if not hasattr(get_class(method), "add_labels"):
+    if not capabilities(make(method)).new_labels:
         raise InputError(f"--label-texts is for methods that read label texts: {method} does not")
     texts = read_label_file(path)
     known = {name: text for name, text in texts.items() if text and name in data.label_names}
@@ -69,7 +68,7 @@ def with_label_texts(
 
 
 def say_data(
-    output: Output, data: Dataset, parts: Parts, protocol: Protocol, recipe: Recipe
+    output: Output, data: Dataset, parts: Parts, protocol: SplitSettings, model: Any
 ) -> None:
     """What the data are, how they are divided, and what the method does with the parts."""
     facts = data.summary()
@@ -87,19 +86,20 @@ def say_data(
         )
     sizes = parts.sizes()
     n_train, n_held = sizes["train"], sizes["validation"]
-    if capabilities(recipe.make(data)).out_of_fold:
+    if capabilities(model).out_of_fold:
         use = f"{n_train + n_held:,} rows to train, the threshold chosen out of fold"
     else:
-        use = f"{n_train:,} rows to train, {n_held:,} to choose on (early stopping, threshold)"
+        use = f"{n_train:,} rows to train, {n_held:,} for validation (early stopping, threshold)"
     output.say(f"{protocol.describe(data)}: {use}, {sizes['test']:,} to test once")
 
 
 def train_and_save(
+    model: Any,
     recipe: Recipe,
     data: Dataset,
     source: Source,
     parts: Parts,
-    protocol: Protocol,
+    protocol: SplitSettings,
     folder: Path,
     output: Output,
     *,
@@ -110,17 +110,18 @@ def train_and_save(
 ) -> dict[str, Any]:
     """Fit, score the test rows once, save, show; the result as values for JSON.
 
-    `new_labels` are added to the model when the scores of the others are known.
+    `model` is the estimator that `recipe` makes. `new_labels` are added to it
+    when the scores of the others are known.
     """
     from labelweave.bench.running.measuring import Meter, versions
 
     output.say(f"training {recipe.describe()}")
     if "unannotated" in defaults(recipe.method):
         rule = recipe.parameters.get("unannotated", "auto")
-        if told := about_blanks(parts.train.Y, rule, "--set unannotated=unknown"):
-            output.say(told)
+        if note := about_unannotated(parts.train.Y, rule, "--set unannotated=unknown"):
+            output.say(note)
     with Meter() as meter:
-        model, seconds = fit(recipe, parts)
+        seconds = fit(model, parts)
     output.say(f"trained in {seconds:.1f} s; {threshold_in_words(model)}")
     scores = score(model, parts.test, train_labels=parts.train.Y)
     few = example_rows(model, parts.test, examples)
@@ -153,8 +154,8 @@ def train_and_save(
     title = f"scores on the {len(parts.test):,} test rows"
     show_scores(output, scores, title, everything=all_metrics, per_label=per_label)
     for about in (about_unknown, about_empty_rows):
-        if told := about(parts.test.Y):
-            output.say(told)
+        if note := about(parts.test.Y):
+            output.say(note)
     show_examples(output, few)
     output.say(f"model and metrics.json written to {folder}")
     return {**metrics, "examples": few, "model": str(folder)}

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import pytest
 
-from labelweave.cli import search
+from labelweave.cli import parameter_search as search
 from labelweave.cli.output import Output
-from labelweave.cli.space import Range, make_space
+from labelweave.cli.parameter_search import Range, make_space
 from labelweave.exceptions import InputError
 from labelweave.methods import get_class, list_methods
 
