@@ -76,7 +76,7 @@ def test_a_folder_that_does_not_tell_its_data(run, csv_file, model):
     assert "--data" in run("report", model, status=2).stderr
     run("report", model, "--data", csv_file, "--labels", 3)
     page = Path("model-report.html").read_text()
-    assert "does not tell which rows the model was trained on" in page
+    assert "does not record which rows the model was trained on" in page
 
 
 @pytest.mark.parametrize(

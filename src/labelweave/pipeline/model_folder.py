@@ -199,7 +199,7 @@ def row_hashes(X: Any) -> np.ndarray:
     """
     if isinstance(X, Images):  # the content of their files, at any size
         return np.array([int(digest[:16], 16) for digest in X.hashes()], dtype=np.uint64)
-    if isinstance(X, list | tuple):  # texts
+    if isinstance(X, Sequence):  # texts
         from pandas.util import hash_array
 
         return hash_array(np.asarray(X, dtype=object), categorize=False)
