@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 
 __all__ = ["Capabilities", "MultiLabelTags", "capabilities", "with_capabilities"]
@@ -84,11 +85,11 @@ def with_capabilities(tags: Tags) -> MultiLabelTags:
 
 
 def capabilities(estimator: Any) -> Capabilities:
-    """What an estimator can do; the defaults for one of another library.
+    """What an estimator can do; the defaults for models of other libraries.
 
     >>> from labelweave.methods import make
     >>> capabilities(make("chain")).known_labels, capabilities(make("mlknn")).known_labels
     (True, False)
     """
-    tags = get_tags(estimator)
+    tags = get_tags(estimator) if isinstance(estimator, BaseEstimator) else None
     return tags.capabilities if isinstance(tags, MultiLabelTags) else Capabilities()
