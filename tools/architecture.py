@@ -17,7 +17,7 @@ PICTURE = ROOT / "docs" / "assets" / "architecture.svg"
 PACKAGE = ROOT / "src" / "labelweave"
 WIDTH, ROW, BOX, PAD = 960, 74, 38, 14
 TURNS = (0.5, 0.2, 0.75, 0.35, 0.9, 0.1)
-LEFT_OUT = ("__main__", "exceptions")  # of which nothing is learnt: the start, and what all import
+LEFT_OUT = ("__main__", "exceptions")  # the entry point, and what everything imports
 COLOURS = {
     "dependent": "#0b7285",
     "partial": "#0b7285",
@@ -37,7 +37,7 @@ class Box(NamedTuple):
 
 
 def layers() -> list[list[str]]:
-    """Names of packages and modules, the top layer first; optional ones only if they are there."""
+    """Names of the packages and modules that exist, the top layer first."""
     config = configparser.ConfigParser()
     config.read(ROOT / ".importlinter")
     rows = []
@@ -58,17 +58,17 @@ def imports() -> Counter[tuple[str, str]]:
     import grimp
 
     graph = grimp.build_graph("labelweave")
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for importer in graph.modules:
         for imported in graph.find_modules_directly_imported_by(importer):
             a, b = importer.split(".")[1:2], imported.split(".")[1:2]
             if a and b and a != b:
-                found[a[0], b[0]] += 1
-    return found
+                counts[a[0], b[0]] += 1
+    return counts
 
 
 def boxes() -> list[Box]:
-    """Rows of boxes; rows of one box stand left, right and in the middle by turns."""
+    """Rows of boxes; a single box of a row is placed left, right or in the middle by turns."""
     placed = []
     for level, names in enumerate(layers()):
         packages = [name for name in names if (PACKAGE / name).is_dir()]
@@ -90,7 +90,7 @@ def boxes() -> list[Box]:
 
 
 def drawing() -> str:
-    """The whole picture as SVG text."""
+    """The picture as SVG text."""
     placed = boxes()
     box_of = {name: box for box in placed for name in box.names}
     lines: Counter[tuple[Box, Box]] = Counter()

@@ -29,17 +29,17 @@ WORDS = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are made, not written."""
+    """Add the generated pages."""
     from mkdocs.structure.files import File
 
-    made = {
+    generated = {
         "contributing.md": from_root("CONTRIBUTING.md"),
         "changelog.md": from_root("CHANGELOG.md"),
         "methods/index.md": methods_page(),
         "assets/sorting.js": from_root("src/labelweave/reporting/sorting.js"),
         **results_pages(),
     }
-    for path, text in made.items():
+    for path, text in generated.items():
         files.append(File.generated(config, path, content=text))
     return files
 
@@ -57,9 +57,9 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
     """Formulas as MathML, which browsers draw by themselves."""
     from latex2mathml.converter import convert
 
-    def as_mathml(found: re.Match[str]) -> str:
-        display = found[1].startswith(r"\[")
-        tex = html.unescape(found[1][2:-2])
+    def as_mathml(formula: re.Match[str]) -> str:
+        display = formula[1].startswith(r"\[")
+        tex = html.unescape(formula[1][2:-2])
         return convert(tex, display="block" if display else "inline")
 
     return re.sub(

@@ -24,8 +24,8 @@ def as_markdown(text: str) -> str:
     text = FOOTNOTE.sub(r"\\[\1\\]", text)
     text = REFERENCE.sub(r"\1\\[\2\\] ", text)
     text = LITERAL.sub(":", text)
-    found = TITLE.search(text)
-    head, tail = (text, "") if found is None else (text[: found.start()], text[found.start() :])
+    title = TITLE.search(text)
+    head, tail = (text, "") if title is None else (text[: title.start()], text[title.start() :])
     return EXAMPLE.sub(lambda block: f"```pycon\n{block[1].rstrip()}\n```\n", head) + tail
 
 

@@ -1,7 +1,7 @@
 """Draw the figures of the methods' pages: `python tools/method_figures.py [NAME ...]`.
 
-One figure a family of methods, computed by the library's own functions on data made here, so
-that a page shows what the code does. ``FIGURES`` says which pages show which.
+One figure per family of methods, computed by the functions of the library on generated data, so
+that a page shows what the code does. ``FIGURES`` lists which pages show which figure.
 """
 
 from __future__ import annotations
@@ -83,21 +83,21 @@ def known_labels() -> tuple[float, float, Paint]:
         "c-tran": lw.CTran(size=32, hidden=[32], **short),
         "lamp": lw.LaMP(size=32, hidden=[32], **short),
     }
-    asked = np.zeros((1, 4))
-    told = {"told nothing": np.nan, "told: sea": 1.0, "told: no sea": 0.0}
-    chances = {}
+    row = np.zeros((1, 4))
+    cases = {"nothing known": np.nan, "known: sea": 1.0, "known: no sea": 0.0}
+    probabilities = {}
     for name, model in models.items():
         model.fit(X, Y)
-        known = [np.array([[value, np.nan, np.nan]]) for value in told.values()]
-        chances[name] = [float(model.predict_proba(asked, known=one)[0, 1]) for one in known]
+        known = [np.array([[value, np.nan, np.nan]]) for value in cases.values()]
+        probabilities[name] = [float(model.predict_proba(row, known=k)[0, 1]) for k in known]
 
     def paint(figure: Any) -> None:
         axis = figure.subplots()
-        for k, (words, hatch) in enumerate(zip(told, ("", "//", ".."), strict=True)):
-            heights = [values[k] for values in chances.values()]
-            where = np.arange(len(chances)) + 0.27 * (k - 1)
+        for k, (words, hatch) in enumerate(zip(cases, ("", "//", ".."), strict=True)):
+            heights = [values[k] for values in probabilities.values()]
+            where = np.arange(len(probabilities)) + 0.27 * (k - 1)
             axis.bar(where, heights, 0.25, label=words, color=line_style(k).color, hatch=hatch)
-        axis.set_xticks(range(len(chances)), list(chances), rotation=20)
+        axis.set_xticks(range(len(probabilities)), list(probabilities), rotation=20)
         axis.set_ylabel("P(beach)")
         axis.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.18))
 
@@ -161,8 +161,8 @@ def mixture() -> tuple[float, float, Paint]:
     densities = {}
     for title, active in sets.items():
         rows = torch.tensor([active], dtype=torch.bool).expand(len(places), 3)
-        found = log_mixture(places, means, log_variances, rows).exp()
-        densities[title] = found.numpy().reshape(41, 41)
+        density = log_mixture(places, means, log_variances, rows).exp()
+        densities[title] = density.numpy().reshape(41, 41)
 
     def paint(figure: Any) -> None:
         for axis, (title, density) in zip(
@@ -219,12 +219,12 @@ def pulls(losses: dict[str, Callable[[Any, Any], Any]], p: np.ndarray) -> dict[s
     """Gradient with respect to the logit of an entry whose target is 0, by its probability."""
     import torch
 
-    found = {}
+    gradients = {}
     for name, loss in losses.items():
         logits = torch.logit(torch.tensor(p)).requires_grad_()
         loss(logits[:, None], torch.zeros(len(p), 1, dtype=logits.dtype)).sum().backward()
-        found[name] = logits.grad.numpy()
-    return found
+        gradients[name] = logits.grad.numpy()
+    return gradients
 
 
 def curves(values: dict[str, np.ndarray], p: np.ndarray, **labels: str) -> Paint:
@@ -403,12 +403,12 @@ def label_counts() -> tuple[float, float, Paint]:
     X = rng.normal(size=(6, 10))[kinds] + 0.9 * rng.normal(size=(1400, 10))
     Y = np.eye(6, dtype=int)[kinds]
     names = [f"class {k + 1}" for k in range(6)]
-    own = ((slice(0, 200), slice(0, 4)), (slice(200, 400), slice(2, 6)))
+    parts = ((slice(0, 200), slice(0, 4)), (slice(200, 400), slice(2, 6)))
     teachers = [
         lw.Teacher(
-            lw.BinaryRelevance().fit(X[rows], lw.as_labels(Y[rows, some], names=names[some]))
+            lw.BinaryRelevance().fit(X[rows], lw.as_labels(Y[rows, labels], names=names[labels]))
         )
-        for rows, some in own
+        for rows, labels in parts
     ]
     p = lw.TeacherUnion(teachers).fit(X[400:]).predict_proba(X[400:]).astype(np.float64)
     counts = lw.SmoothedUnion(teachers, drop=0.0, random_state=0).fit(X[400:]).counts_
@@ -451,10 +451,10 @@ def layers() -> tuple[float, float, Paint]:
     teachers = [
         lw.Teacher(
             lw.MLP(**short).fit(
-                X[k::3], lw.as_labels(Y[k::3][:, own], names=[names[j] for j in own])
+                X[k::3], lw.as_labels(Y[k::3][:, labels], names=[names[j] for j in labels])
             )
         )
-        for k, own in enumerate(known)
+        for k, labels in enumerate(known)
     ]
     histories = {}
     for method in (lw.CFL, lw.AKA, lw.FKA):
@@ -489,10 +489,10 @@ def fusion() -> tuple[float, float, Paint]:
     }
     new = {"deep learning": np.deg2rad(38), "speech": np.deg2rad(110)}
     embeddings = np.array([[np.cos(angle), np.sin(angle)] for angle, _ in seen.values()])
-    chance = np.array([p for _, p in seen.values()])
+    probabilities = np.array([p for _, p in seen.values()])
     unseen = np.array([[np.cos(angle), np.sin(angle)] for angle in new.values()])
-    found = label_fusion_reference(chance, embeddings, unseen)
-    vectors = chance[:, None] * embeddings
+    ranked = label_fusion_reference(probabilities, embeddings, unseen)
+    vectors = probabilities[:, None] * embeddings
     sums = np.array([vectors[members(mask)].sum(axis=0) for mask in range(1, 8)])
 
     def paint(figure: Any) -> None:
@@ -502,7 +502,7 @@ def fusion() -> tuple[float, float, Paint]:
             axis.annotate(f"p e, {name}", vector * 1.02, color="#0072B2", fontsize=8)
         axis.plot(*sums.T, "s", color="#888888", label="all combinations")
         axis.plot(*sums[-1:].T, "D", color="#009E73", label="ConSE: all of them")
-        for label, score, mask in zip(found.labels, found.scores, found.masks, strict=True):
+        for label, score, mask in zip(ranked.labels, ranked.scores, ranked.masks, strict=True):
             name, u = list(new)[label], unseen[label]
             best = vectors[members(mask)].sum(axis=0)
             axis.plot([0, 1.7 * u[0]], [0, 1.7 * u[1]], "--", color="#D55E00", linewidth=1)

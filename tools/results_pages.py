@@ -152,7 +152,8 @@ def _ranks(comparison: Comparison) -> list[str]:
         left_out = f"; without {', '.join(ranking.left_out)}" if ranking.left_out else ""
         lines += [
             f"{_label(ranking.metric)}, {ranking.protocol}: {friedman_in_words(ranking)}{left_out}."
-            " Methods joined by a line do not differ (Nemenyi, 5%)." * bool(ranking.groups),
+            " Methods connected by a line do not differ significantly (Nemenyi, 5%)."
+            * bool(ranking.groups),
             "",
             rank_plot(ranking),
             "",
@@ -188,15 +189,15 @@ def _tables_by_metric(comparison: Comparison) -> dict[str, list[str]]:
     """Map each metric to the lines of its tables."""
     scenarios = {row.scenario for row in comparison.rows}
     common = f", {next(iter(scenarios))}" if len(scenarios) == 1 and "" not in scenarios else ""
-    found: dict[str, list[str]] = {metric: [] for metric in comparison.suite.metrics}
+    tables: dict[str, list[str]] = {metric: [] for metric in comparison.suite.metrics}
     for table in figure_tables(comparison):
         metric = re.search(r"\(([\w@]+), \w+ is better\)", table.title)[1]
         if table.rows:
-            title = f"## {table.title}{common}" if not found[metric] else ""
+            title = f"## {table.title}{common}" if not tables[metric] else ""
             columns = [name.removesuffix(common) for name in table.columns]
             rows = [[cells[0].removesuffix(common), *cells[1:]] for cells in table.rows]
-            found[metric] += [title, "", sortable(Table("", columns, rows)), ""]
-    return {metric: lines for metric, lines in found.items() if lines}
+            tables[metric] += [title, "", sortable(Table("", columns, rows)), ""]
+    return {metric: lines for metric, lines in tables.items() if lines}
 
 
 def sortable(table: Table) -> str:

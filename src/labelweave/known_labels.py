@@ -60,17 +60,17 @@ class KnownLabelsMixin(MultiLabelClassifier):
         """
         if known is None:
             return super().predict_proba(X)
-        return self._probabilities_given(X, known)[0]
+        return self._probabilities_with_known(X, known)[0]
 
     def predict(self, X: Any, known: Any = None) -> np.ndarray:
-        """The predicted label sets, as a matrix of 0 and 1; known labels are as they are given.
+        """The predicted label sets, as a matrix of 0 and 1; known labels are unchanged.
 
         After a one-dimensional target the most probable class of each row.
         """
         if known is None:
             return super().predict(X)
-        probabilities, given = self._probabilities_given(X, known)
-        return _filled_in(self._label_sets(probabilities), given)
+        probabilities, checked = self._probabilities_with_known(X, known)
+        return _filled_in(self._label_sets(probabilities), checked)
 
     def predict_labels(self, X: Any, known: Any = None) -> list[list[str]]:
         """The predicted label sets, as lists of label names."""
@@ -78,7 +78,7 @@ class KnownLabelsMixin(MultiLabelClassifier):
             return super().predict_labels(X)
         return self._named(self.predict(X, known))
 
-    def _probabilities_given(self, X: Any, known: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _probabilities_with_known(self, X: Any, known: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
         if not capabilities(self).known_labels:
             raise InputError(
@@ -86,10 +86,10 @@ class KnownLabelsMixin(MultiLabelClassifier):
                 "from others; chains, C-Tran and LaMP do"
             )
         X = self._checked_features(X, reset=False)
-        given = self._checked_known(known)
-        check_consistent_length(X, given)
-        probabilities = inside(self._predict_proba(X, given))
-        return _filled_in(probabilities, given), given
+        checked = self._checked_known(known)
+        check_consistent_length(X, checked)
+        probabilities = inside(self._predict_proba(X, checked))
+        return _filled_in(probabilities, checked), checked
 
     def _checked_known(self, known: Any) -> np.ndarray:
         if self._single_label:
@@ -102,9 +102,9 @@ class KnownLabelsMixin(MultiLabelClassifier):
         position = {name: j for j, name in enumerate(self.label_names_)}
         if strange := [name for name in labels.names if name not in position]:
             raise InputError(f"known= has a label {strange[0]!r}, which the model does not know")
-        given = np.full((len(labels), self.n_labels_), np.nan, dtype=np.float32)
-        given[:, [position[name] for name in labels.names]] = labels.to_numpy()
-        return given
+        values = np.full((len(labels), self.n_labels_), np.nan, dtype=np.float32)
+        values[:, [position[name] for name in labels.names]] = labels.to_numpy()
+        return values
 
 
 def _filled_in(predicted: np.ndarray, known: np.ndarray) -> np.ndarray:
