@@ -115,7 +115,7 @@ def command(
     output.say(f"{loaded.name}: {len(loaded):,} rows, {loaded.Y.n_labels:,} labels; {how}")
     if told := about_unannotated(loaded.Y, options["unannotated"], "--unannotated unknown"):
         output.say(told)
-    found = lw.audit(
+    report = lw.audit(
         loaded,
         method=recipe.make(loaded),
         scores=scores,
@@ -125,16 +125,16 @@ def command(
         name=method if scores is None else scores,
         **options,
     )
-    written = found.write(*targets)
-    among = f" of {found.n_unannotated:,} unannotated" if found.suspects == "missing" else ""
+    written = report.write(*targets)
+    among = f" of {report.n_unannotated:,} unannotated" if report.suspects == "missing" else ""
     output.say(
-        f"about {found.annotated_share:.0%} of the positives seem to be annotated; "
-        f"{len(found):,} entries to review{among}"
+        f"about {report.annotated_share:.0%} of the positives seem to be annotated; "
+        f"{len(report):,} entries to review{among}"
     )
     columns = ("", "score", "annotated", "label", "row", "known labels")
     rows = [
         (f.rank, f.score, f.annotated, f.label, f.id or f.row, "; ".join(f.known_labels))
-        for f in found.findings[:show]
+        for f in report.findings[:show]
     ]
     output.table(columns, rows)
     for path in written:
@@ -142,12 +142,12 @@ def command(
     output.result(
         {
             "data": loaded.name,
-            "method": found.method,
-            "suspects": found.suspects,
-            "unannotated": found.n_unannotated,
-            "annotated_share": found.annotated_share,
+            "method": report.method,
+            "suspects": report.suspects,
+            "unannotated": report.n_unannotated,
+            "annotated_share": report.annotated_share,
             "files": [str(path) for path in written],
-            "entries": [finding.to_dict() for finding in found.findings[:show]],
+            "entries": [finding.to_dict() for finding in report.findings[:show]],
         }
     )
 

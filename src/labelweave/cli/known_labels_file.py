@@ -19,7 +19,7 @@ class KnownLabelsFile:
     Parameters
     ----------
     path : str
-        A CSV file with a header: a column a label of the model (some may be left out); 1, 0, or
+        A CSV file with a header: one column per label of the model (some may be left out); 1, 0, or
         nothing where the label is not known.
     model : a fitted estimator
     """

@@ -47,7 +47,7 @@ STANDARD = "-"
 @click.option(
     "--known",
     metavar="FILE",
-    help="CSV of labels that are known: a column a label, 1, 0 or nothing; rows as in INPUT.",
+    help="CSV of known labels: one column per label, 1, 0 or empty; rows as in INPUT.",
 )
 @click.option("--separator", default="|", show_default=True, help="Between labels in CSV.")
 @click.option(

@@ -1,1 +1,1 @@
-"""Labels that are annotated in full and go together: one file a method."""
+"""Labels that are annotated in full and go together: one file per method."""

@@ -1,1 +1,1 @@
-"""Labels of which some positives were never annotated: one file a method."""
+"""Labels of which some positives were never annotated: one file per method."""

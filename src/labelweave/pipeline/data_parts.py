@@ -179,7 +179,7 @@ def with_labels(data: Dataset, names: Sequence[str]) -> Dataset:
     """The same rows with labels of a model: in its order, and none that it does not know.
 
     Where the file lists the labels that a row has, one that it never lists is negative. A
-    file with a column a label says nothing about a label whose column it lacks: that label
+    file with one column per label does not tell anything about a label without a column: it
     is left out.
     """
     if data.label_names == tuple(names):

@@ -1,1 +1,1 @@
-"""Labels that are locked in several trained models: one file a method."""
+"""Labels that are locked in several trained models: one file per method."""

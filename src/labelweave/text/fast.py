@@ -101,7 +101,7 @@ class FastEmbedder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """One vector a text, as a float32 array; zero for a text without a known token."""
+        """One vector per text, as a float32 array; zero for a text without a known token."""
         check_is_fitted(self)
         tokens = _tokenizer(self.tokenizer_json_).encode_batch_fast(
             checked_texts(X), add_special_tokens=False
@@ -151,8 +151,8 @@ def distil(folder: Path, dimensions: int, *, verbose: int = 0) -> np.ndarray:
     for block in track(blocks, "distilling the encoder", verbose=verbose):
         inputs = torch.tensor([[first, int(token), last] for token in block])
         with torch.inference_mode():
-            found = network({"input_ids": inputs, "attention_mask": torch.ones_like(inputs)})
-        vectors.append(found["sentence_embedding"].numpy())
+            output = network({"input_ids": inputs, "attention_mask": torch.ones_like(inputs)})
+        vectors.append(output["sentence_embedding"].numpy())
     table = np.concatenate(vectors).astype(np.float64)
     ordinary = np.setdiff1d(ids, special)
     table -= table[ordinary].mean(axis=0)

@@ -1,8 +1,10 @@
-"""Bringing documents nearer to the texts of their labels: the whole encoder, or a map after it.
+"""Fine-tuning that moves documents closer to the texts of their labels.
+
+Either the encoder is fine-tuned, or a linear map after it.
 
 Both minimise the same contrastive loss over (document, label) pairs: the cosine with a label of
 the document should be larger than with other labels, where other labels of the same document
-take no part. (The paper on XML0 words it the other way round.)
+are ignored. (The XML0 paper states the comparison the other way round.)
 """
 
 from __future__ import annotations

@@ -62,9 +62,9 @@ class CombinationTable:
             row, index = self._candidates_of_many(B)
         else:
             low, high = self._halves(B)
-            found = [self._candidates(h, v, threshold) for h, v in zip(high, low, strict=True)]
-            row = np.repeat(np.arange(len(B)), [len(index) for index in found])
-            index = np.concatenate(found)
+            candidates = [self._candidates(h, v, threshold) for h, v in zip(high, low, strict=True)]
+            row = np.repeat(np.arange(len(B)), [len(index) for index in candidates])
+            index = np.concatenate(candidates)
         exact = self._exact(B[row], index)
         order = np.lexsort((index, -exact, row))
         with_any, first = np.unique(row, return_index=True)  # rows stand in their order
@@ -84,13 +84,13 @@ class CombinationTable:
         values = np.empty((step, len(low)), dtype=np.float32)
         peaks = np.array([self._fill(high, low, at, step, values).max() for at in starts])
         limit = peaks.max() - self._slack
-        found = [np.empty(0, dtype=np.int64)]
+        candidates = [np.empty(0, dtype=np.int64)]
         if peaks.max() + self._slack >= threshold:
             for at in (at for at, peak in zip(starts, peaks, strict=True) if peak >= limit):
                 if len(starts) > 1:  # a single chunk is still in `values`
                     self._fill(high, low, at, step, values)
-                found.append(np.flatnonzero(values >= limit) + at * len(low))
-        return np.concatenate(found)
+                candidates.append(np.flatnonzero(values >= limit) + at * len(low))
+        return np.concatenate(candidates)
 
     def _fill(
         self, high: np.ndarray, low: np.ndarray, at: int, step: int, out: np.ndarray
@@ -107,15 +107,15 @@ class CombinationTable:
         chosen = np.hstack([np.tile(self.low, (len(self.high), 1)), np.repeat(self.high, n_low, 0)])
         # With scaled combinations the product is the score.
         scaled = (chosen * self.inverse.reshape(-1, 1)).T.astype(np.float32)
-        rows, found = [], []
+        rows, candidates = [], []
         for part in row_chunks(len(B), len(chosen), 4 * _CHUNK):
             values = B[part].astype(np.float32) @ scaled
             values[:, 0] = -np.inf
             limit = values.max(axis=1, keepdims=True) - np.float32(self._slack)
             row, index = np.nonzero(values >= limit)
             rows.append(row + part.start)
-            found.append(index)
-        return np.concatenate(rows), np.concatenate(found)
+            candidates.append(index)
+        return np.concatenate(rows), np.concatenate(candidates)
 
     def _exact(self, B: np.ndarray, index: np.ndarray) -> np.ndarray:
         n_low = len(self.low)
