@@ -36,20 +36,20 @@ def command(out: str, quick: bool, as_json: bool, quiet: bool) -> None:
     from labelweave.demo.tour import conditions, table_rows
 
     started = time.perf_counter()
-    found = list(conditions(output.say, n_texts=600 if quick else 4000, quick=quick))
+    tour = list(conditions(output.say, n_texts=600 if quick else 4000, quick=quick))
     output.say()
     columns = ("labels are", "", "method", "scores", "first", "second", "what it is")
-    output.table(columns, table_rows(found), title="on test rows, which nothing was chosen on")
+    output.table(columns, table_rows(tour), title="on test rows, which nothing was chosen on")
     output.say()
-    for condition in found:
+    for condition in tour:
         output.say(f"{condition.name} ({condition.description}): {condition.verdict()}")
     folder = Path(out)
-    model = found[0].trials[-1].model
+    model = tour[0].trials[-1].model
     model.save(folder / "model")
-    report = _report(model, found[0].test, folder, output)
+    report = _report(model, tour[0].test, folder, output)
     output.say(
         f"one seed each, {time.perf_counter() - started:.0f} s; `labelweave bench run vectors` "
-        "and its sisters measure with several"
+        "and the other suites measure with several"
     )
     output.say(f"the model is in {folder / 'model'}")
     if report:
@@ -66,7 +66,7 @@ def command(out: str, quick: bool, as_json: bool, quiet: bool) -> None:
                         for trial in condition.trials
                     ],
                 }
-                for condition in found
+                for condition in tour
             ],
             "model": str(folder / "model"),
             "report": None if report is None else str(report),

@@ -157,6 +157,13 @@ class CLS(PartialClassifier):
     are not informative (Eq. 3 and 4). Annotated positives always stay. The prediction is the mean
     of the probabilities of the two networks.
 
+    The defaults are not those of the paper: entries of high loss are softened rather than removed,
+    unannotated entries have a smaller weight, label evidence is added, `tau_h` is estimated on
+    held-out rows, the logits are shifted to the estimated number of labels, and training has a
+    fixed length. ``action="remove", negative_weight=1`` with fixed `tau_h` and `ramp` is closest to
+    the paper. The rows that each network holds out and the shift of the logits cannot be turned
+    off, unless `base` stops early (`patience`) and holds out validation rows for it.
+
     Any neural method can be the `base`. All terms of its objective see the selected labels, because
     an ignored entry is unknown (NaN) for this mini-batch and all methods accept unknown labels.
 

@@ -146,10 +146,10 @@ def check_finite(
 
     if data.is_text or data.is_image:
         return
-    found = first_not_finite(data.X)
-    if found is None:
+    not_finite = first_not_finite(data.X)
+    if not_finite is None:
         return
-    kind, row, column = found
+    kind, row, column = not_finite
     names, ids = names or data.feature_names, data.row_ids
     feature = f"number {column}" if names is None else repr(str(names[column]))
     which = f"{first_row + row} (the first is 0)" if ids is None else repr(str(ids[row]))
