@@ -5,14 +5,14 @@ import pytest
 
 import labelweave as lw
 from labelweave import methods
-from labelweave.base import MultiLabelClassifier
+from labelweave.base import MultiLabelPredictor
 from labelweave.exceptions import InputError
 
 
 @pytest.mark.parametrize("method", methods.list_methods(), ids=lambda method: method.id)
 def test_what_the_source_says_is_what_the_class_is(method):
     cls = method.load()
-    assert issubclass(cls, MultiLabelClassifier)
+    assert issubclass(cls, MultiLabelPredictor)
     assert methods.method_of(cls(**getattr(cls, "_test_params", dict)())) is method
     assert getattr(lw, method.class_name) is cls
     assert method.class_name in dir(lw)

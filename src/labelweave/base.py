@@ -1,10 +1,10 @@
 """The estimator contract: what every method of labelweave is and does.
 
-A method subclasses :class:`MultiLabelClassifier` and writes two functions: ``_fit(X, Y,
-validation)``, which receives checked features and a :class:`~labelweave.labels.LabelMatrix`, and
-``_predict_proba(X)``, which returns P(label | x) as an (n, L) array. Everything that all
-methods share (checks, label names, unknown labels, thresholds, single-label targets, scores,
-saving) is here.
+A method that learns from labelled rows subclasses :class:`MultiLabelClassifier` and writes two
+functions: ``_fit(X, Y, validation)``, which receives checked features and a
+:class:`~labelweave.labels.LabelMatrix`, and ``_predict_proba(X)``, which returns P(label | x) as an
+(n, L) array. What all estimators share, however they are fitted (checks, label names, thresholds,
+predictions, scores, saving), is in :class:`MultiLabelPredictor`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from labelweave.input_checks import as_single_target, first_not_finite, is_texts
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.thresholds import Threshold, make_threshold
 
-__all__ = ["MultiLabelClassifier"]
+__all__ = ["MultiLabelClassifier", "MultiLabelPredictor"]
 
 _TINY = np.finfo(np.float32).tiny
 _ALMOST_ONE = np.nextafter(np.float32(1), np.float32(0))
@@ -37,8 +37,11 @@ _ALMOST_ONE = np.nextafter(np.float32(1), np.float32(0))
 Pair = tuple[Any, LabelMatrix]
 
 
-class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
-    """Base of all estimators.
+class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
+    """Base of all estimators: labels, thresholds, predictions, scores, saving.
+
+    How it is fitted is left to subclasses: to labelled rows (:class:`MultiLabelClassifier`), or
+    to the predictions of other models, as in :mod:`labelweave.scattered`.
 
     Every estimator has these parameters beside its own.
 
@@ -80,10 +83,6 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     # -- what a method writes ----------------------------------------------------------
 
     @abstractmethod
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        """Learn from checked features and labels; `validation` may be None."""
-
-    @abstractmethod
     def _predict_proba(self, X: Any) -> np.ndarray:
         """P(label | x) as an (n, L) array, for checked features."""
 
@@ -102,87 +101,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         stored = self.__dict__.get("_out_of_fold")
         return None if stored is None else (stored[0], self._as_probabilities(stored[1]))
 
-    def _needs_validation(self) -> bool:
-        """Whether `_fit` needs validation rows, for early stopping for instance."""
-        return False
-
     # -- what a user calls -------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any, *, validation: Any = None) -> Self:
-        """Fit to features and labels.
-
-        Parameters
-        ----------
-        X : array-like, SciPy sparse or DataFrame of shape (n, d)
-        y : labels of the n rows
-            1 / 0 / NaN (unknown) as array, sparse matrix, DataFrame or LabelMatrix, or lists of
-            label names. A one-dimensional y holds one class per row.
-        validation : Dataset or (X, Y), optional
-            Rows on which to stop early and tune the threshold. Without it a share of the
-            training rows is held out when one of the two needs them. A method with the
-            capability `out_of_fold` learns from these rows as well.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_checked(X, y, validation, self._fit)
-
-    @final
-    def _fit_checked(
-        self,
-        X: Any,
-        y: Any,
-        validation: Any,
-        learn: Callable[[Any, LabelMatrix, Pair | None], None],
-    ) -> Self:
-        """Check the data, hold rows out if needed, learn, and tune the threshold.
-
-        These steps are the same for all methods. No method overrides `fit`; only the base of a
-        room does whose `fit` takes further arguments, and it passes them on through `learn`.
-        """
-        self._validate_params()
-        X, Y = self._checked_training_data(X, y)
-        able = capabilities(self)
-        if able.label_prevalence:
-            positives, known = Y.counts()
-            self.label_prevalence_ = positives / known
-        rule = make_threshold(self._threshold_rule())
-        held_out = self._checked_validation(validation)
-        must_tune = rule.needs_validation and not able.out_of_fold
-        if held_out is None and (must_tune or self._needs_validation()):
-            X, Y, held_out = self._hold_out(X, Y)
-        if held_out is None and must_tune:
-            raise _too_few(Y)
-        learn(X, Y, held_out)
-        if rule.needs_validation:
-            rule.fit(*self._tuning_predictions(held_out, Y))
-        self.threshold_ = rule
-        return self
-
-    def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, LabelMatrix]:
-        X = self._checked_features(X, reset=True)
-        Y = self._checked_targets(y)
-        check_consistent_length(X, Y)
-        return X, Y
-
-    def _threshold_rule(self) -> Any:
-        """What the parameter `threshold` stands for."""
-        return self.threshold
-
-    def _tuning_predictions(
-        self, held_out: Pair | None, Y: LabelMatrix
-    ) -> tuple[LabelMatrix, np.ndarray]:
-        """Labels and probabilities of rows on which the threshold may be tuned."""
-        if capabilities(self).out_of_fold:
-            predictions = self._out_of_fold_predictions()
-        elif held_out is None:
-            predictions = None
-        else:
-            predictions = (held_out[1], self._probabilities(held_out[0]))
-        if predictions is None:
-            raise _too_few(Y)
-        return predictions
 
     def held_out_predictions(self, validation: Any) -> tuple[LabelMatrix, np.ndarray]:
         """Labels and predicted probabilities of rows that the model was not trained on.
@@ -310,6 +229,153 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         advice = "fill it in (sklearn.impute) or drop it" if kind == "NaN" else "bound it"
         raise InputError(f"X contains {kind} at row {row}, column {column}: {advice} first")
 
+    def _known_labels(self, Y: Any) -> LabelMatrix:
+        """Labels of further rows, with columns in this model's order of labels."""
+        names = tuple(self.label_names_)
+        if self._single_label and (flat := as_single_target(Y)) is not None:
+            return as_labels(flat[:, None] == self.classes_, names=names)
+        if isinstance(Y, LabelMatrix) or hasattr(Y, "columns"):
+            labels = as_labels(Y)
+            return labels if labels.names == names else labels.select(names)
+        is_matrix = sp.issparse(Y) or hasattr(Y, "ndim")
+        if is_matrix and Y.shape[1:] != (self.n_labels_,):
+            raise InputError(f"Y has shape {Y.shape}, but the model knows {self.n_labels_} labels")
+        return as_labels(Y, names=names)
+
+    def _checked_validation(self, validation: Any) -> Pair | None:
+        if validation is None:
+            return None
+        if hasattr(validation, "X") and hasattr(validation, "Y"):
+            validation = (validation.X, validation.Y)
+        if not isinstance(validation, Sequence) or len(validation) != 2:
+            raise InputError("validation must be a Dataset or a pair (X, Y)")
+        X = self._checked_features(validation[0], reset=False)
+        Y = self._known_labels(validation[1])
+        check_consistent_length(X, Y)
+        return X, Y
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        return self._as_probabilities(self._predict_proba(X))
+
+    def _as_probabilities(self, raw: np.ndarray) -> np.ndarray:
+        probabilities = inside(raw)
+        if self._single_label:
+            probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def _label_sets(self, probabilities: np.ndarray) -> np.ndarray:
+        return self.threshold_.apply(probabilities).astype(self._target_dtype)
+
+    def _named(self, label_sets: np.ndarray) -> list[list[str]]:
+        return as_labels(label_sets, names=self.label_names_.tolist()).to_lists()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_out_of_fold"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = with_capabilities(super().__sklearn_tags__())
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+class MultiLabelClassifier(MultiLabelPredictor):
+    """Base of the estimators that are fitted to labelled rows.
+
+    Its parameters and attributes are those of :class:`MultiLabelPredictor`.
+    """
+
+    # -- what a method writes ----------------------------------------------------------
+
+    @abstractmethod
+    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        """Learn from checked features and labels; `validation` may be None."""
+
+    def _needs_validation(self) -> bool:
+        """Whether `_fit` needs validation rows, for early stopping for instance."""
+        return False
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, validation: Any = None) -> Self:
+        """Fit to features and labels.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse or DataFrame of shape (n, d)
+        y : labels of the n rows
+            1 / 0 / NaN (unknown) as array, sparse matrix, DataFrame or LabelMatrix, or lists of
+            label names. A one-dimensional y holds one class per row.
+        validation : Dataset or (X, Y), optional
+            Rows on which to stop early and tune the threshold. Without it a share of the
+            training rows is held out when one of the two needs them. A method with the
+            capability `out_of_fold` learns from these rows as well.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_checked(X, y, validation, self._fit)
+
+    @final
+    def _fit_checked(
+        self,
+        X: Any,
+        y: Any,
+        validation: Any,
+        learn: Callable[[Any, LabelMatrix, Pair | None], None],
+    ) -> Self:
+        """Check the data, hold rows out if needed, learn, and tune the threshold.
+
+        These steps are the same for all methods; `learn` is `_fit` or trains on another objective.
+        No method overrides `fit`: only the base of a room does whose `fit` takes further arguments.
+        """
+        self._validate_params()
+        X, Y = self._checked_training_data(X, y)
+        able = capabilities(self)
+        if able.label_prevalence:
+            positives, known = Y.counts()
+            self.label_prevalence_ = positives / known
+        rule = make_threshold(self._threshold_rule())
+        held_out = self._checked_validation(validation)
+        must_tune = rule.needs_validation and not able.out_of_fold
+        if held_out is None and (must_tune or self._needs_validation()):
+            X, Y, held_out = self._hold_out(X, Y)
+        if held_out is None and must_tune:
+            raise _too_few(Y)
+        learn(X, Y, held_out)
+        if rule.needs_validation:
+            rule.fit(*self._tuning_predictions(held_out, Y))
+        self.threshold_ = rule
+        return self
+
+    def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, LabelMatrix]:
+        X = self._checked_features(X, reset=True)
+        Y = self._checked_targets(y)
+        check_consistent_length(X, Y)
+        return X, Y
+
+    def _threshold_rule(self) -> Any:
+        """What the parameter `threshold` stands for."""
+        return self.threshold
+
+    def _tuning_predictions(
+        self, held_out: Pair | None, Y: LabelMatrix
+    ) -> tuple[LabelMatrix, np.ndarray]:
+        """Labels and probabilities of rows on which the threshold may be tuned."""
+        if capabilities(self).out_of_fold:
+            predictions = self._out_of_fold_predictions()
+        elif held_out is None:
+            predictions = None
+        else:
+            predictions = (held_out[1], self._probabilities(held_out[0]))
+        if predictions is None:
+            raise _too_few(Y)
+        return predictions
+
     def _checked_targets(self, Y: Any) -> LabelMatrix:
         if Y is None:
             raise InputError(
@@ -344,31 +410,6 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         self.n_labels_ = labels.n_labels
         return labels
 
-    def _known_labels(self, Y: Any) -> LabelMatrix:
-        """Labels of further rows, with columns in this model's order of labels."""
-        names = tuple(self.label_names_)
-        if self._single_label and (flat := as_single_target(Y)) is not None:
-            return as_labels(flat[:, None] == self.classes_, names=names)
-        if isinstance(Y, LabelMatrix) or hasattr(Y, "columns"):
-            labels = as_labels(Y)
-            return labels if labels.names == names else labels.select(names)
-        is_matrix = sp.issparse(Y) or hasattr(Y, "ndim")
-        if is_matrix and Y.shape[1:] != (self.n_labels_,):
-            raise InputError(f"Y has shape {Y.shape}, but the model knows {self.n_labels_} labels")
-        return as_labels(Y, names=names)
-
-    def _checked_validation(self, validation: Any) -> Pair | None:
-        if validation is None:
-            return None
-        if hasattr(validation, "X") and hasattr(validation, "Y"):
-            validation = (validation.X, validation.Y)
-        if not isinstance(validation, Sequence) or len(validation) != 2:
-            raise InputError("validation must be a Dataset or a pair (X, Y)")
-        X = self._checked_features(validation[0], reset=False)
-        Y = self._known_labels(validation[1])
-        check_consistent_length(X, Y)
-        return X, Y
-
     def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
         from labelweave.data.splits import stratified_holdout
 
@@ -377,33 +418,6 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         seed = self._generator().randint(np.iinfo(np.int32).max)
         rest, held = stratified_holdout(Y, self.validation_fraction, random_state=seed)
         return X[rest], Y[rest], (X[held], Y[held])
-
-    def _probabilities(self, X: Any) -> np.ndarray:
-        return self._as_probabilities(self._predict_proba(X))
-
-    def _as_probabilities(self, raw: np.ndarray) -> np.ndarray:
-        probabilities = inside(raw)
-        if self._single_label:
-            probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
-        return probabilities
-
-    def _label_sets(self, probabilities: np.ndarray) -> np.ndarray:
-        return self.threshold_.apply(probabilities).astype(self._target_dtype)
-
-    def _named(self, label_sets: np.ndarray) -> list[list[str]]:
-        return as_labels(label_sets, names=self.label_names_.tolist()).to_lists()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_out_of_fold"}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = with_capabilities(super().__sklearn_tags__())
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
 
 
 def _too_few(Y: LabelMatrix) -> InputError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -199,6 +199,7 @@ class PartialClassifier(NetworkClassifier):
 
     # -- fitting -----------------------------------------------------------------------
 
+    @final
     def fit(self, X: Any, y: Any, *, validation: Any = None, truth: Any = None) -> Self:
         """Fit to features and partial labels.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from labelweave.base import MultiLabelClassifier
+from labelweave.base import MultiLabelPredictor
 from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
@@ -155,7 +155,7 @@ def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:
     for name, value in sorted(nested.items(), key=lambda item: item[0].count("__")):
         outer, _, inner = name.partition("__")
         part = getattr(model, outer)
-        if isinstance(part, str | None) and isinstance(model, MultiLabelClassifier):
+        if isinstance(part, str | None) and isinstance(model, MultiLabelPredictor):
             default = model.default_part(outer)
             if default is not None:
                 model.set_params(**{outer: default})

@@ -52,7 +52,7 @@ def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
     """Fit to the train rows, choose on the validation rows, score the test rows once.
 
     A method that learns from the validation rows too gives its out-of-fold probabilities to
-    choose on: see :meth:`labelweave.base.MultiLabelClassifier.held_out_predictions`.
+    choose on: see :meth:`labelweave.base.MultiLabelPredictor.held_out_predictions`.
     """
     model, seconds = fit(cell, parts)
     at_test = model.predict_proba(parts.test.X)

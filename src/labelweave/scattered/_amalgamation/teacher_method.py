@@ -6,12 +6,12 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.base import MultiLabelClassifier
+from labelweave.base import MultiLabelPredictor
 from labelweave.calibration import METHODS as CALIBRATIONS
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import is_texts
@@ -40,7 +40,7 @@ from labelweave.thresholds import Threshold, make_threshold
 __all__ = ["TeacherMethod"]
 
 
-class TeacherMethod(MultiLabelClassifier):
+class TeacherMethod(MultiLabelPredictor):
     """Base of the methods that combine several teachers; these parameters are common to them.
 
     Parameters
@@ -85,7 +85,7 @@ class TeacherMethod(MultiLabelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MultiLabelClassifier._parameter_constraints,
+        **MultiLabelPredictor._parameter_constraints,
         "teachers": ["array-like"],
         "aliases": [dict, None],
         "match": [StrOptions(set(MATCHES))],
@@ -141,6 +141,7 @@ class TeacherMethod(MultiLabelClassifier):
 
     # -- fitting -----------------------------------------------------------------------
 
+    @final
     def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> Self:
         """Fit to the predictions of the teachers on rows without labels.
 
@@ -198,9 +199,6 @@ class TeacherMethod(MultiLabelClassifier):
         self.threshold_ = rule
         return self
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Any) -> None:
-        raise NotImplementedError("an amalgamator is fitted by `fit`")
-
     def fidelity(self, X: Any) -> Any:
         """How closely the predictions follow each teacher on other rows; see `fidelity_`."""
         teachers = as_teachers(self.teachers)
@@ -222,7 +220,7 @@ class TeacherMethod(MultiLabelClassifier):
         self.label_names_ = np.asarray(vocabulary.names, dtype=object)
         self.n_labels_ = len(vocabulary.names)
         self.classes_ = np.tile([0, 1], (self.n_labels_, 1))
-        self.label_descriptions_ = {}
+        self.label_descriptions_: dict[str, str] = {}
         for teacher, columns in zip(teachers, vocabulary.columns, strict=True):
             descriptions = getattr(teacher.model, "label_descriptions_", {})
             for label, place in zip(teacher.labels, columns, strict=True):

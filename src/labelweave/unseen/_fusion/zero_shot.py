@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -88,6 +88,7 @@ class ZeroShotClassifier(MultiLabelClassifier):
 
     # -- fitting -----------------------------------------------------------------------
 
+    @final
     def fit(self, X: Any, y: Any, *, labels: Any = None, validation: Any = None) -> Self:
         """Fit to documents and the labels that have examples.
 
