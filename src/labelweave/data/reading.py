@@ -16,7 +16,7 @@ from labelweave.data.compressed_files import (
 )
 from labelweave.data.dataset import Dataset, no_labels
 from labelweave.data.image_layouts import LAYOUTS, find_layout, get_layout
-from labelweave.data.readers import FORMATS, get_reader
+from labelweave.data.readers import FORMATS, find_format, get_reader
 from labelweave.exceptions import DataFileError, InputError
 
 if TYPE_CHECKING:
@@ -52,13 +52,9 @@ def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -
     ...     read_dataset(path, labels=2)
     <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels per row>
     """
-    layout = _layout_of(path, format)
-    if layout is not None:
-        _check_options(layout.name, _layout_options(layout), options)
-        return layout.read(Path(path), **options)
-    reader = _reader_of(path, format)
-    _check_options(reader.name, _keyword_options(reader.read), options)
-    return reader.read(path, **options)
+    name = _format_of(path, format)
+    _check_options(name, options)
+    return _reader_of(name).read(path, **options)
 
 
 def iter_batches(
@@ -105,86 +101,75 @@ def iter_batches(
     """
     if batch_rows < 1:
         raise InputError(f"batch_rows must be at least 1, not {batch_rows}")
-    layout = _layout_of(path, format)
-    if layout is not None:
-        if "require_labels" in _layout_options(layout):
+    name = _format_of(path, format)
+    if name in LAYOUTS:
+        if "require_labels" in _options_of(name):
             options["require_labels"] = False
-        data = read_dataset(path, format=layout.name, **options)
+        data = read_dataset(path, format=name, **options)
         for start in range(0, len(data), batch_rows):
             batch = data[start : start + batch_rows]
             yield replace(batch, Y=no_labels(len(batch)), groups=None, part=None)
         return
     from labelweave.data.readers.reader import FeatureSpec, rebatch
 
-    reader = _reader_of(path, format)
     options = {key: value for key, value in options.items() if key != "require_labels"}
-    _check_options(reader.name, _keyword_options(reader.read), options)
-    features = FeatureSpec(feature_names, n_features)
-    for rows in rebatch(reader.iter_features(path, features, **options), batch_rows):
-        name = uncompressed_stem(path)
-        yield Dataset(rows.X, no_labels(len(rows)), name=name, row_ids=rows.row_ids)
+    _check_options(name, options)
+    chunks = get_reader(name).iter_features(path, FeatureSpec(feature_names, n_features), **options)
+    for rows in rebatch(chunks, batch_rows):
+        stem = uncompressed_stem(path)
+        yield Dataset(rows.X, no_labels(len(rows)), name=stem, row_ids=rows.row_ids)
 
 
-def _layout_of(path: FilePath, format: str | None) -> ImageLayout | None:
-    """The layout of images at a path; None if it is a file of another kind."""
-    from labelweave.data.images.decoding import ENDINGS
-
-    path = Path(path)
+def _format_of(path: FilePath, format: str | None) -> str:
+    """Name of the format or image layout of a path: the one that is asked for, or that fits."""
     if format is not None:
-        return get_layout(format) if format in LAYOUTS else None
-    if not path.is_dir() and path.suffix.lower() not in (".json", ".csv", ".tsv", *ENDINGS):
-        return None
-    name = find_layout(path)
-    if name is not None:
-        return get_layout(name)
-    if path.is_dir():
-        layouts = [get_layout(name) for name in LAYOUTS]
-        known = "; ".join(f"{layout.name}: {layout.summary}" for layout in layouts)
-        raise DataFileError(f"the folder has no known layout ({known})", path=path)
-    return None
-
-
-def _reader_of(path: FilePath, format: str | None) -> Reader:
-    """The reader of a format or, without one, the reader that is most confident."""
-    if format is not None:
-        if format not in FORMATS:
+        if format not in FORMATS and format not in LAYOUTS:
             known = ", ".join((*FORMATS, *LAYOUTS))
             raise InputError(
                 f"there is no format {format!r}; the formats are {known}", parameter="format"
             )
-        return get_reader(format)
+        return format
+    layout = find_layout(Path(path))
+    if layout is not None:
+        return layout
+    if Path(path).is_dir():
+        known = "; ".join(f"{name}: {summary}" for name, summary in LAYOUTS.items())
+        raise DataFileError(f"the folder has no known layout ({known})", path=path)
     with open_binary(path) as file:
         head = file.read(_HEAD_BYTES)
     if not head.strip():
         raise DataFileError("the file is empty", path=path)
-    name = uncompressed_name(path)
-    readers = [get_reader(known) for known in FORMATS]
-    best = max(readers, key=lambda reader: reader.confidence(name, head))
-    if best.confidence(name, head) == 0:
-        known = "; ".join(f"{reader.name}: {reader.summary}" for reader in readers)
+    name = find_format(uncompressed_name(path), head)
+    if name is None:
+        known = "; ".join(f"{name}: {summary}" for name, summary in FORMATS.items())
         raise DataFileError(
             f"the file has no known format. Use format= if it is one of these ({known})",
             path=path,
             parameter="format",
         )
-    return best
+    return name
 
 
-def _keyword_options(function: Any) -> list[str]:
-    parameters = inspect.signature(function).parameters.items()
-    return [name for name, value in parameters if value.kind is inspect.Parameter.KEYWORD_ONLY]
+def _reader_of(name: str) -> Reader | ImageLayout:
+    return get_layout(name) if name in LAYOUTS else get_reader(name)
 
 
-def _layout_options(layout: ImageLayout) -> list[str]:
-    from labelweave.data.image_layouts.layout import ImageOptions
+def _options_of(name: str) -> list[str]:
+    """The options of a format or image layout: the keyword-only parameters of its `read`."""
+    parameters = inspect.signature(_reader_of(name).read).parameters.items()
+    options = [key for key, value in parameters if value.kind is inspect.Parameter.KEYWORD_ONLY]
+    if name in LAYOUTS:
+        from labelweave.data.image_layouts.layout import ImageOptions
 
-    return [*_keyword_options(layout.read), *(field.name for field in fields(ImageOptions))]
+        options += [field.name for field in fields(ImageOptions)]
+    return options
 
 
-def _check_options(format: str, known: Sequence[str], options: Mapping[str, Any]) -> None:
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    known = _options_of(name)
     for option in options:
         if option not in known:
             raise InputError(
-                f"the {format} reader has no option {option!r}; "
+                f"the {name} reader has no option {option!r}; "
                 f"its options are {', '.join(sorted(known))}"
             )

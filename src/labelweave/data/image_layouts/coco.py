@@ -146,14 +146,14 @@ def _instances(file: Path, *, crowd: bool) -> tuple[dict[Any, str], list[str], d
     return images, [categories[id] for id in sorted(categories)], labels
 
 
-def _confidence(path: Path) -> int:
+def _matches(path: Path) -> bool:
     if path.is_dir():
-        return 4 if _instances_in(path) else 0
-    if path.suffix != ".json" or not path.is_file():
-        return 0
+        return bool(_instances_in(path))
+    if not path.is_file():
+        return False
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
-    return 4 if b'"images"' in head or b'"annotations"' in head or b'"categories"' in head else 0
+    return any(key in head for key in (b'"images"', b'"annotations"', b'"categories"'))
 
 
-LAYOUT = ImageLayout("coco", "MS-COCO instances_*.json with images", _confidence, read_coco)
+LAYOUT = ImageLayout(_matches, read_coco)

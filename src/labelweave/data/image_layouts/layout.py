@@ -33,15 +33,14 @@ _MAX_SHOWN = 3
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """One layout of images on disk."""
+    """One layout of images on disk.
 
-    name: str  # Name of the layout for `format=`
-    summary: str  # What the layout looks like, in a few words
-    # `confidence(path)` says how likely a folder or file has this layout: 0 for "no", higher
-    # numbers for more likely
-    confidence: Callable[[Path], int]
-    # `read(path, **options)` returns a Dataset whose X is an
-    # :class:`~labelweave.data.images.collection.Images`
+    `matches(path)` is whether a folder, or a file with an ending of this layout, has it.
+    `read(path, **options)` returns a data set whose X is an
+    :class:`~labelweave.data.images.collection.Images`.
+    """
+
+    matches: Callable[[Path], bool]
     read: Callable[..., Dataset]
 
 

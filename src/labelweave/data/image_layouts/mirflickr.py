@@ -94,10 +94,8 @@ def _label_files(path: Path) -> list[Path]:
     return []
 
 
-def _confidence(path: Path) -> int:
-    return 4 if path.is_dir() and _images(path) and _label_files(path) else 0
+def _matches(path: Path) -> bool:
+    return bool(_images(path) and _label_files(path))
 
 
-LAYOUT = ImageLayout(
-    "mirflickr", "MIRFLICKR folder with im*.jpg and lists", _confidence, read_mirflickr
-)
+LAYOUT = ImageLayout(_matches, read_mirflickr)

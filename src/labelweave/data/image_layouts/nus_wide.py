@@ -104,10 +104,8 @@ def _lines(file: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _confidence(path: Path) -> int:
-    return 5 if path.is_dir() and _list_file(path, "Train").is_file() else 0
+def _matches(path: Path) -> bool:
+    return _list_file(path, "Train").is_file()
 
 
-LAYOUT = ImageLayout(
-    "nus-wide", "NUS-WIDE folder with ImageList and Groundtruth", _confidence, read_nus_wide
-)
+LAYOUT = ImageLayout(_matches, read_nus_wide)

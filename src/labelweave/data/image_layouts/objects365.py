@@ -61,12 +61,10 @@ def _instances_in(path: Path) -> list[Path]:
     ]
 
 
-def _confidence(path: Path) -> int:
+def _matches(path: Path) -> bool:
     if path.is_dir():
-        return 5 if _instances_in(path) else 0
-    return 5 if any(path.match(pattern) for pattern in _PATTERNS) and path.is_file() else 0
+        return bool(_instances_in(path))
+    return any(path.match(pattern) for pattern in _PATTERNS) and path.is_file()
 
 
-LAYOUT = ImageLayout(
-    "objects365", "Objects365 zhiyuan_objv2_*.json with images", _confidence, read_objects365
-)
+LAYOUT = ImageLayout(_matches, read_objects365)

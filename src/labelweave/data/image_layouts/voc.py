@@ -135,8 +135,8 @@ def _objects(file: Path) -> tuple[list[tuple[str, bool]], str | None]:
     return objects, Path(file_name).name or None
 
 
-def _confidence(path: Path) -> int:
-    return 5 if path.is_dir() and ((path / "Annotations").is_dir() or _inner_folders(path)) else 0
+def _matches(path: Path) -> bool:
+    return (path / "Annotations").is_dir() or bool(_inner_folders(path))
 
 
-LAYOUT = ImageLayout("voc", "PASCAL VOC folder with Annotations/*.xml", _confidence, read_voc)
+LAYOUT = ImageLayout(_matches, read_voc)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from labelweave.data.compressed_files import (
-    BYTE_ORDER_MARK,
     COMPRESSED_ENDINGS,
     iter_line_chunks,
     open_binary,
@@ -251,14 +250,4 @@ def read_mulan_xml(path: Path) -> list[str]:
     return names
 
 
-def _confidence(name: str, head: bytes) -> int:
-    if name.lower().endswith(".arff"):
-        return 3
-    lines = [line.strip().lower() for line in head.removeprefix(BYTE_ORDER_MARK).splitlines()]
-    first = next((line for line in lines if line and not line.startswith(b"%")), b"")
-    return 3 if first.startswith((b"@relation", b"@attribute")) else 0
-
-
-READER = Reader(
-    "arff", "ARFF, dense or sparse (Weka, Mulan, MEKA)", _confidence, read_arff, _iter_features
-)
+READER = Reader(read_arff, _iter_features)

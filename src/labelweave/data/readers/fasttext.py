@@ -105,16 +105,4 @@ def _rows(path: FilePath, prefix: str) -> Iterator[tuple[int, str, list[str]]]:
         yield line, " ".join(word for word in words if not word.startswith(prefix)), names
 
 
-def _confidence(name: str, head: bytes) -> int:
-    if b"__label__" in head.partition(b"\n")[0] or head.count(b"\n__label__") > 0:
-        return 3
-    return 1 if name.lower().endswith(".txt") and b"\0" not in head else 0
-
-
-READER = Reader(
-    "fasttext",
-    "fastText lines, '__label__name ... text'",
-    _confidence,
-    read_fasttext,
-    _iter_features,
-)
+READER = Reader(read_fasttext, _iter_features)

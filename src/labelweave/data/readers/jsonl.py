@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from labelweave.data.compressed_files import BYTE_ORDER_MARK, iter_json_objects
+from labelweave.data.compressed_files import iter_json_objects
 from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import find_label_file, read_label_file
 from labelweave.data.readers._shared.columns import (
@@ -202,17 +202,4 @@ class _Fields:
         return names
 
 
-def _confidence(name: str, head: bytes) -> int:
-    if name.lower().endswith((".jsonl", ".ndjson")):
-        return 3
-    first = head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
-    return 2 if first == b"{" and b'"' in head and b":" in head else 0
-
-
-READER = Reader(
-    "jsonl",
-    "JSON Lines, one object with text and labels per line",
-    _confidence,
-    read_jsonl,
-    _iter_features,
-)
+READER = Reader(read_jsonl, _iter_features)

@@ -134,10 +134,4 @@ def _iter_features(
     yield RowChunk(X, row_ids=None if data.row_ids is None else list(data.row_ids))
 
 
-def _confidence(name: str, head: bytes) -> int:
-    if not head.startswith(b"PK\x03\x04"):
-        return 0
-    return 3 if name.lower().endswith(".npz") or b".npy" in head[:200] else 0
-
-
-READER = Reader("npz", "NumPy archive with X and Y", _confidence, read_npz, _iter_features)
+READER = Reader(read_npz, _iter_features)

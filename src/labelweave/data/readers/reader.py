@@ -42,20 +42,17 @@ LABELS_LISTED = {"labels_listed": True}
 
 @dataclass(frozen=True)
 class Reader:
-    """One file format."""
+    """One file format.
 
-    name: str  # Name of the format for `format=`
-    summary: str  # What the format looks like, in a few words
-    # `confidence(file_name, head)` says how likely the file has this format: 0 for "no", higher
-    # numbers for more likely. `file_name` has no ending of a compression, and `head` holds the
-    # first bytes, unpacked.
-    confidence: Callable[[str, bytes], int]
-    # `read(path, **options)` returns a :class:`~labelweave.data.Dataset`. Its keyword-only
-    # parameters are the options of the format.
+    `read(path, **options)` returns a :class:`~labelweave.data.Dataset`. Its keyword-only parameters
+    are the options of the format.
+
+    `iter_features(path, features, **options)` yields a :class:`RowChunk` at a time, with the
+    features that the :class:`FeatureSpec` asks for and without labels. It accepts the same options
+    as `read`, except `require_labels`.
+    """
+
     read: Callable[..., Dataset]
-    # `iter_features(path, features, **options)` yields a :class:`RowChunk` at a time, with the
-    # features that the :class:`FeatureSpec` asks for and without labels. It accepts the same
-    # options as `read`, except `require_labels`.
     iter_features: Callable[..., Iterator[RowChunk]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -176,20 +175,4 @@ def _check_range(smallest: int, largest: int, first: int, width: int, path: File
         )
 
 
-def _confidence(name: str, head: bytes) -> int:
-    lines = [line for line in head.split(b"\n")[:20] if line.strip()]
-    lines = lines[: max(1, len(lines) - 1)]  # the last may be incomplete
-    if lines and all(_LINE.match(line) for line in lines if not line.startswith(b"#")):
-        return 2
-    return 1 if name.lower().endswith((".svm", ".svmlight", ".libsvm")) else 0
-
-
-_LINE = re.compile(rb"\s*(-?\d+(,-?\d+)*)?(\s+|^)\d+:[-+.\deE]+(\s|$)")
-
-READER = Reader(
-    "svmlight",
-    "svmlight or libsvm lines, 'label,label index:value ...'",
-    _confidence,
-    read_svmlight,
-    _iter_features,
-)
+READER = Reader(read_svmlight, _iter_features)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from labelweave.data.compressed_files import decode
 from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import find_label_file, read_label_file
 from labelweave.data.readers._shared.label_lists import label_matrix, names_of_ids, vocabulary
 from labelweave.data.readers._table.column_roles import ColumnOptions, ColumnRoles
-from labelweave.data.readers._table.csv_parquet import PARQUET_ENDINGS, open_table
+from labelweave.data.readers._table.csv_parquet import open_table
 from labelweave.data.readers.reader import (
     LABELS_LISTED,
     FeatureSpec,
@@ -176,25 +175,4 @@ def _iter_features(
         yield RowChunk(rows.X, row_ids=rows.row_ids)
 
 
-def _confidence(name: str, head: bytes) -> int:
-    if head.startswith(b"PAR1") or name.lower().endswith(
-        (".csv", ".tsv", ".tab", *PARQUET_ENDINGS)
-    ):
-        return 3
-    first = head.partition(b"\n")[0]
-    if b"\0" in head or not any(separator in first for separator in (b",", b";", b"\t")):
-        return 0
-    try:
-        decode(head[: head.rfind(b"\n") + 1], name, None)
-    except DataFileError:
-        return 0
-    return 1
-
-
-READER = Reader(
-    "table",
-    "CSV, TSV or Parquet with one column per label or one column of label names",
-    _confidence,
-    read_table,
-    _iter_features,
-)
+READER = Reader(read_table, _iter_features)

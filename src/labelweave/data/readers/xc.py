@@ -9,7 +9,6 @@ from typing import BinaryIO
 import numpy as np
 
 from labelweave.data.compressed_files import (
-    BYTE_ORDER_MARK,
     iter_line_chunks,
     iter_lines,
     open_binary,
@@ -189,16 +188,4 @@ def _label_names(labels: Sequence[str] | str | None, n_labels: int, path: FilePa
     return names
 
 
-def _confidence(name: str, head: bytes) -> int:
-    first, _, rest = head.removeprefix(BYTE_ORDER_MARK).partition(b"\n")
-    second = rest.partition(b"\n")[0]
-    return 3 if _HEADER.fullmatch(first) and (b":" in second or not second.strip()) else 0
-
-
-READER = Reader(
-    "xc",
-    "Extreme Classification repository, 'rows features labels' then 'label,label index:value'",
-    _confidence,
-    read_xc,
-    _iter_features,
-)
+READER = Reader(read_xc, _iter_features)

@@ -129,17 +129,13 @@ def _header(table: Path) -> list[str]:
         raise DataFileError(f"the table cannot be read ({error})", path=table) from None
 
 
-def _confidence(path: Path) -> int:
-    if path.suffix.lower() in ENDINGS and not path.is_dir():
-        return 4
-    if path.is_file():
-        return 4 if path.suffix.lower() in _TABLES and _names_images(path) else 0
+def _matches(path: Path) -> bool:
     if not path.is_dir():
-        return 0
+        return path.suffix.lower() in ENDINGS or _names_images(path)
     tables = [file for file in path.glob("*") if file.suffix.lower() in _TABLES]
-    if any(_names_images(table) for table in tables):
-        return 3
-    return 1 if next((f for f in path.rglob("*") if f.suffix.lower() in ENDINGS), None) else 0
+    return any(_names_images(table) for table in tables) or any(
+        file.suffix.lower() in ENDINGS for file in path.rglob("*")
+    )
 
 
 def _names_images(table: Path) -> bool:
@@ -157,4 +153,4 @@ def _names_images(table: Path) -> bool:
     return False
 
 
-LAYOUT = ImageLayout("images", "folder of images with a table of labels", _confidence, read_folder)
+LAYOUT = ImageLayout(_matches, read_folder)
