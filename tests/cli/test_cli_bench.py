@@ -49,6 +49,15 @@ def test_own_data_get_the_same_table(run, csv_file):
     assert all(len(row["values"]) == 3 for row in compared["rows"])
 
 
+def test_a_set_parameter_is_part_of_the_cells(run, csv_file):
+    arguments = ("--seeds", 1, "--set", "mlknn:k=3")
+    assert "2 cells run, 0 existed" in run_own(run, csv_file, "--seeds", 1).output
+    assert "1 cells run, 1 existed" in run_own(run, csv_file, *arguments).output
+    assert "0 cells run, 2 existed" in run_own(run, csv_file, *arguments).output
+    compared = run("bench", "compare", "own-shapes", "--set", "mlknn:k=3", "--json", "-q").stdout
+    assert all(row["n_seeds"] == 1 for row in json.loads(compared)["rows"])
+
+
 def test_all_methods_means_those_that_learn_from_labelled_rows(run, csv_file):
     from labelweave.bench.suite_selection import own_suite
     from labelweave.methods import list_methods

@@ -66,9 +66,10 @@ class DataEntry:
 class MethodEntry:
     """A method of a suite: its name in the table, its id and its settings.
 
-    `per_data` adds settings for single data sets, and `options` go to the kind of training.
-    `published` is the name in the published table, and `setting` the column of that table, where
-    its columns are kinds of training.
+    With `published`, settings are applied on top of the class method `published` of the method:
+    True, or its source, "program" or "text". `per_data` adds settings for single data sets, and
+    `options` go to the kind of training. `line` is the name in the published table, and `setting`
+    the column of that table, where its columns are kinds of training.
     """
 
     name: str
@@ -76,7 +77,8 @@ class MethodEntry:
     settings: Mapping[str, Any] = field(default_factory=dict)
     per_data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
-    published: str | None = None
+    published: bool | str = False
+    line: str | None = None
     setting: str | None = None
 
     def settings_on(self, data: str) -> dict[str, Any]:
@@ -268,12 +270,18 @@ def _method_entry(name: str, values: Any, origin: str) -> MethodEntry:
     if isinstance(values, str):
         values = {"id": values}
     try:
-        return MethodEntry(name, **{"published": name, **values})
+        entry = MethodEntry(name, **{"line": name, **values})
     except TypeError:
         raise InputError(
-            f"{origin}: the method {name} has id, settings, per_data, options, published and "
+            f"{origin}: the method {name} has id, settings, published, per_data, options, line and "
             f"setting, not {sorted(values)}"
         ) from None
+    if entry.published not in (True, False, "program", "text"):
+        raise InputError(
+            f'{origin}: published of the method {name} is true, "program" or "text", not '
+            f"{entry.published!r}"
+        )
+    return entry
 
 
 def _scenario_entry(name: str, values: dict[str, Any]) -> ScenarioEntry:

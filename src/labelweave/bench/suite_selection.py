@@ -13,7 +13,7 @@ from labelweave.bench.running.plan import find_gaps
 from labelweave.bench.suite import DataEntry, MethodEntry, Suite
 from labelweave.exceptions import InputError
 
-__all__ = ["own_suite", "parse_seeds", "quick_suite", "select"]
+__all__ = ["own_suite", "parse_seeds", "quick_suite", "select", "with_settings"]
 
 OWN_METRICS = ("f1_example", "f1_micro", "f1_macro", "map", "hamming_accuracy")
 _QUICK_DATA = 2
@@ -63,6 +63,49 @@ def _matches(pattern: str, entry: Any, names: set[str]) -> bool:
     if pattern in names:
         return entry.name.lower() == pattern
     return any(fnmatch(name.lower(), pattern) for name in (entry.name, getattr(entry, "id", "")))
+
+
+def with_settings(suite: Suite, texts: Iterable[str]) -> Suite:
+    """Apply `NAME=VALUE` to every method that has the parameter, or `METHOD:NAME=VALUE` to some.
+
+    Where a method has `source_settings`, they are changed too.
+
+    >>> from labelweave.bench.suite import load_suite
+    >>> changed = with_settings(load_suite("vectors"), ["MLkNN:k=5"])
+    >>> [dict(method.settings) for method in changed.methods if method.id == "mlknn"]
+    [{'k': 5}]
+    """
+    from labelweave.methods import list_methods
+    from labelweave.pipeline.parameters import parse_settings
+    from labelweave.pipeline.recipe import check_parameters, defaults
+
+    known = {method.id for method in list_methods()}
+    methods = [method for method in suite.methods if method.id in known]
+    names = {method.name.lower() for method in methods}
+    for left, value in parse_settings(texts).items():
+        pattern, _, name = left.rpartition(":")
+        chosen = [method for method in methods if not pattern or _matches(pattern, method, names)]
+        if pattern:
+            for method in chosen:
+                check_parameters(method.id, [name])
+        else:
+            outer = name.partition("__")[0]
+            chosen = [method for method in chosen if outer in defaults(method.id)]
+        if not chosen:
+            what = f"method {pattern!r}" if pattern else f"method with the parameter {name!r}"
+            raise InputError(f"suite {suite.name} has no {what}")
+        methods = [_changed(one, name, value) if one in chosen else one for one in methods]
+    by_name = {method.name: method for method in methods}
+    return replace(suite, methods=tuple(by_name.get(one.name, one) for one in suite.methods))
+
+
+def _changed(method: MethodEntry, name: str, value: Any) -> MethodEntry:
+    options = dict(method.options)
+    if "source_settings" in options:
+        options["source_settings"] = {**options["source_settings"], name: value}
+    per_data = {data: {**settings, name: value} for data, settings in method.per_data.items()}
+    settings = {**method.settings, name: value}
+    return replace(method, settings=settings, per_data=per_data, options=options)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

@@ -27,6 +27,14 @@ results_option = click.option(
     help="Folder that `bench run` wrote to.",
 )
 
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="[METHOD:]NAME=VALUE",
+    help="Set a parameter of this method, or of all that have it; may be repeated.",
+)
+
 
 @click.group("bench")
 def command() -> None:
@@ -79,6 +87,7 @@ def list_command(as_json: bool, quiet: bool) -> None:
     metavar="NAME",
     help="Only this data set, method, scenario or protocol; wildcards; may be repeated.",
 )
+@set_option
 @click.option("--quick", is_flag=True, help="A smoke run within a minute, into OUT/quick.")
 @click.option("-j", "--jobs", type=int, default=-1, help="Cells at a time. [default: one per core]")
 @click.option(
@@ -106,6 +115,7 @@ def run_command(
     suite: str | None,
     seeds: str | None,
     only: tuple[str, ...],
+    settings: tuple[str, ...],
     quick: bool,
     jobs: int,
     threads: int,
@@ -129,10 +139,11 @@ def run_command(
     from labelweave.bench.running.plan import Quick
     from labelweave.bench.running.pool import Pool
     from labelweave.bench.running.runner import run_suite
-    from labelweave.bench.suite_selection import quick_suite, select
+    from labelweave.bench.suite_selection import quick_suite, select, with_settings
     from labelweave.cli.bench_display import Display
 
     chosen = select(_suite_to_run(suite, seeds, reading, **options), only)
+    chosen = with_settings(chosen, settings)
     pool = Pool(jobs, threads, backend, address)
     if quick:
         chosen, out = quick_suite(chosen), str(Path(out) / "quick")
@@ -200,6 +211,7 @@ def _suite_to_run(
 @command.command("compare")
 @click.argument("suite")
 @click.option("--only", multiple=True, metavar="NAME", help="As in `bench run`.")
+@set_option
 @click.option(
     "--out",
     "files",
@@ -219,6 +231,7 @@ def _suite_to_run(
 def compare_command(
     suite: str,
     only: tuple[str, ...],
+    settings: tuple[str, ...],
     files: tuple[str, ...],
     alpha: float,
     results: str,
@@ -234,10 +247,11 @@ def compare_command(
 
     from labelweave.bench.comparing.comparison import compare
     from labelweave.bench.storing.store import read_results
-    from labelweave.bench.suite_selection import select
+    from labelweave.bench.suite_selection import select, with_settings
 
     records = read_results(results, full=False)
-    comparison = compare(records, select(_suite_in(suite, results), only), alpha=alpha)
+    chosen = with_settings(select(_suite_in(suite, results), only), settings)
+    comparison = compare(records, chosen, alpha=alpha)
     _show(comparison, output)
     for path in files:
         _write(comparison, path)

@@ -30,7 +30,7 @@ def measured(suite):
     """A suite of three seeds with made-up scores; BR is better, and honest scores are lower."""
     suite = replace(suite, seeds=(0, 1, 2), paper="Paper", table="1")
     suite = replace(suite, data=tuple(replace(one, published=one.name) for one in suite.data))
-    suite = replace(suite, methods=tuple(replace(m, published=m.name) for m in suite.methods))
+    suite = replace(suite, methods=tuple(replace(m, line=m.name) for m in suite.methods))
     suite = replace(suite, setting="all")
     records = []
     for cell in all_cells(suite):

@@ -165,7 +165,7 @@ def test_cells_of_a_suite_are_those_it_asks_for_whoever_ran_them(suite, results,
     assert (done.n_cells, done.suites) == (8, ("part",))
     import_cells([tmp_path / "part.jsonl"], tmp_path / "back")
     assert [one.name for one in Store(tmp_path / "back").suites()] == ["part"]
-    other = replace(suite, name="other", methods=(MethodEntry("BR", "br", settings={"C": 2}),))
+    other = replace(suite, name="other", methods=(MethodEntry("BR", "br", settings={"n_jobs": 2}),))
     with pytest.raises(InputError, match="no finished cell of other"):
         export_cells(results, tmp_path / "x.jsonl", [part, other])
     assert not (tmp_path / "x.jsonl").exists()

@@ -71,4 +71,4 @@ class Published:
         dataset = next(one for one in suite.data if one.name == data).published
         condition = next(one for one in suite.scenarios if one.name == scenario).setting
         setting = entry.setting or condition or suite.setting
-        return self._figures.get((str(dataset), str(setting), str(entry.published), metric))
+        return self._figures.get((str(dataset), str(setting), str(entry.line), metric))

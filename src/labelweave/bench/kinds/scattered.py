@@ -89,7 +89,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
         return _score_teachers(cell, classroom)
     if role == "nothing":  # a tuned threshold would predict all labels
         cell = replace(cell, protocol=replace(cell.protocol, threshold=0.5))
-    key = ("predictions", *_place(cell), cell.method, repr(sorted(cell.settings.items())), role)
+    key = ("predictions", *_place(cell), cell.method, repr(sorted(cell.resolved.items())), role)
     predictions = _remembered(key, lambda: _predict(cell, classroom, role))
     scores, thresholds = _scores(cell, classroom.parts, predictions)
     return Outcome(
@@ -219,10 +219,12 @@ def _predict(cell: Cell, classroom: Classroom, role: str) -> Predictions:
 
 def _make_method(cell: Cell, **more: Any) -> Any:
     """Make the unfitted method of a cell, with fewer epochs in a smoke run."""
+    from labelweave.bench.running.method_settings import published_settings
     from labelweave.pipeline.recipe import Recipe
     from labelweave.scattered._amalgamation.student import make_student
 
-    parameters = {"random_state": cell.seed, **cell.settings, **more}
+    start = published_settings(cell.method, cell.published, cell.data.source)
+    parameters = {"random_state": cell.seed, **start, **cell.settings, **more}
     model = Recipe(cell.method, parameters).make()
     if cell.quick is not None:
         inner = model

@@ -65,8 +65,10 @@ def run(cell: Cell, data: Dataset) -> Outcome:
         (entry,) = other_data(cell.scenario.settings)
         other = load(entry)
         taught = cell.protocol.parts(quick_rows(cell, other), cell.seed)
-    settings = cell.options.get("source_settings", cell.settings)
-    encoder, seconds = fit(replace(cell, settings=settings, keep=()), taught)
+    teaching = replace(cell, keep=())
+    if "source_settings" in cell.options:
+        teaching = replace(teaching, settings=cell.options["source_settings"], published=False)
+    encoder, seconds = fit(teaching, taught)
     outcome = fit_and_score(replace(cell, settings={**cell.settings, "pretrained": encoder}), parts)
     outcome.fit_seconds += seconds
     return outcome

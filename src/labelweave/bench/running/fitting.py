@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from labelweave.bench.evaluation_protocol import PANEL
 from labelweave.bench.running.cell_scores import score_test_rows
+from labelweave.bench.running.method_settings import published_settings
 from labelweave.bench.running.plan import Cell
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.pipeline.data_parts import Parts
-from labelweave.pipeline.recipe import Recipe, check_parameters, defaults
+from labelweave.pipeline.recipe import Recipe, defaults
 
-__all__ = ["KEEPABLE", "Outcome", "check_method", "fit", "fit_and_score", "quick_rows"]
+__all__ = ["KEEPABLE", "Outcome", "fit", "fit_and_score", "quick_rows"]
 
 KEEPABLE = ("label_similarity", "test_curve:<metric>")
 
@@ -33,11 +34,6 @@ class Outcome:
     fit_seconds: float
     history: dict[str, list[Any]] | None = None
     artifacts: dict[str, Any] = field(default_factory=dict)
-
-
-def check_method(method: str, settings: Mapping[str, Any]) -> None:
-    """Raise an error for a setting that the method does not have."""
-    check_parameters(method, settings)
 
 
 def quick_rows(cell: Cell, data: Dataset) -> Dataset:
@@ -79,10 +75,15 @@ def fit(cell: Cell, parts: Parts, **more: Any) -> tuple[Any, float]:
 
 
 def _settings(cell: Cell) -> dict[str, Any]:
-    """Return the settings of the method, with fewer epochs and steps in a smoke run."""
+    """Return the parameters of the method, with fewer epochs and steps in a smoke run."""
+    start = published_settings(cell.method, cell.published, cell.data.source)
+    settings = {**start, **cell.settings}
     if cell.quick is None:
-        return dict(cell.settings)
-    known = {**defaults(cell.method), **cell.settings}
+        return settings
+    known = {**defaults(cell.method), **settings}
+    for outer, part in start.items():
+        if isinstance(part, BaseEstimator):
+            known |= {f"{outer}__{inner}": value for inner, value in part.get_params().items()}
     most = {name: cell.quick.epochs for name in known if name.rpartition("_")[2] == "epochs"}
     most["pretrain_steps"] = cell.quick.steps
     short = {
@@ -92,7 +93,7 @@ def _settings(cell: Cell) -> dict[str, Any]:
     }
     if inner := _of_the_network(cell):
         short[f"{inner}epochs"] = cell.quick.epochs
-    return {**cell.settings, **short}
+    return {**settings, **short}
 
 
 def _of_the_network(cell: Cell) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from labelweave.bench.evaluation_protocol import PANEL, EvaluationProtocol
 from labelweave.bench.kinds import kind_module, other_data, why_no_kind
 from labelweave.bench.running.cell_data import why_missing
+from labelweave.bench.running.method_settings import resolved_settings
 from labelweave.bench.suite import DataEntry, ScenarioEntry, Suite
 
 __all__ = [
@@ -58,8 +59,14 @@ class Cell:
     metrics: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     quick: Quick | None = None
+    published: bool | str = False
     data_checksum: str = ""
     code_version: str = ""
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """All settings of the method that differ from its defaults."""
+        return resolved_settings(self.method, self.settings, self.published, self.data.source)
 
     @property
     def identity(self) -> str:
@@ -68,7 +75,7 @@ class Cell:
             {
                 "kind": self.kind,
                 "method": self.method,
-                "settings": self.settings,
+                "settings": self.resolved,
                 "options": self.options,
                 "dataset": self.data.name,
                 "reading": self.data.options,
@@ -143,6 +150,7 @@ def all_cells(suite: Suite, *, quick: Quick | None = None) -> list[Cell]:
             method=method.id,
             method_name=method.name,
             settings=method.settings_on(data.name),
+            published=method.published,
             options=method.options,
             data=data,
             scenario=scenario,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 
 from labelweave.bench.running.code_version import code_version, methods_named_in
-from labelweave.bench.running.fitting import check_method
 from labelweave.bench.running.plan import Cell, Gap, Plan, Quick, make_plan
 from labelweave.bench.running.pool import Pool, WorkerDiedError, run_alone
 from labelweave.bench.running.worker import Assignment, data_checksum, failed_record, work
@@ -148,7 +147,6 @@ def prepare(plan: Plan) -> Plan:
         needed = (modules[cell.method], kind, *named)
         if needed not in checked:
             checked[needed] = code_version(needed)
-        check_method(cell.method, cell.settings)
         cells.append(replace(cell, data_checksum=checksum, code_version=checked[needed]))
     return Plan(plan.suite, tuple(cells), (*plan.gaps, *gaps.values()))
 

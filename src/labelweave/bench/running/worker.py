@@ -113,7 +113,7 @@ def _record(
             kind=cell.kind,
             method=cell.method,
             method_name=cell.method_name,
-            settings=dict(cell.settings),
+            settings=cell.resolved,
             dataset=cell.data.name,
             dataset_facts=facts,
             scenario=cell.scenario.name,
