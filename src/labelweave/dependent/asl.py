@@ -113,12 +113,6 @@ class ASL(Perceptron):
         random_state: Any = None,
     ) -> None:
         super().__init__(
-            hidden,
-            dropout=dropout,
-            input_dropout=input_dropout,
-            activation=activation,
-            norm=norm,
-            encoder=encoder,
             lr=lr,
             weight_decay=weight_decay,
             epochs=epochs,
@@ -140,6 +134,12 @@ class ASL(Perceptron):
             validation_fraction=validation_fraction,
             random_state=random_state,
         )
+        self.hidden = hidden
+        self.dropout = dropout
+        self.input_dropout = input_dropout
+        self.activation = activation
+        self.norm = norm
+        self.encoder = encoder
         self.gamma_neg = gamma_neg
         self.gamma_pos = gamma_pos
         self.clip = clip

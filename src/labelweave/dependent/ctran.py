@@ -164,17 +164,6 @@ class CTran(LabelAttentionClassifier):
         random_state: Any = None,
     ) -> None:
         super().__init__(
-            size,
-            layers=layers,
-            heads=heads,
-            n_tokens=n_tokens,
-            hidden=hidden,
-            encoder_dropout=encoder_dropout,
-            norm=norm,
-            encoder=encoder,
-            dropout=dropout,
-            loss=loss,
-            loss_params=loss_params,
             lr=lr,
             epochs=epochs,
             batch_size=batch_size,
@@ -196,6 +185,17 @@ class CTran(LabelAttentionClassifier):
             validation_fraction=validation_fraction,
             random_state=random_state,
         )
+        self.size = size
+        self.layers = layers
+        self.heads = heads
+        self.n_tokens = n_tokens
+        self.hidden = hidden
+        self.encoder_dropout = encoder_dropout
+        self.norm = norm
+        self.encoder = encoder
+        self.dropout = dropout
+        self.loss = loss
+        self.loss_params = loss_params
         self.most_known = most_known
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:

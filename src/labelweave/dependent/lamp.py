@@ -232,17 +232,6 @@ class LaMP(LabelAttentionClassifier):
         random_state: Any = None,
     ) -> None:
         super().__init__(
-            size,
-            layers=layers,
-            heads=heads,
-            n_tokens=n_tokens,
-            hidden=hidden,
-            encoder_dropout=encoder_dropout,
-            norm=norm,
-            encoder=encoder,
-            dropout=dropout,
-            loss=loss,
-            loss_params=loss_params,
             lr=lr,
             epochs=epochs,
             batch_size=batch_size,
@@ -264,6 +253,17 @@ class LaMP(LabelAttentionClassifier):
             validation_fraction=validation_fraction,
             random_state=random_state,
         )
+        self.size = size
+        self.layers = layers
+        self.heads = heads
+        self.n_tokens = n_tokens
+        self.hidden = hidden
+        self.encoder_dropout = encoder_dropout
+        self.norm = norm
+        self.encoder = encoder
+        self.dropout = dropout
+        self.loss = loss
+        self.loss_params = loss_params
         self.graph = graph
         self.feature_layers = feature_layers
         self.intermediate_weight = intermediate_weight

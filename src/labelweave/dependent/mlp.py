@@ -65,64 +65,12 @@ class Perceptron(NeuralClassifier):
         "batch_size": ("choice", [32, 64, 128]),
     }
 
-    def __init__(
-        self,
-        hidden: Sequence[int] = (512, 512),
-        *,
-        dropout: float = 0.5,
-        input_dropout: float = 0.0,
-        activation: str = "relu",
-        norm: str | None = "batch",
-        encoder: Any = None,
-        lr: float = 5e-4,
-        weight_decay: float = 0.1,
-        epochs: int | str = 200,
-        batch_size: int = 64,
-        min_steps: int | str = 1,
-        schedule: str = "constant",
-        schedule_params: Mapping[str, Any] | None = None,
-        clip_norm: float | None = None,
-        monitor: str = "val_loss",
-        patience: int | None = 10,
-        scale: str = "auto",
-        device: str = "cpu",
-        precision: str = "32-true",
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] | None = None,
-        verbose: int = 0,
-        threshold: Any = 0.5,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            lr=lr,
-            weight_decay=weight_decay,
-            epochs=epochs,
-            batch_size=batch_size,
-            min_steps=min_steps,
-            schedule=schedule,
-            schedule_params=schedule_params,
-            clip_norm=clip_norm,
-            monitor=monitor,
-            patience=patience,
-            scale=scale,
-            device=device,
-            precision=precision,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            callbacks=callbacks,
-            verbose=verbose,
-            threshold=threshold,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-        )
-        self.hidden = hidden
-        self.dropout = dropout
-        self.input_dropout = input_dropout
-        self.activation = activation
-        self.norm = norm
-        self.encoder = encoder
+    hidden: Sequence[int]
+    dropout: float
+    input_dropout: float
+    activation: str
+    norm: str | None
+    encoder: Any
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         encoder = encoder_or_mlp(
@@ -211,12 +159,6 @@ class MLP(Perceptron):
         random_state: Any = None,
     ) -> None:
         super().__init__(
-            hidden,
-            dropout=dropout,
-            input_dropout=input_dropout,
-            activation=activation,
-            norm=norm,
-            encoder=encoder,
             lr=lr,
             weight_decay=weight_decay,
             epochs=epochs,
@@ -238,6 +180,12 @@ class MLP(Perceptron):
             validation_fraction=validation_fraction,
             random_state=random_state,
         )
+        self.hidden = hidden
+        self.dropout = dropout
+        self.input_dropout = input_dropout
+        self.activation = activation
+        self.norm = norm
+        self.encoder = encoder
         self.loss = loss
         self.loss_params = loss_params
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,74 +89,17 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
         "weight_decay": ("log", 1e-6, 1e-2),
     }
 
-    def __init__(
-        self,
-        size: int = 128,
-        *,
-        layers: int = 2,
-        heads: int = 4,
-        n_tokens: int = 4,
-        hidden: Sequence[int] = (512, 512),
-        encoder_dropout: float = 0.5,
-        norm: str | None = "batch",
-        encoder: Any = None,
-        dropout: float = 0.2,
-        loss: str | Callable[..., Any] = "bce",
-        loss_params: Mapping[str, Any] | None = None,
-        lr: float = 2e-4,
-        epochs: int | str = 100,
-        batch_size: int = 64,
-        min_steps: int | str = 1,
-        weight_decay: float = 1e-4,
-        schedule: str = "constant",
-        schedule_params: Mapping[str, Any] | None = None,
-        clip_norm: float | None = None,
-        monitor: str = "val_loss",
-        patience: int | None = 10,
-        scale: str = "auto",
-        device: str = "cpu",
-        precision: str = "32-true",
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] | None = None,
-        verbose: int = 0,
-        threshold: Any = 0.5,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            lr=lr,
-            epochs=epochs,
-            batch_size=batch_size,
-            min_steps=min_steps,
-            weight_decay=weight_decay,
-            schedule=schedule,
-            schedule_params=schedule_params,
-            clip_norm=clip_norm,
-            monitor=monitor,
-            patience=patience,
-            scale=scale,
-            device=device,
-            precision=precision,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            callbacks=callbacks,
-            verbose=verbose,
-            threshold=threshold,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-        )
-        self.size = size
-        self.layers = layers
-        self.heads = heads
-        self.n_tokens = n_tokens
-        self.hidden = hidden
-        self.encoder_dropout = encoder_dropout
-        self.norm = norm
-        self.encoder = encoder
-        self.dropout = dropout
-        self.loss = loss
-        self.loss_params = loss_params
+    size: int
+    layers: int
+    heads: int
+    n_tokens: int
+    hidden: Sequence[int]
+    encoder_dropout: float
+    norm: str | None
+    encoder: Any
+    dropout: float
+    loss: str | Callable[..., Any]
+    loss_params: Mapping[str, Any] | None
 
     def _feature_tokens(self, n_features: int) -> nn.Module:
         if self.encoder is not None:
