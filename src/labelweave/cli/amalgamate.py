@@ -12,6 +12,8 @@ from labelweave.cli.options import (
     output_options,
     pop_reader_options,
     reader_options,
+    seed_option,
+    set_option,
     stem_of,
 )
 from labelweave.cli.output import Output
@@ -34,17 +36,8 @@ _MAX_LINES = 10  # of a list that could be long
     help="Unlabelled rows to train the student on: a file or a name of `datasets`.",
 )
 @click.option("--out", type=click.Path(), help="Model folder. [default: DATA-METHOD, numbered]")
-@click.option(
-    "-m", "--method", default="ant", show_default=True, help="See `methods --room scattered`."
-)
-@click.option(
-    "-s",
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter of the method, such as integrate=mean-logit or student__hidden_size=128.",
-)
+@click.option("-m", "--method", default="ant", help="See `methods --room scattered`.")
+@set_option("A parameter of the method, such as integrate=mean-logit or student__hidden_size=128.")
 @click.option("--student", metavar="METHOD", help="Method of the student. [default: ofcc]")
 @click.option(
     "--alias",
@@ -58,7 +51,6 @@ _MAX_LINES = 10  # of a list that could be long
     "--abstain",
     type=click.FloatRange(0, 0.5, max_open=True),
     default=0.0,
-    show_default=True,
     help="Teachers abstain where a probability is within this distance of one half.",
 )
 @click.option(
@@ -66,7 +58,7 @@ _MAX_LINES = 10  # of a list that could be long
     is_flag=True,
     help="Some rows of DATA are labelled (a blank is unknown): use these labels.",
 )
-@click.option("--threshold", default="0.5", show_default=True, help="As for `train`.")
+@click.option("--threshold", default="0.5", help="As for `train`.")
 @click.option("--dry-run", is_flag=True, help="Report on the teachers without training.")
 @click.option(
     "--report",
@@ -76,9 +68,7 @@ _MAX_LINES = 10  # of a list that could be long
 @click.option(
     "--plot", type=click.Path(dir_okay=False), help="FILE.svg for a plot of the disagreement."
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
-)
+@seed_option
 @reader_options
 @output_options
 def command(

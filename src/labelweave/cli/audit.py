@@ -8,9 +8,12 @@ import click
 
 from labelweave.cli.options import (
     corrections_option,
+    count_option,
     output_options,
     pop_reader_options,
     reader_options,
+    seed_option,
+    set_option,
     stem_of,
 )
 from labelweave.cli.output import Output
@@ -18,17 +21,8 @@ from labelweave.cli.output import Output
 
 @click.command("audit")
 @click.argument("data")
-@click.option(
-    "-m", "--method", default="br", show_default=True, help="What scores the rows, out of fold."
-)
-@click.option(
-    "-s",
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter of the method; may be repeated.",
-)
+@click.option("-m", "--method", default="br", help="What scores the rows, out of fold.")
+@set_option("A parameter of the method; may be repeated.")
 @click.option(
     "--scores",
     type=click.Path(),
@@ -43,36 +37,22 @@ from labelweave.cli.output import Output
     help="File to write: .csv, .jsonl or .html; may be repeated. [default: NAME-audit.html and "
     "NAME-audit.csv]",
 )
-@click.option(
-    "--top", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries to list."
-)
-@click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    help="Parts of the rows; each is scored by a model of the others.",
-)
+@count_option("--top", 1000, "Entries to list.")
+@count_option("--folds", 5, "Parts of the rows; each is scored by a model of the others.", min=2)
 @click.option(
     "--suspects",
     type=click.Choice(["missing", "wrong"]),
     default="missing",
-    show_default=True,
     help="Missing positives, or annotated positives that look wrong.",
 )
 @click.option(
     "--unannotated",
     type=click.Choice(["auto", "zeros", "unknown"]),
     default="auto",
-    show_default=True,
     help="Which entries nobody annotated. auto: the zeros if there are any, else the unknown.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
-)
-@click.option(
-    "--show", type=click.IntRange(min=0), default=10, show_default=True, help="Entries to print."
-)
+@seed_option
+@count_option("--show", 10, "Entries to print.", min=0)
 @corrections_option
 @reader_options
 @output_options

@@ -10,6 +10,7 @@ import click
 from labelweave.cli.options import (
     Names,
     Share,
+    count_option,
     output_options,
     pop_reader_options,
     reader_options,
@@ -23,7 +24,6 @@ results_option = click.option(
     "--results",
     type=click.Path(file_okay=False),
     default=DEFAULT_OUT,
-    show_default=True,
     help="Folder that `bench run` wrote to.",
 )
 
@@ -89,15 +89,14 @@ def list_command(as_json: bool, quiet: bool) -> None:
 )
 @set_option
 @click.option("--quick", is_flag=True, help="A smoke run within a minute, into OUT/quick.")
-@click.option("-j", "--jobs", type=int, default=-1, help="Cells at a time. [default: one per core]")
 @click.option(
-    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per cell."
+    "-j", "--jobs", type=int, default=-1, show_default="one per core", help="Cells at a time."
 )
+@count_option("--threads", 1, "Threads per cell.")
 @click.option(
     "--backend",
     type=click.Choice(["loky", "dask"]),
     default="loky",
-    show_default=True,
     help="Processes of this machine, or workers of a Dask cluster.",
 )
 @click.option("--address", help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786.")
@@ -106,7 +105,6 @@ def list_command(as_json: bool, quiet: bool) -> None:
     "--out",
     type=click.Path(file_okay=False),
     default=DEFAULT_OUT,
-    show_default=True,
     help="Folder of results; several runs and machines may share it.",
 )
 @reader_options
@@ -223,7 +221,6 @@ def _suite_to_run(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
-    show_default=True,
     help="Significance level of the tests.",
 )
 @results_option
@@ -350,7 +347,6 @@ def export_command(
     "--out",
     type=click.Path(file_okay=False),
     default=DEFAULT_OUT,
-    show_default=True,
     help="Folder of results; its cells are kept.",
 )
 @output_options

@@ -17,7 +17,6 @@ from labelweave.cli.output import Output
     "--out",
     type=click.Path(file_okay=False),
     default="labelweave-demo",
-    show_default=True,
     help="Folder for the report and the model.",
 )
 @click.option("--quick", is_flag=True, help="A few epochs and texts only: to see that all works.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import output_options, pop_reader_options, reader_options
+from labelweave.cli.options import count_option, output_options, pop_reader_options, reader_options
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
@@ -19,16 +19,9 @@ from labelweave.exceptions import InputError
 @click.option(
     "--network",
     default="resnet18",
-    show_default=True,
     help="The network of a file of weights: resnet18, resnet34 or resnet50.",
 )
-@click.option(
-    "--size",
-    type=click.IntRange(min=1),
-    default=224,
-    show_default=True,
-    help="Side of the images in pixels after resizing.",
-)
+@count_option("--size", 224, "Side of the images in pixels after resizing.")
 @reader_options
 @output_options
 def command(

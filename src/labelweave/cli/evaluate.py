@@ -10,25 +10,20 @@ from labelweave.cli.options import (
     Names,
     corrections_option,
     output_options,
+    part_option,
     pop_reader_options,
     reader_options,
+    score_options,
 )
 from labelweave.cli.output import Output, show_scores
-
-PARTS = ("train", "validation", "test", "all")
 
 
 @click.command("evaluate")
 @click.argument("model")
 @click.argument("data")
-@click.option(
-    "--part",
-    type=click.Choice(PARTS),
-    help="Which rows to score. [default: test where there is such a part, else all]",
-)
+@part_option
 @click.option("--metrics", type=Names(), help="Only these, separated by commas.")
-@click.option("--all-metrics", is_flag=True, help="Show every metric.")
-@click.option("--per-label", is_flag=True, help="Show the scores of each label.")
+@score_options
 @corrections_option
 @reader_options
 @output_options

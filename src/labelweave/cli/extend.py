@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import Names, output_options
+from labelweave.cli.options import Names, output_options, set_option
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
@@ -28,14 +28,7 @@ from labelweave.exceptions import InputError
     help="Labelled documents that the model was not trained on, to fit the combination of scores; "
     "only for a model that cannot predict unseen labels itself.",
 )
-@click.option(
-    "-s",
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter of XML0, which extends such a model; may be repeated.",
-)
+@set_option("A parameter of XML0, which extends such a model; may be repeated.")
 @click.option("--format", metavar="NAME", help="File format of --data, if it cannot be inferred.")
 @click.option("--label-column", metavar="NAME", help="The column of --data with label names.")
 @output_options

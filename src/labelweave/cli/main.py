@@ -165,7 +165,11 @@ def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
 
 @click.command(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
     epilog="`labelweave COMMAND --help` explains a command.",
 )
 @click.version_option(__version__, "--version", prog_name="labelweave")

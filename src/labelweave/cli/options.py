@@ -54,17 +54,30 @@ class Share(click.ParamType):
         return self.fail(f"{value} is no share between 0 and 1 nor a number of rows", param, ctx)
 
 
-def output_options(function: F) -> F:
-    """`--json`, `--quiet` and `--debug`, which every command has."""
-    for option in (
-        click.option("--debug", is_flag=True, expose_value=False, callback=_debug, hidden=True),
-        click.option("-q", "--quiet", is_flag=True, help="Print the result only."),
-        click.option(
-            "--json", "as_json", is_flag=True, help="Result as JSON on stdout, the rest on stderr."
-        ),
-    ):
-        function = option(function)
-    return function
+def _all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """One decorator for several options; `--help` shows them in this order."""
+
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+def count_option(name: str, default: int | None, help: str, *, min: int = 1) -> Callable[[F], F]:
+    """An option that takes a whole number from `min` on."""
+    return click.option(
+        name,
+        type=click.IntRange(min=min),
+        default=default,
+        help=help,
+    )
+
+
+def set_option(help: str) -> Callable[[F], F]:
+    """`--set NAME=VALUE`, which may be repeated; commands get it as `settings`."""
+    return click.option("-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help=help)
 
 
 def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -72,45 +85,105 @@ def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.ensure_object(dict)["debug"] = True
 
 
-def corrections_option(function: F) -> F:
-    """`--corrections`: verdicts of reviewers on the labels."""
-    return click.option(
-        "--corrections",
-        type=click.Path(),
-        help="Verdicts on a list of `labelweave audit` (.csv or .jsonl): yes makes an entry "
-        "positive, no negative.",
-    )(function)
+# Which every command has.
+output_options = _all_of(
+    click.option(
+        "--json", "as_json", is_flag=True, help="Result as JSON on stdout, the rest on stderr."
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print the result only."),
+    click.option("--debug", is_flag=True, expose_value=False, callback=_debug, hidden=True),
+)
+
+seed_option = count_option("--seed", 0, "Random seed.", min=0)
+
+split_option = click.option(
+    "--split",
+    type=click.Choice(["auto", "official", "stratified", "random"]),
+    default="auto",
+    help="auto: the official split where there is one, else a stratified one.",
+)
+
+corrections_option = click.option(
+    "--corrections",
+    type=click.Path(),
+    help="Verdicts on a list of `labelweave audit` (.csv or .jsonl): yes makes an entry positive, "
+    "no negative.",
+)
+
+part_option = click.option(
+    "--part",
+    type=click.Choice(["train", "validation", "test", "all"]),
+    help="Which rows to score. [default: test where there is such a part, else all]",
+)
+
+score_options = _all_of(
+    click.option("--all-metrics", is_flag=True, help="Show every metric."),
+    click.option("--per-label", is_flag=True, help="Show the scores of each label."),
+)
+
+# How to read a data file, for a command whose `--format` is its own.
+column_options = _all_of(
+    click.option(
+        "--labels",
+        type=LabelColumns(),
+        help="Label columns: names separated by commas, a pattern such as 'tag_*', or how many of "
+        "the last columns (negative: of the first).",
+    ),
+    click.option(
+        "--label-column", metavar="NAME", help="The column that holds separated label names."
+    ),
+    click.option("--drop", type=Names(), help="Columns to leave out, separated by commas."),
+    click.option(
+        "--data-option",
+        "data_options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Another option of the reader or of the named data set; may be repeated.",
+    ),
+)
+
+reader_options = _all_of(
+    click.option("--format", metavar="NAME", help="File format, if the file does not tell."),
+    column_options,
+)
+
+# How the rows are divided into train, validation and test parts.
+protocol_options = _all_of(
+    click.option(
+        "--test", type=click.Path(), help="File of the test rows; DATA then holds no test rows."
+    ),
+    split_option,
+    click.option(
+        "--test-size",
+        type=Share(),
+        help="Share of the rows to test on. [default: the official part, else 0.3]",
+    ),
+    click.option(
+        "--validation",
+        type=Share(),
+        default=0.2,
+        help="Share of the training rows for early stopping and thresholds.",
+    ),
+    seed_option,
+)
 
 
-def reader_options(function: F) -> F:
-    """How to read a data file where the file itself does not tell."""
-    what = "File format, if the file does not tell."
-    return click.option("--format", metavar="NAME", help=what)(column_options(function))
-
-
-def column_options(function: F) -> F:
-    """The reader options without `--format`, for a command whose `--format` is its own."""
-    for option in (
-        click.option(
-            "--data-option",
-            "data_options",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Another option of the reader or of the named data set; may be repeated.",
+def method_options(default: str) -> Callable[[F], F]:
+    """The method, its parameters and its threshold; `default` is the method without `-m`."""
+    return _all_of(
+        click.option("-m", "--method", default=default, help="See `labelweave methods`."),
+        set_option(
+            "A parameter of the method; may be repeated. VALUE is a number, true, false, none, a "
+            "text or a list such as [256,128]. text__max_words=2 and the like say how texts "
+            "become features, image__weights=FILE how images do."
         ),
-        click.option("--drop", type=Names(), help="Columns to leave out, separated by commas."),
         click.option(
-            "--label-column", metavar="NAME", help="The column that holds separated label names."
+            "--threshold",
+            help="How probabilities become label sets: a number, tuned, per-label, top-3, "
+            "cardinality. [default: the rule that the method brings (cls: cardinality), else "
+            "tuned on the validation rows]",
         ),
-        click.option(
-            "--labels",
-            type=LabelColumns(),
-            help="Label columns: names separated by commas, a pattern such as 'tag_*', or how "
-            "many of the last columns (negative: of the first).",
-        ),
-    ):
-        function = option(function)
-    return function
+    )
 
 
 def pop_reader_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -120,38 +193,6 @@ def pop_reader_options(options: dict[str, Any]) -> dict[str, Any]:
     given = {name: options.pop(name, None) for name in READER_OPTIONS}
     more = parse_settings(options.pop("data_options"), "--data-option")
     return {name: value for name, value in given.items() if value is not None} | more
-
-
-def method_options(default: str) -> Callable[[F], F]:
-    """The method, its parameters and its threshold; `default` is the method without `-m`."""
-    options = (
-        click.option(
-            "--threshold",
-            help="How probabilities become label sets: a number, tuned, per-label, top-3, "
-            "cardinality. [default: the rule that the method brings (cls: cardinality), else "
-            "tuned on the validation rows]",
-        ),
-        click.option(
-            "-s",
-            "--set",
-            "settings",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="A parameter of the method; may be repeated. VALUE is a number, true, false, "
-            "none, a text or a list such as [256,128]. text__max_words=2 and the like say how "
-            "texts become features, image__weights=FILE how images do.",
-        ),
-        click.option(
-            "-m", "--method", default=default, show_default=True, help="See `labelweave methods`."
-        ),
-    )
-
-    def add(function: F) -> F:
-        for option in options:
-            function = option(function)
-        return function
-
-    return add
 
 
 def pop_parameters(options: dict[str, Any]) -> dict[str, Any]:
@@ -170,45 +211,8 @@ def pop_protocol(options: dict[str, Any]) -> dict[str, Any]:
     names = ("split", "test_size", "validation", "seed", "test")
     protocol = {name: options.pop(name) for name in names}
     if protocol["test"] is not None and Path(protocol["test"]).exists():
-        protocol["test"] = str(Path(protocol["test"]).resolve())  # found again from elsewhere
+        protocol["test"] = str(Path(protocol["test"]).resolve())  # read again from other folders
     return protocol
-
-
-def protocol_options(function: F) -> F:
-    """How the rows are divided into train, validation and test parts."""
-    for option in (
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            default=0,
-            show_default=True,
-            help="Of everything random.",
-        ),
-        click.option(
-            "--validation",
-            type=Share(),
-            default=0.2,
-            show_default=True,
-            help="Share of the training rows for early stopping and thresholds.",
-        ),
-        click.option(
-            "--test-size",
-            type=Share(),
-            help="Share of the rows to test on. [default: the official part, else 0.3]",
-        ),
-        click.option(
-            "--split",
-            type=click.Choice(["auto", "official", "stratified", "random"]),
-            default="auto",
-            show_default=True,
-            help="auto: the official split where there is one, else a stratified one.",
-        ),
-        click.option(
-            "--test", type=click.Path(), help="File of the test rows; DATA then holds no test rows."
-        ),
-    ):
-        function = option(function)
-    return function
 
 
 def stem_of(data: str) -> str:

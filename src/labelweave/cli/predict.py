@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from labelweave.cli.options import output_options, pop_reader_options, reader_options
+from labelweave.cli.options import count_option, output_options, pop_reader_options, reader_options
 from labelweave.cli.output import Output
 from labelweave.exceptions import DataFileError, InputError
 
@@ -29,7 +29,6 @@ STANDARD = "-"
 @click.option(
     "--out",
     default=STANDARD,
-    show_default=True,
     help="FILE.csv or FILE.jsonl; - is stdout.",
 )
 @click.option(
@@ -41,7 +40,6 @@ STANDARD = "-"
     "--proba",
     type=click.Choice(["chosen", "all"]),
     default="chosen",
-    show_default=True,
     help="Probabilities of the predicted labels, or of every label.",
 )
 @click.option(
@@ -49,14 +47,8 @@ STANDARD = "-"
     metavar="FILE",
     help="CSV of known labels: one column per label, 1, 0 or empty; rows as in INPUT.",
 )
-@click.option("--separator", default="|", show_default=True, help="Between labels in CSV.")
-@click.option(
-    "--batch-rows",
-    type=click.IntRange(min=1),
-    default=4096,
-    show_default=True,
-    help="Rows in memory at a time.",
-)
+@click.option("--separator", default="|", help="Between labels in CSV.")
+@count_option("--batch-rows", 4096, "Rows in memory at a time.")
 @reader_options
 @output_options
 def command(

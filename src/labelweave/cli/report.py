@@ -7,18 +7,20 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import column_options, output_options, pop_reader_options
+from labelweave.cli.options import (
+    column_options,
+    count_option,
+    output_options,
+    part_option,
+    pop_reader_options,
+)
 from labelweave.cli.output import Output
 
 
 @click.command("report")
 @click.argument("path")
 @click.option("--data", help="Rows to score: a file or a name. [default: the training's own]")
-@click.option(
-    "--part",
-    type=click.Choice(["train", "validation", "test", "all"]),
-    help="Which rows to score. [default: test where there is such a part, else all]",
-)
+@part_option
 @click.option("--out", type=click.Path(), help="File to write. [default: NAME-report.html]")
 @click.option(
     "--format",
@@ -26,13 +28,7 @@ from labelweave.cli.output import Output
     type=click.Choice(["html", "md"]),
     help="One HTML page, or Markdown with its plots beside it. [default: by --out, else html]",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(min=2),
-    default=30,
-    show_default=True,
-    help="The most labels that a heat map shows.",
-)
+@count_option("--top", 30, "The most labels that a heat map shows.", min=2)
 @column_options
 @output_options
 def command(

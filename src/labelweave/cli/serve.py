@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import output_options
+from labelweave.cli.options import count_option, output_options
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
@@ -41,18 +41,16 @@ def _free_port(host: str) -> int:
 
 @click.command("serve")
 @click.argument("models", nargs=-1, metavar="[NAME=]MODEL...")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
-    show_default=True,
     help="0: any that is free.",
 )
 @click.option(
     "--database",
     default="sqlite:///labelweave-serve.sqlite",
-    show_default=True,
     help="Where label changes, verdicts and hashes of keys are kept: a SQLite file, or "
     "postgresql://USER@HOST/NAME for several replicas.",
 )
@@ -85,62 +83,19 @@ def _free_port(host: str) -> int:
     type=click.FloatRange(min=0),
     help="Requests a second of one client; 0: any. [default: any on loopback, else 100]",
 )
-@click.option(
-    "--max-batch",
-    type=click.IntRange(min=1),
-    default=256,
-    show_default=True,
-    help="Rows to predict together, at most.",
-)
+@count_option("--max-batch", 256, "Rows to predict together, at most.")
 @click.option(
     "--max-wait",
     type=click.FloatRange(0, 1000),
     default=2.0,
-    show_default=True,
     help="Milliseconds to wait for more requests to predict together.",
 )
-@click.option(
-    "--max-queue",
-    type=click.IntRange(min=1),
-    default=1024,
-    show_default=True,
-    help="Requests that may wait for a model; more are answered 429.",
-)
-@click.option(
-    "--max-rows",
-    type=click.IntRange(min=1),
-    default=1024,
-    show_default=True,
-    help="Inputs of a request, at most.",
-)
-@click.option(
-    "--max-text",
-    type=click.IntRange(min=1),
-    default=100_000,
-    show_default=True,
-    help="Characters of a text, at most.",
-)
-@click.option(
-    "--max-body",
-    type=click.IntRange(min=1),
-    default=16,
-    show_default=True,
-    help="Megabytes of a request, at most.",
-)
-@click.option(
-    "--max-pixels",
-    type=click.IntRange(min=1),
-    default=25_000_000,
-    show_default=True,
-    help="Pixels of an image, at most.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Threads of a prediction.",
-)
+@count_option("--max-queue", 1024, "Requests that may wait for a model; more are answered 429.")
+@count_option("--max-rows", 1024, "Inputs of a request, at most.")
+@count_option("--max-text", 100_000, "Characters of a text, at most.")
+@count_option("--max-body", 16, "Megabytes of a request, at most.")
+@count_option("--max-pixels", 25_000_000, "Pixels of an image, at most.")
+@count_option("--threads", 1, "Threads of a prediction.")
 @click.option("--no-access-log", is_flag=True, help="Do not log a line a request.")
 @output_options
 def command(

@@ -9,6 +9,7 @@ import click
 from labelweave.cli.config import config_option
 from labelweave.cli.options import (
     corrections_option,
+    count_option,
     method_options,
     output_options,
     pop_parameters,
@@ -16,6 +17,7 @@ from labelweave.cli.options import (
     pop_reader_options,
     protocol_options,
     reader_options,
+    score_options,
     stem_of,
 )
 from labelweave.cli.output import Output
@@ -29,15 +31,8 @@ from labelweave.cli.output import Output
     help="What to be good at: early stopping and threshold go by it, such as f1_micro, map.",
 )
 @click.option("--out", type=click.Path(), help="Model folder. [default: DATA-METHOD, numbered]")
-@click.option("--all-metrics", is_flag=True, help="Show every metric.")
-@click.option("--per-label", is_flag=True, help="Show the scores of each label.")
-@click.option(
-    "--examples",
-    type=click.IntRange(min=0),
-    default=5,
-    show_default=True,
-    help="How many test rows to show with their true and predicted labels.",
-)
+@score_options
+@count_option("--examples", 5, "Test rows to show with their true and predicted labels.", min=0)
 @click.option(
     "--label-texts",
     type=click.Path(),

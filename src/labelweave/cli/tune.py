@@ -10,6 +10,7 @@ import click
 from labelweave.cli.config import config_option
 from labelweave.cli.options import (
     READER_OPTIONS,
+    count_option,
     method_options,
     output_options,
     pop_parameters,
@@ -17,6 +18,7 @@ from labelweave.cli.options import (
     pop_reader_options,
     protocol_options,
     reader_options,
+    score_options,
     stem_of,
 )
 from labelweave.cli.output import Output
@@ -29,18 +31,11 @@ if TYPE_CHECKING:
 @click.command("tune")
 @click.argument("data", required=False)
 @method_options("mlp")
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="Finished trials that the study shall have, earlier ones included.",
-)
+@count_option("--trials", 30, "Finished trials that the study shall have, earlier ones included.")
 @click.option("--timeout", type=click.FloatRange(min=0), help="Begin no trial after these seconds.")
 @click.option(
     "--metric",
     default="f1_example",
-    show_default=True,
     help="What is made best on the validation rows.",
 )
 @click.option(
@@ -56,15 +51,13 @@ if TYPE_CHECKING:
 @click.option(
     "--resume/--no-resume",
     default=True,
-    show_default=True,
     help="Go on with a study that exists, or refuse it.",
 )
 @click.option(
     "--search-only", is_flag=True, help="Do not train, test and save the best at the end."
 )
 @click.option("--out", type=click.Path(), help="Output folder. [default: DATA-METHOD-tune]")
-@click.option("--all-metrics", is_flag=True, help="Show every metric.")
-@click.option("--per-label", is_flag=True, help="Show the test scores of each label.")
+@score_options
 @config_option
 @protocol_options
 @reader_options

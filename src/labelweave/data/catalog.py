@@ -205,13 +205,12 @@ def load_dataset(
 
 
 def _is_path(name_or_path: str | PathLike[str]) -> bool:
-    if not isinstance(name_or_path, str):
-        return True
-    if is_catalog_name(name_or_path):
-        return False
     path = Path(name_or_path)
-    # A missing file gets the reader's error message, which names the file.
-    return bool(path.suffix) or len(path.parts) > 1 or path.exists()
+    # No name of the catalog has an ending or a folder. A missing file gets the reader's error
+    # message, which names the file.
+    if not isinstance(name_or_path, str) or path.suffix or len(path.parts) > 1:
+        return True
+    return not is_catalog_name(name_or_path) and path.exists()
 
 
 def _checked_choices(entry: CatalogEntry, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -168,11 +168,11 @@ def check_width(data: Dataset, n_features: int | None) -> None:
     if data.is_image:
         return
     if data.n_features != n_features:
-        found, wanted = (
-            "texts" if width is None else f"{width:,} features"
-            for width in (data.n_features, n_features)
+        width, needed = (
+            "texts" if number is None else f"{number:,} features"
+            for number in (data.n_features, n_features)
         )
-        raise InputError(f"{data.name} has {found}, but the model takes {wanted}")
+        raise InputError(f"{data.name} has {width}, but the model takes {needed}")
 
 
 def with_labels(data: Dataset, names: Sequence[str]) -> Dataset:

@@ -17,6 +17,7 @@ from labelweave.exceptions import InputError
 __all__ = [
     "Parameter",
     "check_names",
+    "default_values",
     "describe_parameters",
     "example_setting",
     "parse_settings",
@@ -40,25 +41,28 @@ def describe_parameters(cls: type) -> list[Parameter]:
     documented: dict[str, tuple[str, str]] = {}
     for base in reversed(cls.__mro__):
         for name, (kind, text) in _documented_parameters(base.__doc__ or "").items():
-            if kind or name not in documented:  # "as in the base class" says nothing new
-                documented[name] = (kind, _without_markup(text))
-    described = []
+            if kind or name not in documented:  # the text of the base class is better than none
+                plain = re.sub(r":\w+:`~?([^`]+)`", r"\1", text).replace("``", "`")
+                documented[name] = (kind, plain)
+    return [
+        Parameter(name, default, *documented.get(name, ("", "")))
+        for name, default in default_values(cls).items()
+    ]
+
+
+def default_values(cls: type) -> dict[str, Any]:
+    """The constructor parameters of a class and their defaults; None where there is none."""
+    values = {}
     for name, parameter in inspect.signature(cls).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        default = None if parameter.default is parameter.empty else parameter.default
-        described.append(Parameter(name, default, *documented.get(name, ("", ""))))
-    return described
-
-
-def _without_markup(text: str) -> str:
-    return re.sub(r":\w+:`~?([^`]+)`", r"\1", text).replace("``", "`")
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            values[name] = None if parameter.default is parameter.empty else parameter.default
+    return values
 
 
 def _documented_parameters(docstring: str) -> dict[str, tuple[str, str]]:
     """Name to (type, text) of the Parameters section of a numpydoc docstring."""
     lines = inspect.cleandoc(docstring).splitlines()
-    found: dict[str, tuple[str, str]] = {}
+    documented: dict[str, tuple[str, str]] = {}
     names: list[str] = []
     inside = False
     for line, below in zip(lines, [*lines[1:], ""], strict=True):
@@ -72,12 +76,12 @@ def _documented_parameters(docstring: str) -> dict[str, tuple[str, str]]:
             names = [name.strip(" *") for name in left.split(",")]
             # The default is shown by itself, from the signature.
             kind = re.sub(r",?\s*(default\s*[=:]?\s*.*|optional)$", "", type_.strip())
-            found |= dict.fromkeys(names, (kind, ""))
+            documented |= dict.fromkeys(names, (kind, ""))
         else:
             for name in names:
-                kind, text = found[name]
-                found[name] = (kind, f"{text} {line.strip()}".strip())
-    return found
+                kind, text = documented[name]
+                documented[name] = (kind, f"{text} {line.strip()}".strip())
+    return documented
 
 
 def example_setting(parameters: Iterable[Parameter]) -> str:
@@ -126,7 +130,7 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
     return parsed
 
 
-def check_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
+def check_names(names: Iterable[str], known: Iterable[str], what: str) -> None:
     """Raise for the first name that is not known, with the nearest one that is.
 
     >>> check_names(["lerning_rate"], ["learning_rate", "k"], "parameter of mlp")
@@ -136,7 +140,7 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
 'learning_rate'?
     """
     known = list(known)
-    for name in given:
+    for name in names:
         if name in known:
             continue
         near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)

@@ -14,7 +14,7 @@ from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.pipeline.data_parts import Parts
-from labelweave.pipeline.parameters import check_names, describe_parameters
+from labelweave.pipeline.parameters import check_names, default_values
 
 __all__ = ["Recipe", "check_parameters", "defaults", "fit", "threshold_in_words"]
 
@@ -173,9 +173,7 @@ def defaults(method: str) -> dict[str, Any]:
     """The parameters of a method and their defaults."""
     from labelweave.methods import get_class
 
-    return {
-        parameter.name: parameter.default for parameter in describe_parameters(get_class(method))
-    }
+    return default_values(get_class(method))
 
 
 def check_parameters(method: str, names: Collection[str]) -> None:
