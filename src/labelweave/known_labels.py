@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from labelweave.base import MultiLabelClassifier, inside
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
-from labelweave.labels import LabelMatrix, as_labels, is_lists_of_names
+from labelweave.labels import as_labels, is_lists_of_names, is_named
 
 __all__ = ["KnownLabelsMixin"]
 
@@ -96,7 +96,7 @@ class KnownLabelsMixin(MultiLabelClassifier):
             raise InputError("known= is for labels, but the model was fitted to one class per row")
         if is_lists_of_names(known):
             return as_labels(known, names=tuple(self.label_names_), absent="unknown").to_numpy()
-        if not isinstance(known, LabelMatrix) and not hasattr(known, "columns"):
+        if not is_named(known):
             return self._known_labels(known).to_numpy()
         labels = as_labels(known)
         position = {name: j for j, name in enumerate(self.label_names_)}

@@ -281,7 +281,7 @@ def as_labels(
         return LabelMatrix(Y.values, chosen, descriptions or Y.descriptions, absent=Y.absent)
     if is_lists_of_names(Y, names):
         return _from_lists(Y, names, descriptions, absent)
-    if hasattr(Y, "iloc") and hasattr(Y, "columns"):
+    if is_frame(Y):
         names = [str(column) for column in Y.columns] if names is None else names
         try:
             Y = Y.to_numpy(dtype=np.float32, na_value=np.nan)
@@ -344,6 +344,16 @@ def _checked_names(names: Sequence[str] | None, n_labels: int) -> tuple[str, ...
         twice = next(name for name in chosen if chosen.count(name) > 1)
         raise InputError(f"the label name {twice!r} is used twice: names must differ")
     return chosen
+
+
+def is_frame(values: Any) -> bool:
+    """Whether these are the columns of a DataFrame, which pandas need not be imported to ask."""
+    return hasattr(values, "columns")
+
+
+def is_named(Y: Any) -> bool:
+    """Whether the columns of Y have names: a label matrix or a DataFrame."""
+    return isinstance(Y, LabelMatrix) or is_frame(Y)
 
 
 def is_lists_of_names(Y: Any, names: Sequence[str] | None = None) -> bool:

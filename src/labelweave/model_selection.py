@@ -34,7 +34,7 @@ from labelweave.data.splits import (
     stratified_holdout,
 )
 from labelweave.exceptions import InputError
-from labelweave.labels import LabelMatrix, as_labels
+from labelweave.labels import LabelMatrix, as_labels, is_named
 
 if TYPE_CHECKING:
     from labelweave.metrics import Metric
@@ -244,10 +244,9 @@ def _key(metric: Metric) -> str:
 def _labels_in_model_order(estimator: Any, y: Any) -> LabelMatrix:
     """Return the labels in the order of the model's, if both have names."""
     names = getattr(estimator, "label_names_", None)
-    has_names = isinstance(y, LabelMatrix) or hasattr(y, "columns")
     if names is None:
         return as_labels(y)
-    if not has_names:
+    if not is_named(y):
         return as_labels(y, names=tuple(names))
     labels = as_labels(y)
     return labels if labels.names == tuple(names) else labels.select(names)

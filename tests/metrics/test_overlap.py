@@ -86,3 +86,13 @@ def test_zero_division_is_0_1_or_nan():
     for value in (0.5, "warn", None):
         with pytest.raises(InputError, match="zero_division must be 0, 1 or nan"):
             lwm.f1_example([[1]], [[1]], zero_division=value)
+
+
+def test_the_average_is_a_parameter_too():
+    Y_true, Y_pred = [[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]
+    for kind in KINDS:
+        for average in AVERAGES:
+            expected = getattr(lwm, f"{kind}_{average}")(Y_true, Y_pred)
+            assert getattr(lwm, kind)(Y_true, Y_pred, average=average) == expected
+    with pytest.raises(InputError, match="average must be example, macro or micro, not 'samples'"):
+        lwm.f1(Y_true, Y_pred, average="samples")

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from labelweave.labels import LabelMatrix
 from labelweave.metrics._inputs import chunks
 
-__all__ = ["Ranked", "by_label", "by_row", "pooled", "ranked_together", "score_chunks"]
+__all__ = ["Ranked", "by_label", "by_row", "ranked_together", "score_chunks"]
 
 
 @dataclass
@@ -91,16 +91,6 @@ def by_label(
         lines = np.ascontiguousarray(scores[:, labels].T)
         parts.append(measure(_rank(lines, positive, known, weight)))
     return np.concatenate(parts)
-
-
-def pooled(
-    Y_true: LabelMatrix,
-    scores: np.ndarray,
-    weight: np.ndarray | None,
-    measure: Callable[[Ranked], np.ndarray],
-) -> float:
-    """Compute a measure of the one ranking of all known entries."""
-    return float(measure(ranked_together(Y_true, scores, weight))[0])
 
 
 def ranked_together(

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 from labelweave.input_checks import first_not_finite
-from labelweave.labels import LabelMatrix, as_labels, is_lists_of_names
+from labelweave.labels import LabelMatrix, as_labels, is_frame, is_lists_of_names
 from labelweave.rows import row_chunks
 
 __all__ = ["check_pred", "check_score", "check_true", "check_weight", "mean_of_defined"]
@@ -36,10 +36,8 @@ def check_pred(Y_true: Any, Y_pred: Any) -> tuple[LabelMatrix, LabelMatrix]:
             raise InputError(
                 "neither Y_true nor Y_pred holds a label name: there is nothing to score"
             )
-        truth, predicted = (
-            check_true(as_labels(Y_true, names=names)),
-            as_labels(Y_pred, names=names),
-        )
+        truth = check_true(as_labels(Y_true, names=names))
+        predicted = as_labels(Y_pred, names=names)
     else:
         truth = check_true(Y_true)
         try:
@@ -87,7 +85,7 @@ def check_score(
     if (problem := first_not_finite(scores)) is not None:
         kind, row, column = problem
         raise InputError(f"Y_score contains {kind} at row {row}, column {column}")
-    if hasattr(Y_score, "columns"):
+    if is_frame(Y_score):
         columns = aligned_columns(truth.names, [str(name) for name in Y_score.columns], "Y_score")
         if columns is not None:
             scores = scores[:, columns]
@@ -107,14 +105,14 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def mean_of_defined(
-    values: np.ndarray, defined: np.ndarray, weight: np.ndarray | None = None
+    values: np.ndarray, defined: np.ndarray | bool = True, weight: np.ndarray | None = None
 ) -> float:
-    """Return the weighted mean of the values that are defined; nan if there is none."""
-    defined = defined & ~np.isnan(values)
+    """Return the weighted mean of the values that are defined and not nan; nan if none is."""
+    kept = np.logical_and(defined, ~np.isnan(values))
     if weight is None:
-        return float(values[defined].mean()) if defined.any() else float("nan")
-    total = weight[defined].sum()
-    return float(values[defined] @ weight[defined] / total) if total > 0 else float("nan")
+        return float(values[kept].mean()) if kept.any() else float("nan")
+    total = weight[kept].sum()
+    return float(values[kept] @ weight[kept] / total) if total > 0 else float("nan")
 
 
 def chunks(length: int, width: int) -> list[slice]:
@@ -129,7 +127,7 @@ def aligned_columns(
 
     Default names (label_0, label_1, ...) do not identify labels: their order is kept.
     """
-    if tuple(names) == wanted or are_default_names(wanted) or are_default_names(names):
+    if tuple(names) == wanted or _are_default_names(wanted) or _are_default_names(names):
         return None
     position = {name: j for j, name in enumerate(names)}
     missing = next((name for name in wanted if name not in position), None)
@@ -138,7 +136,7 @@ def aligned_columns(
     return [position[name] for name in wanted]
 
 
-def are_default_names(names: tuple[str, ...] | list[str]) -> bool:
+def _are_default_names(names: tuple[str, ...] | list[str]) -> bool:
     """Whether these are the names that `as_labels` gives to unnamed labels."""
     return all(name == f"label_{j}" for j, name in enumerate(names))
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from labelweave.exceptions import InputError
-from labelweave.labels import LabelMatrix
 from labelweave.metrics._inputs import check_score, check_weight, chunks, mean_of_defined
 
 __all__ = ["calibration_bins", "ece", "ece_macro", "ece_of_labels"]
@@ -57,7 +56,7 @@ def ece_macro(Y_true: Any, Y_score: Any, *, n_bins: int = 15, sample_weight: Any
     errors of opposite sign do not cancel between labels.
     """
     errors = ece_of_labels(Y_true, Y_score, n_bins=n_bins, sample_weight=sample_weight)
-    return mean_of_defined(errors, np.ones(errors.shape, dtype=bool))
+    return mean_of_defined(errors)
 
 
 def _error(mass: np.ndarray, expected: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -85,17 +84,12 @@ def calibration_bins(
     size = truth.n_labels * n_bins
     sums = np.zeros((3, size))
     for rows in chunks(*truth.shape):
-        cell, probability, is_positive, mass = _entries(truth[rows], scores[rows], n_bins)
+        values, chunk = truth[rows].to_numpy(), scores[rows]
+        bins = np.clip(np.ceil(chunk * n_bins).astype(np.int64) - 1, 0, n_bins - 1)
+        cell = (bins + np.arange(truth.n_labels) * n_bins).ravel()
+        mass = (~np.isnan(values)).astype(np.float64)
         if weight is not None:
             mass = mass * weight[rows, None]
-        for total, values in zip(sums, (mass, mass * probability, mass * is_positive), strict=True):
-            total += np.bincount(cell.ravel(), weights=values.ravel(), minlength=size)
+        for total, summand in zip(sums, (mass, mass * chunk, mass * (values == 1)), strict=True):
+            total += np.bincount(cell, weights=summand.ravel(), minlength=size)
     return tuple(sums.reshape(3, truth.n_labels, n_bins))
-
-
-def _entries(truth: LabelMatrix, scores: np.ndarray, n_bins: int) -> tuple[np.ndarray, ...]:
-    """Bin, probability, state and weight (0 if unknown) of each entry."""
-    values = truth.to_numpy()
-    bins = np.clip(np.ceil(scores * n_bins).astype(np.int64) - 1, 0, n_bins - 1)
-    cell = bins + np.arange(truth.n_labels) * n_bins
-    return cell, scores, values == 1, (~np.isnan(values)).astype(np.float64)

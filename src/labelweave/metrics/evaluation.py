@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
-from labelweave.labels import LabelMatrix, as_labels
-from labelweave.metrics._inputs import aligned_columns, are_default_names, check_pred, check_score
+from labelweave.labels import LabelMatrix, as_labels, is_frame, is_named
+from labelweave.metrics._inputs import aligned_columns, check_pred, check_score
 from labelweave.metrics.catalog import METRICS, Metric, get_metric
 from labelweave.metrics.scores import Scores
 
@@ -66,7 +66,7 @@ def evaluate(
     0.25
     """
     X, Y, title = _unpack(data)
-    if sp.issparse(model) or isinstance(model, np.ndarray | list) or hasattr(model, "columns"):
+    if sp.issparse(model) or isinstance(model, np.ndarray | list) or is_frame(model):
         outputs = _outputs_of_matrix(model, threshold)
     else:
         outputs = _outputs_of_model(model, X, threshold)
@@ -124,15 +124,16 @@ def score_predictions(
         truth, Y_score = check_score(Y_true, Y_score, sparse=True)
     if Y_pred is not None:
         truth, Y_pred = check_pred(truth if Y_score is not None else Y_true, Y_pred)
-    chosen = (
-        _applicable(truth, Y_score, Y_pred, propensities) if metrics is None else _named(metrics)
-    )
+    if metrics is None:
+        chosen = _applicable(truth, Y_score, Y_pred, propensities)
+    else:
+        chosen = _named(metrics)
     numbers = []
     for metric in chosen:
-        extra = {"propensities": propensities} if metric.needs_propensities else {}
-        numbers.append(
-            metric(truth, Y_score=Y_score, Y_pred=Y_pred, sample_weight=sample_weight, **extra)
-        )
+        options = {"sample_weight": sample_weight}
+        if metric.needs_propensities:
+            options["propensities"] = propensities
+        numbers.append(metric(truth, Y_score=Y_score, Y_pred=Y_pred, **options))
     title = title or f"{truth.n_rows} rows x {truth.n_labels} labels"
     return Scores(chosen, numbers, title, truth, Y_score, Y_pred, thresholds)
 
@@ -177,7 +178,7 @@ class _Outputs(NamedTuple):
 
 
 def _outputs_of_matrix(matrix: Any, threshold: Any) -> _Outputs:
-    names = tuple(str(name) for name in matrix.columns) if hasattr(matrix, "columns") else None
+    names = tuple(str(name) for name in matrix.columns) if is_frame(matrix) else None
     if sp.issparse(matrix):
         if threshold is not None:
             raise InputError("a threshold needs the scores of all labels, but they are sparse")
@@ -189,6 +190,7 @@ def _outputs_of_matrix(matrix: Any, threshold: Any) -> _Outputs:
 
 def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
     from labelweave.model_selection import label_probabilities
+    from labelweave.thresholds import Threshold
 
     core = _core(model)
     label_names = getattr(core, "label_names_", None)
@@ -198,21 +200,13 @@ def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
             raise InputError(f"{type(core).__name__} computes no scores: it has no predict_proba")
         return _Outputs(None, model.predict(X), names, None)
     scores = label_probabilities(model, X)
-    rule = _own_rule(core) if threshold is None else _fitted_rule(threshold)
     if threshold is None and getattr(core, "_single_label", False):
         best = scores.argmax(axis=1)
         return _Outputs(scores, best[:, None] == np.arange(scores.shape[1]), names, None)
-    if rule is not None:
+    rule = getattr(core, "threshold_", None) if threshold is None else _fitted_rule(threshold)
+    if isinstance(rule, Threshold):
         return _Outputs(scores, rule.apply(scores), names, rule.applied_threshold)
     return _Outputs(scores, model.predict(X) if hasattr(model, "predict") else None, names, None)
-
-
-def _own_rule(core: Any) -> Any:
-    """The rule that a model of this library applies; None for other models."""
-    from labelweave.thresholds import Threshold
-
-    rule = getattr(core, "threshold_", None)
-    return rule if isinstance(rule, Threshold) else None
 
 
 def _fitted_rule(threshold: Any) -> Any:
@@ -253,24 +247,19 @@ def _labels_of(model: Any, Y: Any, names: tuple[str, ...] | None) -> LabelMatrix
     core = _core(model)
     if getattr(core, "_single_label", False):
         return core._known_labels(Y)
-    has_names = isinstance(Y, LabelMatrix) or hasattr(Y, "columns")
-    if names is None or has_names or (hasattr(Y, "shape") and Y.shape[1:] != (len(names),)):
-        return as_labels(Y)
-    return as_labels(Y, names=names)
+    fits = names is not None and getattr(Y, "shape", (0, len(names)))[1:] == (len(names),)
+    return as_labels(Y, names=names if fits and not is_named(Y) else None)
 
 
 def _match(outputs: _Outputs, truth: LabelMatrix) -> _Outputs:
     """The model's columns in the order of the data's labels."""
-    names = outputs.names
-    if names is None or are_default_names(names) or are_default_names(truth.names):
-        return outputs
-    columns = aligned_columns(truth.names, names, "the model")
+    scores, sets, names, thresholds = outputs
+    columns = None if names is None else aligned_columns(truth.names, names, "the model")
     if columns is None:
         return outputs
-    scores, sets = (
-        None if part is None else part[:, columns] for part in (outputs.scores, outputs.sets)
+    return _Outputs(
+        None if scores is None else scores[:, columns],
+        None if sets is None else sets[:, columns],
+        truth.names,
+        np.asarray(thresholds)[columns] if np.ndim(thresholds) else thresholds,
     )
-    thresholds = outputs.thresholds
-    if np.ndim(thresholds):
-        thresholds = np.asarray(thresholds)[columns]
-    return _Outputs(scores, sets, truth.names, thresholds)

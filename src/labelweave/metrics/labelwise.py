@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.metrics._curves import Ranked, by_label, pooled
+from labelweave.metrics._curves import Ranked, by_label, ranked_together
 from labelweave.metrics._inputs import check_score, check_weight, mean_of_defined
 
 __all__ = [
@@ -47,7 +47,7 @@ def mean_average_precision(Y_true: Any, Y_score: Any, *, sample_weight: Any = No
 
     Labels without a known positive are left out; nan if no label has one.
     """
-    return _mean(ap_of_labels(Y_true, Y_score, sample_weight=sample_weight))
+    return mean_of_defined(ap_of_labels(Y_true, Y_score, sample_weight=sample_weight))
 
 
 def ap_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
@@ -78,7 +78,7 @@ def auc_macro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
 
     nan if no label has both.
     """
-    return _mean(auc_of_labels(Y_true, Y_score, sample_weight=sample_weight))
+    return mean_of_defined(auc_of_labels(Y_true, Y_score, sample_weight=sample_weight))
 
 
 def auc_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
@@ -91,15 +91,10 @@ def auc_micro(Y_true: Any, Y_score: Any, *, sample_weight: Any = None) -> float:
 
 def _of_labels(Y_true: Any, Y_score: Any, sample_weight: Any, measure: Any) -> np.ndarray:
     truth, scores = check_score(Y_true, Y_score)
-    weight = check_weight(sample_weight, truth.n_rows)
-    return by_label(truth, scores, weight, measure)
+    return by_label(truth, scores, check_weight(sample_weight, truth.n_rows), measure)
 
 
 def _pooled(Y_true: Any, Y_score: Any, sample_weight: Any, measure: Any) -> float:
     truth, scores = check_score(Y_true, Y_score)
-    weight = check_weight(sample_weight, truth.n_rows)
-    return pooled(truth, scores, weight, measure)
-
-
-def _mean(of_labels: np.ndarray) -> float:
-    return mean_of_defined(of_labels, np.ones(of_labels.shape, dtype=bool))
+    ranked = ranked_together(truth, scores, check_weight(sample_weight, truth.n_rows))
+    return float(measure(ranked)[0])

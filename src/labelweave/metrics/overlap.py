@@ -2,11 +2,13 @@
 
 Precision, recall, F1 and Jaccard index, each with three kinds of average:
 
-* ``_example``: computed for each row and averaged over the rows;
-* ``_macro``: computed for each label and averaged over the labels;
-* ``_micro``: computed once from the counts of all entries together.
+* ``average="example"``: computed for each row and averaged over the rows;
+* ``average="macro"``: computed for each label and averaged over the labels;
+* ``average="micro"``: computed once from the counts of all entries together.
 
-Only known entries are counted. A row (``_example``) or a label (``_macro``) without a known
+``f1_example``, ``f1_macro``, ``f1_micro`` and so on are the same functions with the average set.
+
+Only known entries are counted. A row (``"example"``) or a label (``"macro"``) without a known
 entry is ignored.
 
 Where a score is 0/0 (F1 and Jaccard: neither a positive nor a predicted label; precision:
@@ -29,40 +31,106 @@ The result is nan if no row or label is left to average over.
 Examples
 --------
 >>> Y_true, Y_pred = [[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 1]]
->>> [round(f1(Y_true, Y_pred), 3) for f1 in (f1_example, f1_macro, f1_micro)]
+>>> [round(f1(Y_true, Y_pred, average=average), 3) for average in ("example", "macro", "micro")]
 [0.778, 0.733, 0.75]
->>> [round(recall(Y_true, Y_pred), 3) for recall in (recall_example, recall_macro, recall_micro)]
-[0.833, 0.75, 0.75]
+>>> round(recall_example(Y_true, Y_pred), 3)
+0.833
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from labelweave.exceptions import InputError
 from labelweave.metrics._counts import count, overlap_score
 from labelweave.metrics._inputs import check_pred, check_weight, mean_of_defined
 
 __all__ = [
     "cf1",
+    "f1",
     "f1_example",
     "f1_macro",
     "f1_micro",
+    "jaccard",
     "jaccard_example",
     "jaccard_macro",
     "jaccard_micro",
     "of1",
+    "precision",
     "precision_example",
     "precision_macro",
     "precision_micro",
+    "recall",
     "recall_example",
     "recall_macro",
     "recall_micro",
 ]
 
 
-def _overlap(
-    kind: str, average: str, Y_true: Any, Y_pred: Any, sample_weight: Any, zero_division: float
+def f1(
+    Y_true: Any,
+    Y_pred: Any,
+    *,
+    average: str = "example",
+    sample_weight: Any = None,
+    zero_division: float = 0.0,
 ) -> float:
+    """F1, 2 x hits / (positives + predictions): the harmonic mean of precision and recall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y_true, Y_pred = [[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]]
+    >>> round(f1(Y_true, Y_pred), 3)
+    0.333
+    >>> round(f1(Y_true, Y_pred, zero_division=np.nan), 3)
+    0.667
+    """
+    return _score("f1", Y_true, Y_pred, average, sample_weight, zero_division)
+
+
+def precision(
+    Y_true: Any,
+    Y_pred: Any,
+    *,
+    average: str = "example",
+    sample_weight: Any = None,
+    zero_division: float = 0.0,
+) -> float:
+    """Share of the predicted labels that are positive: hits / predictions."""
+    return _score("precision", Y_true, Y_pred, average, sample_weight, zero_division)
+
+
+def recall(
+    Y_true: Any,
+    Y_pred: Any,
+    *,
+    average: str = "example",
+    sample_weight: Any = None,
+    zero_division: float = 0.0,
+) -> float:
+    """Share of the positive labels that are predicted: hits / positives."""
+    return _score("recall", Y_true, Y_pred, average, sample_weight, zero_division)
+
+
+def jaccard(
+    Y_true: Any,
+    Y_pred: Any,
+    *,
+    average: str = "example",
+    sample_weight: Any = None,
+    zero_division: float = 0.0,
+) -> float:
+    """Jaccard index: hits / (positives + predictions - hits)."""
+    return _score("jaccard", Y_true, Y_pred, average, sample_weight, zero_division)
+
+
+def _score(
+    kind: str, Y_true: Any, Y_pred: Any, average: str, sample_weight: Any, zero_division: float
+) -> float:
+    if average not in ("example", "macro", "micro"):
+        raise InputError(f"average must be example, macro or micro, not {average!r}")
     truth, predicted = check_pred(Y_true, Y_pred)
     weight = check_weight(sample_weight, truth.n_rows)
     if average == "example":
@@ -75,107 +143,20 @@ def _overlap(
     return mean_of_defined(overlap_score(kind, counts, zero_division), counts.known > 0, weight)
 
 
-def f1_example(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """F1 of each row's label set, averaged over the rows.
-
-    For a row with true set T and predicted set P, both among its known entries, F1 is
-    2 |T and P| / (|T| + |P|).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Y_true, Y_pred = [[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]]
-    >>> round(f1_example(Y_true, Y_pred), 3)
-    0.333
-    >>> round(f1_example(Y_true, Y_pred, zero_division=np.nan), 3)
-    0.667
-    """
-    return _overlap("f1", "example", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def f1_macro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """F1 of each label, 2 x hits / (positives + predictions), averaged over the labels."""
-    return _overlap("f1", "macro", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def f1_micro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """F1 of all known entries together, 2 x hits / (positives + predictions)."""
-    return _overlap("f1", "micro", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def precision_example(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Share of each row's predicted labels that are positive, averaged over the rows."""
-    return _overlap("precision", "example", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def precision_macro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Share of each label's predictions that are right, averaged over the labels."""
-    return _overlap("precision", "macro", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def precision_micro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Share of all predicted labels that are positive."""
-    return _overlap("precision", "micro", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def recall_example(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Share of each row's positive labels that are predicted, averaged over the rows."""
-    return _overlap("recall", "example", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def recall_macro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Share of each label's positives that are predicted, averaged over the labels."""
-    return _overlap("recall", "macro", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def recall_micro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Share of all positive labels that are predicted."""
-    return _overlap("recall", "micro", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def jaccard_example(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Jaccard index of true set T and predicted set P of each row, averaged over the rows.
-
-    For a row it is |T and P| / |T or P|.
-    """
-    return _overlap("jaccard", "example", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def jaccard_macro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Jaccard index of each label, averaged over the labels.
-
-    For a label it is hits / (positives + predictions - hits).
-    """
-    return _overlap("jaccard", "macro", Y_true, Y_pred, sample_weight, zero_division)
-
-
-def jaccard_micro(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Jaccard index of all known entries, hits / (positives + predictions - hits)."""
-    return _overlap("jaccard", "micro", Y_true, Y_pred, sample_weight, zero_division)
+f1_example = partial(f1, average="example")
+f1_macro = partial(f1, average="macro")
+f1_micro = partial(f1, average="micro")
+precision_example = partial(precision, average="example")
+precision_macro = partial(precision, average="macro")
+precision_micro = partial(precision, average="micro")
+recall_example = partial(recall, average="example")
+recall_macro = partial(recall, average="macro")
+recall_micro = partial(recall, average="micro")
+jaccard_example = partial(jaccard, average="example")
+jaccard_macro = partial(jaccard, average="macro")
+jaccard_micro = partial(jaccard, average="micro")
+of1 = f1_micro
+"""Overall F1: the name of the image-tagging literature for the micro F1."""
 
 
 def cf1(
@@ -197,16 +178,8 @@ def cf1(
     >>> round(cf1(Y_true, Y_pred), 3), round(f1_macro(Y_true, Y_pred), 3)
     (0.857, 0.833)
     """
-    precision = precision_macro(
-        Y_true, Y_pred, sample_weight=sample_weight, zero_division=zero_division
+    p, r = (
+        _score(kind, Y_true, Y_pred, "macro", sample_weight, zero_division)
+        for kind in ("precision", "recall")
     )
-    recall = recall_macro(Y_true, Y_pred, sample_weight=sample_weight, zero_division=zero_division)
-    total = precision + recall
-    return 2 * precision * recall / total if total != 0 else float(zero_division)
-
-
-def of1(
-    Y_true: Any, Y_pred: Any, *, sample_weight: Any = None, zero_division: float = 0.0
-) -> float:
-    """Overall F1 (OF1): the name of the image-tagging literature for :func:`f1_micro`."""
-    return f1_micro(Y_true, Y_pred, sample_weight=sample_weight, zero_division=zero_division)
+    return 2 * p * r / (p + r) if p + r != 0 else float(zero_division)

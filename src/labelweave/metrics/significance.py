@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelweave.exceptions import InputError
+from labelweave.labels import is_frame
 
 __all__ = [
     "FriedmanResult",
@@ -260,4 +261,4 @@ def _checked(scores: Any) -> np.ndarray:
 
 
 def _names(scores: Any, n_methods: int) -> list[Any]:
-    return list(scores.columns) if hasattr(scores, "columns") else list(range(n_methods))
+    return list(scores.columns) if is_frame(scores) else list(range(n_methods))

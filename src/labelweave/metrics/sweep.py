@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from labelweave.exceptions import InputError
-from labelweave.labels import LabelMatrix
 from labelweave.metrics._counts import Counts, overlap_score
 from labelweave.metrics._inputs import check_score, chunks
 
@@ -22,8 +21,7 @@ __all__ = ["sweep_counts", "sweep_f1"]
 def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label") -> Counts:
     """Count true positives, predictions, positives and known entries at each threshold.
 
-    A label is predicted if its score is at least the threshold. Unknown entries of `Y_true` are
-    ignored.
+    A label is predicted if its score is at least the threshold. Unknown entries are ignored.
     `hits` and `predicted` have shape (n_labels or n_rows, n_thresholds), `positive` and `known`
     (n_labels or n_rows, 1); `by` is "label" or "row".
 
@@ -46,14 +44,14 @@ def sweep_counts(Y_true: Any, Y_score: Any, thresholds: Any, *, by: str = "label
     size = groups * (len(thresholds) + 1)
     hits, predicted = np.zeros(size), np.zeros(size)
     for rows in chunks(*truth.shape):
-        group, is_positive, is_known = _states(truth, rows, by)
+        values = truth[rows].to_numpy()
+        of_rows = np.arange(rows.start, rows.stop)[:, None]
+        group = np.arange(truth.n_labels) if by == "label" else of_rows
         reached = np.searchsorted(ascending, scores[rows], side="right")
         cell = group * (len(thresholds) + 1) + reached
-        hits += np.bincount(cell[is_positive], minlength=size)
-        if is_known is None:
-            predicted += np.bincount(cell.ravel(), minlength=size)
-        else:
-            predicted += np.bincount(cell[is_known], minlength=size)
+        hits += np.bincount(cell[values == 1], minlength=size)
+        known = cell[~np.isnan(values)] if truth.has_unknown else cell.ravel()
+        predicted += np.bincount(known, minlength=size)
     hits, predicted = (
         part.reshape(groups, -1)[:, ::-1].cumsum(axis=1)[:, ::-1] for part in (hits, predicted)
     )
@@ -82,9 +80,8 @@ def sweep_f1(
     """
     if average not in ("example", "micro", "macro", "label"):
         raise InputError(f"average must be example, micro, macro or label, not {average!r}")
-    counts = sweep_counts(
-        Y_true, Y_score, thresholds, by="row" if average == "example" else "label"
-    )
+    by = "row" if average == "example" else "label"
+    counts = sweep_counts(Y_true, Y_score, thresholds, by=by)
     if average == "micro":
         counts = Counts(*(part.sum(axis=0, keepdims=True) for part in counts))
     values = overlap_score("f1", counts, zero_division)
@@ -94,14 +91,3 @@ def sweep_f1(
     defined = ~np.isnan(values)
     totals, number = np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0)
     return np.divide(totals, number, out=np.full(len(totals), np.nan), where=number > 0)
-
-
-def _states(
-    truth: LabelMatrix, rows: slice, by: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Group, positive and known of the entries of a chunk; known is None if all are."""
-    values = truth[rows].to_numpy()
-    of_labels, of_rows = np.arange(truth.n_labels), np.arange(rows.start, rows.stop)[:, None]
-    group = of_labels if by == "label" else of_rows
-    is_known = ~np.isnan(values) if truth.has_unknown else None
-    return group, values == 1, is_known
