@@ -43,7 +43,7 @@ def test_a_name_depends_on_what_goes_in_and_on_nothing_else(suite):
     ("method", "settings", "resolved"),
     [
         ("mlknn", {"k": 10}, {}),  # the default
-        ("mlknn", {"k": 3, "text__min_count": 2}, {"k": 3, "text__min_count": 2}),
+        ("mlknn", {"k": 3, "text__min_texts": 2}, {"k": 3, "text__min_texts": 2}),
         ("mlp", {"hidden": [8], "threshold": 0.5}, {"hidden": [8], "threshold": 0.5}),
         ("co-teaching", {"base": "mlp"}, {}),
     ],
