@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason="needs labelweave[serve]")
 pytest.importorskip("sqlalchemy", reason="needs labelweave[serve]")
 
 import numpy as np
-from serving import free_port, running, use_fakes
+from serving import running, use_fakes
 
 import labelweave as lw
 from labelweave.data.dataset import Dataset
@@ -87,17 +87,16 @@ def postgres():
             pytest.skip("PostgreSQL cannot be started by root without runuser")
         as_user = ["runuser", "-u", "postgres", "--"]
         shutil.chown(folder, "postgres")
-    port = free_port()
     data = folder / "data"
 
     def program(name, *arguments):
         command = [*as_user, str(programs / name), *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=120, cwd="/")
+        subprocess.run(command, check=True, capture_output=True, cwd="/")
 
     program("initdb", "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
+    options = f"-c listen_addresses= -c unix_socket_directories={folder}"
     program("pg_ctl", "-D", str(data), "-w", "-o", options, "-l", str(folder / "log"), "start")
-    yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    yield f"postgresql://postgres@/postgres?host={folder}"
     program("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -131,12 +131,6 @@ def use_fakes(monkeypatch=None, make=FakeZeroShot):
     patch(serve_models, "read_model", lambda folder, threads: (make(), None))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def wait_until(condition, seconds=60):
     """Wait until a condition is true; fail if it is not within that time."""
     deadline = time.monotonic() + seconds
@@ -148,15 +142,15 @@ def wait_until(condition, seconds=60):
 @contextmanager
 def running(folders, *, queues=None, cooccurrence=None, key=KEY, **settings):
     """Run a service in a thread: `.client` sends a key, `.open` does not."""
-    chosen = Settings(port=free_port(), **{"poll": 0.1, **settings})
+    listening = socket.create_server(("127.0.0.1", 0))
+    chosen = Settings(port=listening.getsockname()[1], **{"poll": 0.1, **settings})
     paths = {name: Path(folder) for name, folder in folders.items()}
     service = Service(paths, chosen, queues, cooccurrence=cooccurrence)
     if key is not None and "tests" not in service.keys.stored_hashes:
         service.store.add_key("tests", key)
         service.keys.stored_hashes = service.store.key_hashes()
-    options = server_options(chosen) | {"host": "127.0.0.1"}
-    server = uvicorn.Server(uvicorn.Config(create_app(service), **options))
-    thread = threading.Thread(target=server.run, daemon=True)
+    server = uvicorn.Server(uvicorn.Config(create_app(service), **server_options(chosen)))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{chosen.port}"
     wait_until(lambda: server.started or not thread.is_alive())

@@ -1,10 +1,8 @@
 """Changing labels of a running service: they survive restarts and reach all replicas."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from serving import (
     KEY,
     FakeZeroShot,
     check_problem,
-    free_port,
     labels_of,
     predict,
     running,
@@ -131,60 +128,43 @@ def test_a_failing_database_leaves_no_label_behind(fake, monkeypatch):
     assert add(fake, "snow").json() == {"version": 2, "labels": 4}
 
 
-PROGRAM = """
+SERVICE = """
 import sys
-from pathlib import Path
-from serving import use_fakes
+from serving import running, use_fakes
 use_fakes()
-from labelweave.serve.app import run
-from labelweave.serve.service import Service
-from labelweave.serve.settings import Settings
-settings = Settings(port=int(sys.argv[1]), database=sys.argv[2])
-run(Service({"tags": Path("x")}, settings), key=sys.argv[3])
+with running({"tags": "x"}, database=sys.argv[1]) as served:
+    print(served.url, flush=True)
+    served.thread.join()
 """
 
 
-def start(port, database):
-    paths = [str(Path(__file__).parent), *sys.path]
+def test_acknowledged_labels_survive_a_kill(monkeypatch, sqlite):
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(port), database, KEY],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", SERVICE, sqlite],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    deadline = time.monotonic() + 240
-    while True:
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/v1/health/live")
-            return process
-        except httpx.TransportError:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-
-
-def test_acknowledged_labels_survive_a_kill(sqlite):
-    after, port = 37, free_port()
-    address = f"http://127.0.0.1:{port}{LABELS}"
-    process = start(port, sqlite)
-    acknowledged = []
-    with httpx.Client(headers={"Authorization": f"Bearer {KEY}"}) as client:
+    address = process.stdout.readline().strip() + LABELS
+    after, acknowledged = 37, []
+    with httpx.Client(headers={"Authorization": f"Bearer {KEY}"}, timeout=60) as client:
         try:
             for i in range(1000):
                 if i == after:
-                    os.kill(process.pid, signal.SIGKILL)
+                    process.kill()
                 answer = client.post(address, json={"labels": [{"name": f"label {i}"}]})
                 assert answer.status_code == 200
                 acknowledged.append(f"label {i}")
         except httpx.TransportError:
             pass
-    process.wait(60)
+    process.communicate()
     assert after <= len(acknowledged) < 1000
-    process = start(port, sqlite)
-    try:
-        labels = httpx.get(address, params={"limit": 2000}).json()["labels"]
-        assert set(acknowledged) <= {label["name"] for label in labels}
-        assert len(labels) <= 2 + len(acknowledged) + 1
-    finally:
-        process.terminate()
-        assert process.wait(60) in (0, -signal.SIGTERM)
+    use_fakes(monkeypatch)
+    with running({"tags": "x"}, database=sqlite) as served:
+        labels = {
+            label["name"]
+            for label in served.open.get(LABELS, params={"limit": 2000}).json()["labels"]
+        }
+    assert set(acknowledged) <= labels
+    assert len(labels) <= 2 + len(acknowledged) + 1

@@ -13,10 +13,13 @@ from labelweave.serve.state.store import key_hash
 LABELS = "/v1/models/tags/labels"
 
 
-def raw(served, request, wait=5.0):
-    """Bytes sent as they are, and what comes back until the service closes or is silent."""
-    port = served.service.settings.port
-    with socket.create_connection(("127.0.0.1", port), timeout=wait) as connection:
+def connect(served):
+    return socket.create_connection(("127.0.0.1", served.service.settings.port))
+
+
+def raw(served, request):
+    """Bytes sent as they are, and what comes back until the service closes."""
+    with connect(served) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         parts = []
@@ -129,29 +132,35 @@ def test_limits_of_body_rows_and_texts(monkeypatch, sqlite):
         assert predict(served, "tags", inputs=["sea"]).status_code == 200
 
 
-def test_a_body_that_is_late_or_incomplete(monkeypatch, sqlite):
+HEAD = (
+    b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 500\r\n\r\n"
+)
+
+
+def test_a_body_that_is_late(monkeypatch, sqlite):
     use_fakes(monkeypatch)
-    with running({"tags": "x"}, database=sqlite, body_timeout=0.3) as served:
-        head = (
-            b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Type: application/json\r\nContent-Length: 500\r\n\r\n"
-        )
-        raw(served, head + b'{"inputs"')  # the client disconnects
-        port = served.service.settings.port
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
-            slow.sendall(head)
-            assert b" 408 " in slow.recv(65536)
-        for hostile in (
-            b"\x00\xff\xfe" * 100 + b"\r\n\r\n",
-            b"GET / HTTP/9.9\r\n\r\n",
-            b"GET /%00%ff/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
-            b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
-            b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        ):
-            answer = raw(served, hostile)
-            assert not re.match(rb"HTTP/1.1 [25]", answer), answer
-        assert predict(served, "tags", inputs=["sea"]).status_code == 200
+    with (
+        running({"tags": "x"}, database=sqlite, body_timeout=0.1) as served,
+        connect(served) as slow,
+    ):
+        slow.sendall(HEAD)
+        assert b" 408 " in slow.recv(65536)
+
+
+def test_requests_that_are_incomplete_or_hostile(fake):
+    raw(fake, HEAD + b'{"inputs"')  # the client disconnects
+    for hostile in (
+        b"\x00\xff\xfe" * 100 + b"\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /%00%ff/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+        b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ):
+        answer = raw(fake, hostile)
+        assert not re.match(rb"HTTP/1.1 [25]", answer), answer
+    assert predict(fake, "tags", inputs=["sea"]).status_code == 200
 
 
 def test_bytes_in_flight_are_bounded(monkeypatch, sqlite):

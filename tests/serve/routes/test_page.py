@@ -67,7 +67,7 @@ def served(monkeypatch, sqlite, tmp_path):
 @pytest.fixture
 def page(browser, served):
     context = browser.new_context(viewport={"width": 1000, "height": 900})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(300_000)  # a busy machine is slow
     opened = context.new_page()
     faults = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
@@ -244,9 +244,13 @@ def test_phone_width_dark_and_names_for_screen_readers(browser, served):
     page.get_by_role("button", name="Label it").click()
     page.wait_for_selector("#try-bars li")
     shot(page, "phone-dark-try")
-    for name in ("Labels", "Compare", "Review"):
+    for name, content in (
+        ("Labels", "#map svg"),
+        ("Compare", "#compare-input"),
+        ("Review", "#review-entry h2"),
+    ):
         tab(page, name)
-        page.wait_for_timeout(300)
+        page.wait_for_selector(content)
         shot(page, f"phone-dark-{name.lower()}")
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= 360, f"{name} is {width} wide"
