@@ -200,13 +200,11 @@ class CalibratedMultiLabel(KnownLabelsMixin):
         self.random_state = random_state
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        inner = self.estimator
-        encoder = inner._image_encoder() if hasattr(inner, "_image_encoder") else None
-        if encoder is None:
+        if not capabilities(self.estimator).images:
             return super()._checked_features(X, reset=reset)
         from labelweave.data.images.collection import checked_images
 
-        images = checked_images(X, encoder.size)
+        images = checked_images(X)  # the classifier resizes them
         if reset:
             self.n_features_in_ = images.shape[1]
         return images
@@ -248,8 +246,7 @@ class CalibratedMultiLabel(KnownLabelsMixin):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = None if self.estimator is None else capabilities(self.estimator)
-        tags.capabilities.known_labels = inner is not None and inner.known_labels
+        tags.capabilities.known_labels = capabilities(self.estimator).known_labels
         return tags
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
@@ -274,13 +271,10 @@ def _check_range(p: np.ndarray) -> None:
 
 def _common_sigmoid(Y: LabelMatrix, p: np.ndarray, *, with_offset: bool) -> tuple[float, float]:
     """Slope and offset of one sigmoid for the entries of all labels."""
-    known = Y.known()
     truth = Y.to_numpy(np.float64).ravel()
-    z = log_odds(p, _EPS).ravel()
-    if known is not None:
-        is_known = ~np.isnan(truth)
-        truth, z = truth[is_known], z[is_known]
-    slope, offset = _fit_sigmoids(z[:, None], truth[:, None], with_offset=with_offset)
+    is_known = ~np.isnan(truth)
+    z = log_odds(p, _EPS).ravel()[is_known]
+    slope, offset = _fit_sigmoids(z[:, None], truth[is_known, None], with_offset=with_offset)
     return float(slope[0]), float(offset[0])
 
 

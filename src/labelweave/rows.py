@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.data.images.collection import Images, concatenate_images
-from labelweave.labels import LabelMatrix
+from labelweave.labels import LabelMatrix, is_frame
 
 __all__ = ["concatenate_features", "concatenate_labels", "count_rows", "row_chunks"]
 
@@ -40,7 +40,7 @@ def concatenate_features(parts: Sequence[Any]) -> Any:
         return first
     if isinstance(first, Images):
         return concatenate_images(parts)
-    if hasattr(first, "iloc"):
+    if is_frame(first):
         import pandas as pd
 
         return pd.concat(parts, ignore_index=True)

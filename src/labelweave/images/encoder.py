@@ -20,6 +20,7 @@ from labelweave.nn.batches import Batches
 from labelweave.nn.checkpoints import fingerprint
 from labelweave.nn.distributed import find_device
 from labelweave.nn.image_network import ImageBackbone, ResNet, make_encoder
+from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.prediction import predict_scores, scoring_rows
 from labelweave.nn.randomness import forked_rng
 from labelweave.text.cache import EmbeddingCache
@@ -148,9 +149,7 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
         self.checksum_ = fingerprint(settings, dict(self.weights_))
 
     def _computed(self, images: Images) -> np.ndarray:
-        with forked_rng(0):
-            backbone = ResNet(**{**self.settings_.get_params(), "weights": None})()
-        backbone.load_state_dict(dict(self.weights_))
+        backbone = _with(self.settings_, self.weights_)
         device = find_device(self.device)
         backbone.to(device).eval()
         rows = self.batch_size or scoring_rows(self.settings_.row_size())
@@ -203,8 +202,8 @@ def _of_estimator(model: Any) -> tuple[ResNet, ImageBackbone]:
     if isinstance(model, ImageEncoder):
         check_is_fitted(model)
         return model.settings_, _with(model.settings_, model.weights_)
+    settings = model._image_encoder() if isinstance(model, NetworkClassifier) else None
     network = getattr(model, "network_", None)
-    settings = model._image_encoder() if hasattr(model, "_image_encoder") else None
     if network is None or settings is None:
         raise InputError(
             f"{type(model).__name__} is not a fitted method with a network for images (encoder=)"

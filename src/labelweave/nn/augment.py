@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 _GREY = (0.299, 0.587, 0.114)  # of ITU-R 601-2, as in Pillow
-_SHIFTS = ("brightness", "contrast", "saturation")
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,7 @@ PRESETS: dict[str, AugmentSettings | None] = {
     "none": None,
     "light": AugmentSettings(crop=0.6),
     "strong": AugmentSettings(
-        crop=0.2,
-        brightness=0.4,
-        contrast=0.4,
-        saturation=0.4,
-        hue=0.1,
-        grey=0.2,
-        blur=0.5,
+        crop=0.2, brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, grey=0.2, blur=0.5
     ),
 }
 """Settings by name; "strong" is what contrastive learning of images uses (MoCo v2)."""
@@ -166,11 +159,14 @@ class Augment(nn.Module):
         s = self.settings
         if s.jitter > 0:
             is_changed = changed < s.jitter
-            for name, draw in zip(_SHIFTS, draws, strict=False):
-                most = getattr(s, name)
+            changes = (
+                (adjust_brightness, s.brightness),
+                (adjust_contrast, s.contrast),
+                (adjust_saturation, s.saturation),
+            )
+            for (adjust, most), draw in zip(changes, draws, strict=False):
                 if most > 0:
-                    factor = torch.where(is_changed, 1 + most * (2 * draw - 1), 1.0)
-                    x = _ADJUST[name](x, factor)
+                    x = adjust(x, torch.where(is_changed, 1 + most * (2 * draw - 1), 1.0))
             if s.hue > 0:
                 turn = torch.where(is_changed, s.hue * (2 * draws[3] - 1), 0.0)
                 x = adjust_hue(x, turn)
@@ -185,13 +181,9 @@ class Augment(nn.Module):
 def resample(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Combine the rows and the columns of each image by weights of that image.
 
-    Parameters
-    ----------
-    x : Tensor of shape (n, c, height, width)
-    rows, columns : Tensor of shape (n, new height, height) and (n, new width, width)
+    `rows` has shape (n, new height, height) and `columns` (n, new width, width).
     """
-    x = rows.unsqueeze(1) @ x
-    return x @ columns.transpose(1, 2).unsqueeze(1)
+    return rows.unsqueeze(1) @ x @ columns.transpose(1, 2).unsqueeze(1)
 
 
 def resize_weights(start: Tensor, length: Tensor, n_in: int, n_out: int) -> Tensor:
@@ -271,13 +263,6 @@ def adjust_hue(x: Tensor, turn: Tensor) -> Tensor:
     offsets = x.new_tensor([5.0, 3.0, 1.0])[None, :, None, None]
     k = (offsets + hue) % 6
     return high - chroma * torch.minimum(k, 4 - k).clamp(0, 1)
-
-
-_ADJUST = {
-    "brightness": adjust_brightness,
-    "contrast": adjust_contrast,
-    "saturation": adjust_saturation,
-}
 
 
 def _lightness(x: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from labelweave.data.images.collection import Images
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.process_rows import RowShare, share_of
@@ -81,7 +82,7 @@ class Batches:
         self.seed = seed
         self.device = torch.device(device)
         self.rank, self.world = rank, world
-        self.images = X if hasattr(X, "pixels") else None
+        self.images = X if isinstance(X, Images) else None
         self.sparse_X = X if sp.issparse(X) else None
         self.scaling = scaling.on(self.device) if scaling and sp.issparse(X) else None
         if not sp.issparse(X) and self.images is None:

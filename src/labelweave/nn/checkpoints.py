@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from labelweave.data.images.collection import Images
 from labelweave.exceptions import InputError, LabelweaveError
 from labelweave.files import atomic_path
 from labelweave.labels import LabelMatrix
@@ -46,7 +47,7 @@ def fingerprint(*parts: Any) -> str:
 def _feed(digest: Any, part: Any) -> None:
     if isinstance(part, LabelMatrix):
         _feed(digest, [part.values, str(part.absent)])
-    elif hasattr(part, "fingerprint"):  # a collection of images
+    elif isinstance(part, Images):
         _feed(digest, part.fingerprint())
     elif sp.issparse(part):
         _feed(digest, ["sparse", *part.shape, part.data, part.indices, part.indptr])

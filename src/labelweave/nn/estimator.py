@@ -8,6 +8,7 @@ overrides `_learn` and calls `session.train` once per stage.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -217,25 +218,8 @@ class NeuralClassifier(NetworkClassifier):
         )
 
     def _training_settings(self) -> TrainingSettings:
-        return TrainingSettings(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            min_steps=self.min_steps,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            schedule=self.schedule,
-            schedule_params=self.schedule_params,
-            clip_norm=self.clip_norm,
-            monitor=self.monitor,
-            patience=self.patience,
-            device=self.device,
-            precision=self.precision,
-            checkpoint=self.checkpoint,
-            checkpoint_every=self.checkpoint_every,
-            callbacks=self.callbacks,
-            verbose=self.verbose,
-            threshold=self.threshold,
-        )
+        names = [item.name for item in fields(TrainingSettings)]
+        return TrainingSettings(**{name: getattr(self, name) for name in names})
 
     def _optimizer_options(self) -> dict[str, Any]:
         return self._training_settings().optimizer_options()

@@ -20,13 +20,7 @@ _SMALL = 64  # pixels of a side up to which the first layers keep the size
 
 
 class ImageBackbone(nn.Module):
-    """From bytes (n, 3, size, size) to features: augmentation in training, scaling, a ResNet.
-
-    Parameters
-    ----------
-    network : ResNetModule
-    augment : Augment or None
-    """
+    """From bytes (n, 3, size, size) to features: augmentation in training, scaling, a ResNet."""
 
     mean: Tensor
     std: Tensor
@@ -42,8 +36,7 @@ class ImageBackbone(nn.Module):
 
     def pixels(self, x: Tensor) -> Tensor:
         """The augmented and scaled images, the input of the network."""
-        x = x.to(self.mean.dtype)
-        x = x / 255
+        x = x.to(self.mean.dtype) / 255
         if self.augment is not None:
             x = self.augment(x)
         x = (x - self.mean) / self.std

@@ -30,15 +30,7 @@ __all__ = ["NetworkClassifier"]
 class NetworkClassifier(MultiLabelClassifier):
     """A classifier that predicts with one fitted network.
 
-    Attributes
-    ----------
-    network_ : nn.Module
-        Maps (scaled) features to one logit per label.
-    scaling_ : FeatureScaling or None
-    history_ : DataFrame
-        One row per epoch: losses, learning rate, seconds, scores of the validation rows.
-    best_epoch_ : int
-        The epoch whose weights were kept, counted from 1.
+    Its fitted attributes are those of :class:`~labelweave.nn.estimator.NeuralClassifier`.
     """
 
     # -- what a subclass defines -------------------------------------------------------

@@ -66,42 +66,20 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """A network, its objective and its training settings.
+    """A network, its objective and its training settings."""
 
-    Parameters
-    ----------
-    name : str
-        Class of the estimator, for messages.
-    parameters : mapping
-        All parameters of the estimator; a checkpoint must agree with them.
-    settings : TrainingSettings
-    learn_statistics : function of (X, Y)
-        Computes what the shape of the network depends on, such as a label graph. It is called
-        once, before `build_network`.
-    build_network : function of (n_features, n_labels)
-        A new network with weights from torch's generator.
-    build_task : function of (network, session)
-        The objective of the network.
-    pretrain : function of (network, session)
-        What comes before the supervised stage.
-    fit_scaling : function of X
-        The scaling of the features, or None for a network that scales by itself.
-    rows_at_once : function of (n_features, n_labels)
-        How many rows are scored at a time.
-    image_encoder : object or None
-        The network for images, where the features are images.
-    """
-
-    name: str
-    parameters: Mapping[str, Any]
+    name: str  # class of the estimator, for messages
+    parameters: Mapping[str, Any]  # all of the estimator; a checkpoint must agree with them
     settings: TrainingSettings
+    # Computes what the shape of the network depends on, such as a label graph; called once, before
+    # the network is built.
     learn_statistics: Callable[[Any, LabelMatrix], None]
-    build_network: Callable[[int, int], nn.Module]
-    build_task: Callable[[nn.Module, TrainingSession], Task]
-    pretrain: Callable[[nn.Module, TrainingSession], None]
-    fit_scaling: Callable[[Any], FeatureScaling | None]
-    rows_at_once: Callable[[int, int], int]
-    image_encoder: Any
+    build_network: Callable[[int, int], nn.Module]  # of the numbers of features and labels
+    build_task: Callable[[nn.Module, TrainingSession], Task]  # the objective of the network
+    pretrain: Callable[[nn.Module, TrainingSession], None]  # what precedes the supervised stage
+    fit_scaling: Callable[[Any], FeatureScaling | None]  # None: the network scales by itself
+    rows_at_once: Callable[[int, int], int]  # how many rows are scored at a time
+    image_encoder: Any  # the network for images, or None where the features are no images
 
     def open_session(
         self,
@@ -114,14 +92,8 @@ class NetworkSpec:
     ) -> TrainingSession:
         """A training session on these rows; the features are scaled by them.
 
-        Parameters
-        ----------
-        X, Y : features and labels
-        validation : (X, Y) or None
-        random_state : int, RandomState instance or None
-        trainer_parameters : mapping, optional
-            Parameters of the method that trains this network, where it is another one.
-            Checkpoints must agree with them too.
+        `trainer_parameters` are those of the method that trains this network, where it is another
+        one: checkpoints must agree with them too.
         """
         from labelweave.nn.session import TrainingSession
 

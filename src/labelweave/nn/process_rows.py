@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -115,31 +115,12 @@ def gather_rows(rows: Tensor) -> Tensor:
     if share is None:
         return rows
     full_batch = rows.new_zeros((share.total, *rows.shape[1:]))
-    return sum_over_processes(full_batch.index_copy(0, _positions(share, rows.device), rows))
-
-
-def _positions(share: RowShare, device: torch.device) -> Tensor:
-    return torch.arange(share.start, share.stop, device=device)
+    positions = torch.arange(share.start, share.stop, device=rows.device)
+    return sum_over_processes(full_batch.index_copy(0, positions, rows))
 
 
 def sum_over_processes(values: Tensor) -> Tensor:
     """The sum of the values of all processes, the same on each; differentiable."""
-    return _Sum.apply(values)
+    from torch.distributed.nn.functional import all_reduce
 
-
-class _Sum(torch.autograd.Function):
-    """Each process's value enters every process's sum, so gradients are summed as well."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor) -> Tensor:
-        return _summed(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        return _summed(gradients[0])
-
-
-def _summed(values: Tensor) -> Tensor:
-    total = values.clone(memory_format=torch.contiguous_format)
-    torch.distributed.all_reduce(total)
-    return total
+    return all_reduce(values)

@@ -7,6 +7,7 @@ bottleneck block is in its 3 x 3 convolution, as there.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -147,16 +148,7 @@ class ResNetModule(nn.Module):
 
 
 def load_weights(network: ResNetModule, weights: Mapping[str, Tensor], source: str) -> None:
-    """Load weights into a network; those of another last layer are ignored.
-
-    Parameters
-    ----------
-    network : ResNetModule
-    weights : mapping
-        Names to tensors, with or without `fc` and with or without ``num_batches_tracked``.
-    source : str
-        Name of the weights in messages.
-    """
+    """Load weights, with or without `fc`, into a network; messages name their `source`."""
     state = network.state_dict()
     loaded = {name.removeprefix("module."): value for name, value in weights.items()}
     if not isinstance(network.fc, nn.Linear):
@@ -189,8 +181,6 @@ def _shortcut(n_in: int, n_out: int, stride: int) -> nn.Sequential | None:
 
 def read_weights(path: Any) -> dict[str, Tensor]:
     """The tensors of a .safetensors file, or of a state dict that torch saved; no code is run."""
-    import pickle
-
     try:
         if str(path).endswith(".safetensors"):
             from safetensors.torch import load_file

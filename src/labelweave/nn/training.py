@@ -134,32 +134,31 @@ def train(
     -------
     TrainingResult
     """
-    return _Run(task, batches, settings, engine, validation, callbacks, stage, identity).go()
+    run = _Run(task, batches, settings, engine or Engine(), validation, callbacks, stage, identity)
+    return run.go()
 
 
+@dataclass
 class _Run:
-    def __init__(
-        self,
-        task: Task,
-        batches: Batches,
-        settings: LoopSettings,
-        engine: Engine | None,
-        validation: Validation | None,
-        callbacks: Sequence[Callback],
-        stage: str,
-        identity: Any,
-    ) -> None:
-        self.task = task
-        self.batches = batches
-        self.settings = settings
-        self.engine = engine or Engine()
-        self.validation = validation
-        self.callbacks = callbacks if self.engine.rank == 0 else ()
-        n_steps = settings.epochs * len(batches)
+    """The state of one call of :func:`train`, with its arguments."""
+
+    task: Task
+    batches: Batches
+    settings: LoopSettings
+    engine: Engine
+    validation: Validation | None
+    callbacks: Sequence[Callback]
+    stage: str
+    identity: Any
+
+    def __post_init__(self) -> None:
+        task, settings, stage = self.task, self.settings, self.stage
+        self.callbacks = self.callbacks if self.engine.rank == 0 else ()
+        n_steps = settings.epochs * len(self.batches)
         self.fingerprint = ""
         if settings.checkpoint is not None:
             facts = asdict(settings) | {"checkpoint": None, "checkpoint_every": None}
-            self.fingerprint = fingerprint(stage, facts, identity, task.state_dict())
+            self.fingerprint = fingerprint(stage, facts, self.identity, task.state_dict())
         self.plans: list[OptimizerPlan] = task.optimizers(n_steps)
         self.engine.setup(task, self.plans)
         self.view = RunView(

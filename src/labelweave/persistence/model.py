@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
@@ -196,7 +197,7 @@ def _write_model(
         "labels.json": _labels_of(model, writer),
         "state.json": {"method": state, "common": _common_of(model, writer)},
     }
-    if hasattr(model, "threshold_"):
+    if "threshold_" in vars(model):
         documents["thresholds.json"] = writer.encode(
             model.threshold_.to_dict(), Place("fitted attribute", "threshold_")
         )
@@ -230,7 +231,7 @@ def _read_model(folder: Path) -> Any:
             if name not in _COMMON:
                 raise ModelFolderError(f"{folder}: state.json has the unknown name {name!r}")
             setattr(model, name, reader.decode(value))
-        if hasattr(model, "predict"):  # embedders have no labels
+        if is_classifier(model):  # embedders have no labels
             _set_labels(model, read_json(folder, "labels.json"), reader)
         if "thresholds.json" in config["files"]:
             rule = reader.decode(read_json(folder, "thresholds.json"))
@@ -285,9 +286,9 @@ def _set_state(model: Any, state: dict[str, Any], folder: Path) -> None:
 
 def _common_of(model: Any, writer: ValueWriter) -> dict[str, Any]:
     return {
-        name: writer.encode(getattr(model, name), Place("fitted attribute", name))
-        for name in _COMMON
-        if hasattr(model, name)
+        name: writer.encode(value, Place("fitted attribute", name))
+        for name, value in vars(model).items()
+        if name in _COMMON
     }
 
 

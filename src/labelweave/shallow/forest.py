@@ -38,24 +38,14 @@ _FEW_LABELS = 64  # above, "auto" projects the labels
 
 @dataclass
 class Splits:
-    """The nodes of all trees of a forest, one after the other.
+    """The nodes of all trees of a forest, one after the other."""
 
-    Attributes
-    ----------
-    children : int32 ndarray of shape (n_nodes, 2)
-        The child for rows whose feature is at most the threshold, and that for the others. The
-        children of a leaf are the leaf itself.
-    feature : int32 ndarray of shape (n_nodes,)
-        The feature that is compared; 0 in leaves.
-    threshold : ndarray of shape (n_nodes,)
-        In the precision of the features that it is compared with.
-    roots : int32 ndarray of shape (n_trees,)
-    """
-
+    # (n_nodes, 2): the child for rows whose feature is at most the threshold, and that for the
+    # others; the children of a leaf are the leaf itself.
     children: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    roots: np.ndarray
+    feature: np.ndarray  # the feature that is compared; 0 in leaves
+    threshold: np.ndarray  # in the precision of the features that it is compared with
+    roots: np.ndarray  # the first node of each tree
 
     @property
     def is_leaf(self) -> np.ndarray:
@@ -111,19 +101,9 @@ def grow_forest(
 ) -> Forest:
     """Grow scikit-learn's trees on all targets together.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_rows, n_features)
-    targets : csr_array of shape (n_rows, n_targets)
-    constant : ndarray of shape (n_targets,), optional
-        Added to each row of the targets.
-    n_trees : int
-    random : RandomState
-    n_jobs, verbose
-        As in joblib.
-    **options
-        `trees`, `n_projections`, `max_features`, `max_depth`, `min_samples_leaf` as in
-        :class:`labelweave.dependent.extra_trees.ExtraTrees`.
+    `constant` is added to each row of the targets; `n_jobs` and `verbose` are joblib's. The options
+    are `trees`, `n_projections`, `max_features`, `max_depth` and `min_samples_leaf` of
+    :class:`labelweave.dependent.extra_trees.ExtraTrees`.
     """
     from joblib import Parallel, delayed
 
@@ -218,13 +198,8 @@ def _rounded_down(threshold: np.ndarray) -> np.ndarray:
 def leaf_members(leaves: np.ndarray, counts: np.ndarray | None, n_nodes: int) -> sp.csr_array:
     """Count how often each training row is in each leaf, (n_nodes, n_rows).
 
-    Parameters
-    ----------
-    leaves : ndarray of shape (n_rows, n_trees)
-        The leaf of each training row in each tree.
-    counts : ndarray of shape (n_rows, n_trees), optional
-        How often a row was drawn for a tree; default: once.
-    n_nodes : int
+    `leaves` and `counts` have shape (n_rows, n_trees): the leaf of each training row in each tree,
+    and how often the row was drawn for it (None: once).
     """
     n_rows, n_trees = leaves.shape
     drawn = np.ones(leaves.size, np.float32) if counts is None else counts.ravel().astype("f4")

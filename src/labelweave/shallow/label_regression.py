@@ -20,17 +20,8 @@ _MIN_SHARE_WITH_TWO, _MIN_ROWS = 0.1, 5  # share of the annotated rows, and rows
 def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray) -> np.ndarray:
     """Regress each label on the other labels of its row and on all scores, out of fold.
 
-    Parameters
-    ----------
-    positive : boolean ndarray of shape (n_rows, n_labels)
-        The annotated positives.
-    logits : ndarray of the same shape
-    fold : int ndarray of shape (n_rows,)
-        A row's fold is predicted by the regression of the others.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_labels)
+    `positive` marks the annotated positives, (n_rows, n_labels), and `logits` has the same shape.
+    The rows of each `fold` are predicted by the regression of the others.
     """
     frequent = _most_frequent(positive.sum(axis=0))
     scale = logits.std(axis=0) + 1e-9
@@ -41,18 +32,8 @@ def label_regression(positive: np.ndarray, logits: np.ndarray, fold: np.ndarray)
 def regression_on_rows(positive: np.ndarray, rows: np.ndarray, fold: np.ndarray) -> np.ndarray:
     """Regress each label on the other labels of its row and on the row's features, out of fold.
 
-    Parameters
-    ----------
-    positive : boolean ndarray of shape (n_rows, n_labels)
-        The annotated positives.
-    rows : ndarray of shape (n_rows, n_features)
-        Rows of length one with a few hundred features at most: all are in the matrix to invert.
-    fold : int ndarray of shape (n_rows,)
-        A row's fold is predicted by the regression of the others.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_rows, n_labels)
+    `rows` are features of length one, a few hundred at most: all are in the matrix to invert. The
+    other parameters are those of :func:`label_regression`.
     """
     frequent = _most_frequent(positive.sum(axis=0))
     return _out_of_fold(positive, frequent, rows - rows.mean(axis=0), _RIDGE_ROWS, fold)
@@ -84,21 +65,8 @@ def _out_of_fold(
 
 
 def regression_on_labels(positive: sp.csr_array, fitted: np.ndarray) -> np.ndarray:
-    """Regress each label on the other labels of its row alone.
+    """Regress each label on the other labels of its row alone, fitted to the rows of `fitted`.
 
-    Parameters
-    ----------
-    positive : boolean csr_array of shape (n_rows, n_labels)
-        The annotated positives.
-    fitted : boolean ndarray of shape (n_rows,)
-        The rows that the regression is fitted to.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_rows, n_labels)
-
-    Examples
-    --------
     >>> always_together = sp.csr_array(np.tile([[1, 1], [0, 0]], (500, 1)).astype(bool))
     >>> regression_on_labels(always_together, np.ones(1000, bool))[:2].round(1)
     array([[1., 1.],

@@ -252,51 +252,8 @@ class _MatrixProducts:
                 columns.append(np.ones((len(self._norms), 1)))
             columns = [column.astype(dtype) for column in columns]
             rows = sp.hstack([self._rows.astype(dtype, copy=False), *columns])
-            self._cast[dtype.name] = _PatternRows(sp.csr_array(rows))
+            self._cast[dtype.name] = sp.csr_array(rows)
         return self._cast[dtype.name]
-
-
-class _PatternRows:
-    """Sparse rows whose frequent features are multiplied several at a time.
-
-    Of some features that most rows have, few patterns of values occur. Each pattern is
-    multiplied once, and a row then adds one product for its pattern in place of one for each
-    of its features.
-    """
-
-    def __init__(self, rows: sp.csr_array) -> None:
-        n_rows, n_features = rows.shape
-        by_column = rows.tocsc()
-        frequency = np.diff(by_column.indptr) / n_rows
-        frequency[-2:] = 0  # the norm has a value of its own in most rows
-        order = np.argsort(-frequency, kind="stable")
-        width = 8 // rows.dtype.itemsize  # features whose values fill 64 bits
-        kept = np.ones(n_features, dtype=bool)
-        tables, choices = [], []
-        for start in range(0, n_features if rows.dtype.kind == "u" else 0, width):
-            group = order[start : start + width]
-            if len(group) < width or frequency[group].sum() < 1.5:
-                break  # no less work than one by one
-            values = np.ascontiguousarray(by_column[:, group].toarray())
-            patterns, choice = np.unique(values.view(np.uint64).ravel(), return_inverse=True)
-            if len(patterns) > n_rows // 8:
-                continue
-            kept[group] = False
-            table = sp.coo_array(patterns.view(rows.dtype).reshape(-1, width))
-            place = (table.row, group[table.col])
-            tables.append(sp.csr_array((table.data, place), shape=(len(patterns), n_features)))
-            ones = np.ones(n_rows, dtype=rows.dtype)
-            hot = (ones, choice, np.arange(n_rows + 1))
-            choices.append(sp.csr_array(hot, shape=(n_rows, len(patterns))))
-        self._tables = sp.vstack(tables, format="csr") if tables else None
-        rest = by_column[:, kept]
-        self._kept = np.flatnonzero(kept)
-        self._rows = sp.csr_array(sp.hstack([rest, *choices])) if tables else rows
-
-    def __matmul__(self, queries: np.ndarray) -> np.ndarray:
-        if self._tables is None:
-            return self._rows @ queries
-        return self._rows @ np.concatenate([queries[self._kept], self._tables @ queries])
 
 
 def _augmented_queries(Q: Any, norms: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -174,8 +174,8 @@ def as_images(X: Any, *, size: int | None = None) -> Images:
     return X if size is None else X.at(size)
 
 
-def checked_images(X: Any, size: int) -> Images:
-    """Return the images of X at this size; an empty X is refused."""
+def checked_images(X: Any, size: int | None = None) -> Images:
+    """Return the images of X as :func:`as_images` does; an empty X is refused."""
     images = as_images(X, size=size)
     if len(images) == 0:
         raise InputError("X holds no images")
