@@ -27,7 +27,7 @@ import labelweave as lw
 from labelweave.bench.kinds.unseen import capped_rows
 from labelweave.data.scenarios import hold_labels_out
 from labelweave.metrics import ndcg_at_k, precision_at_k, recall_at_k
-from labelweave.unseen._fusion.seen_classifier import default_classifier
+from labelweave.unseen._fusion.seen_classifier import make_classifier
 
 METRICS = {
     "P@1": lambda Y, S: precision_at_k(Y, S, k=1),
@@ -64,11 +64,11 @@ def methods(base, encoder, steps):
         "ConSE": lambda: lw.ConSE(base, encoder=encoder, random_state=0),
         "XML0-LF": lambda: lw.XML0LF(base, encoder=encoder, random_state=0),
         "SBERT": lambda: lw.SBERT(encoder=encoder, random_state=0),
-        "XML0 weighted": lambda: lw.XML0(base, encoder=encoder, combine="weighted", random_state=0),
-        "XML0 rrf": lambda: lw.XML0(base, encoder=encoder, combine="rrf", random_state=0),
         "XML0": lambda: lw.XML0(base, encoder=encoder, random_state=0),
+        "XML0 rrf": lambda: lw.XML0(base, encoder=encoder, combine="rrf", random_state=0),
+        "XML0+": lambda: lw.XML0Plus(base, encoder=encoder, random_state=0),
         "SBERT + map": lambda: lw.SBERT(encoder=encoder, finetune="map", random_state=0),
-        "XML0 + map": lambda: lw.XML0(base, encoder=encoder, finetune="map", random_state=0),
+        "XML0+ + map": lambda: lw.XML0Plus(base, encoder=encoder, finetune="map", random_state=0),
         "SBERT + full": lambda: lw.SBERT(encoder=encoder, **full),
         "XML0 + full": lambda: lw.XML0(base, encoder=encoder, **full),
     }
@@ -104,7 +104,7 @@ def main():
         train, validation, test = load(name, options.train_rows, options.test_rows)
         start = time.process_time()
         names = [n for n, c in zip(train.label_names, train.Y.counts()[0], strict=True) if c]
-        fitted = default_classifier().fit(train.X, train.Y.select(names))
+        fitted = make_classifier(None).fit(train.X, train.Y.select(names))
         every = [*train.X, *validation.X, *test.X]
         KNOWN.clear()
         KNOWN.update(zip(every, fitted.predict_proba(every), strict=True))
@@ -131,7 +131,7 @@ def main():
                 if options.json:
                     shown = {"data": name, "method": method, "draw": draw, **row}
                     print(json.dumps(shown), flush=True)
-                if hasattr(model, "combination_") and method == "XML0" and draw == 0:
+                if hasattr(model, "combination_") and method == "XML0+" and draw == 0:
                     line = model.combination_
                     shown = zip(line.names, line.weights.round(2), strict=True)
                     print("  weights:", dict(shown), flush=True)

@@ -602,7 +602,7 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
     "rules": (rules, ("ant", "bl", "tc", "union")),
     "label-counts": (label_counts, ("smoothed-union",)),
     "layers": (layers, ("cfl", "aka", "fka")),
-    "fusion": (fusion, ("xml0", "xml0-lf", "conse")),
+    "fusion": (fusion, ("xml0", "xml0+", "xml0-lf", "conse")),
     "similarities": (similarities, ("tf-idf", "zestxml", "sbert")),
     "attention": (attention, ("attentionxml",)),
 }

@@ -101,6 +101,7 @@ from labelweave.unseen.sbert import SBERT as SBERT
 from labelweave.unseen.tf_idf import TFIDF as TFIDF
 from labelweave.unseen.xml0 import XML0 as XML0
 from labelweave.unseen.xml0_lf import XML0LF as XML0LF
+from labelweave.unseen.xml0_plus import XML0Plus as XML0Plus
 from labelweave.unseen.zestxml import ZestXML as ZestXML
 
 __version__: str

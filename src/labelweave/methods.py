@@ -205,6 +205,8 @@ METHODS = (
     _method("xml0", "unseen.xml0:XML0",
             "labels without examples: label fusion and semantic similarity",
             "Ostapuk et al., 2024"),
+    _method("xml0+", "unseen.xml0_plus:XML0Plus",
+            "XML0 with ConSE, words and ranks as further scores, combined by a stacker"),
     _method("xml0-lf", "unseen.xml0_lf:XML0LF",
             "XML0's label fusion alone, without the text of the document",
             "Ostapuk et al., 2024"),

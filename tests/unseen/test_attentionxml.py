@@ -76,3 +76,11 @@ def test_it_is_a_base_of_xml0(many):
     base = lw.AttentionXML(epochs=2, **SMALL)
     model = lw.XML0(base, encoder="tfidf", random_state=0).fit(texts, Y).add_labels("end")
     assert model.predict_proba(texts[:2]).shape == (2, 13)
+
+
+def test_published_settings():
+    """The paper's settings for EUR-Lex and Wiki10-31K."""
+    settings = lw.AttentionXML.published().get_params()
+    paper = {"embedding": 300, "hidden": 256, "head": 256, "word_dropout": 0.2, "dropout": 0.5}
+    training = {"max_tokens": 500, "batch_size": 40, "epochs": 30, "lr": 1e-3, "weight_decay": 0}
+    assert {**paper, **training}.items() <= settings.items()

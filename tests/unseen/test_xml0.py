@@ -1,5 +1,7 @@
 """XML0 and the methods over a classifier: what they compute, and what they are given."""
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -10,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.unseen._fusion.label_scores import LabelScores
+from labelweave.unseen.xml0 import learn_weight
 from labelweave.unseen.xml0_algorithm import label_fusion_reference
 
 SEEN = ("sea life", "desert land", "city street")
@@ -91,7 +94,7 @@ def test_conse_takes_all_predicted_labels():
     p = np.array([0.9, 0.3, 0.6])
     model = lw.ConSE.from_fitted(Constant(*p), encoder=Table(), min_probability=0.1)
     model.add_labels(["harbour", "oasis"])
-    scores, _ = model._label_scores(np.array(["any"], dtype=object), model.table_.unseen_rows)
+    scores, _ = model._label_scores(model.table_.unseen_rows, p[None], None)
     centre = p / np.linalg.norm(p)
     expected = Table().transform(["harbour", "oasis"]) @ centre
     np.testing.assert_allclose(scores.conse[0], expected, atol=1e-6)
@@ -129,9 +132,71 @@ def test_greedy_fusion_and_threads_give_the_same_here():
     np.testing.assert_allclose(scores[2], scores[0])
 
 
-def test_ranks_share_the_best_place():
-    scores = LabelScores(np.array([[0.2, 0.5, 0.5]]), None, None, np.zeros(1), None, None)
-    np.testing.assert_allclose(scores.feature("similarity_rank"), [[1 / 8, 1 / 6, 1 / 6]])
+# -- the combination -------------------------------------------------------------------
+
+
+def slow_ndcg(scores, truth, k):
+    """nDCG@k of one document, by the definition; equal scores keep their order."""
+    order = sorted(range(len(scores)), key=lambda j: -scores[j])
+    gain = sum(truth[j] / math.log2(place + 2) for place, j in enumerate(order[:k]))
+    return gain / sum(1 / math.log2(place + 2) for place in range(min(k, int(sum(truth)))))
+
+
+def test_the_weight_has_the_best_ndcg_on_labels_treated_as_unseen():
+    random = np.random.default_rng(0)
+    draws = []
+    for _ in range(2):
+        truth = (random.random((40, 8)) < 0.3).astype(float)
+        similarity, fusion = (truth * share + random.random((40, 8)) for share in (0.6, 0.4))
+        draws.append((LabelScores(similarity, fusion=fusion), truth))
+    quality = {}
+    for weight in [i / 10 for i in range(11)]:
+        quality[weight] = sum(
+            np.mean(
+                [
+                    slow_ndcg((1 - weight) * s + weight * f, t, 5)
+                    for s, f, t in zip(scores.similarity, scores.fusion, truth, strict=True)
+                    if t.any()
+                ]
+            )
+            for scores, truth in draws
+        )
+    best = max(quality, key=quality.get)
+    assert learn_weight(draws) == pytest.approx(best)
+    assert 0 < best < 1
+
+
+def test_reciprocal_ranks_are_added():
+    scores = LabelScores(np.array([[0.2, 0.5, 0.5]]), fusion=np.array([[0.3, 0.2, 0.1]]))
+    expected = [[1 / 63 + 1 / 61, 1 / 61 + 1 / 62, 1 / 61 + 1 / 63]]
+    np.testing.assert_allclose(scores.feature("rrf"), expected)
+
+
+@pytest.mark.parametrize("combine", ["weighted", "rrf"])
+def test_combinations_rank_and_give_probabilities(combine):
+    model = lw.XML0(encoder="tfidf", combine=combine, random_state=0).fit(TEXTS, Y)
+    model.add_labels(["camel sand", "wave fish"])
+    best = model.rank(["camel sand desert day", "fish wave"], 1, among="unseen")
+    assert [row[0][0] for row in best] == ["camel sand", "wave fish"]
+    assert ((model.predict_proba(TEXTS) > 0) & (model.predict_proba(TEXTS) < 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "paper"),
+    [
+        # Section IV: AttentionXML and all-MiniLM-L6-v2; III-B: fine-tuned on 2,000,000 pairs.
+        (lw.XML0, {"classifier": "attentionxml", "finetune": "full", "combine": "weighted"}),
+        (lw.XML0LF, {"classifier": "attentionxml", "finetune": None}),
+        (lw.ConSE, {"classifier": "attentionxml", "finetune": None}),
+        (lw.SBERT, {"finetune": "full"}),
+    ],
+)
+def test_published_settings_of_table_ii(method, paper):
+    settings = method.published("cooking-se").get_params(deep=False)
+    assert paper.items() <= settings.items()
+    assert settings["encoder"] == "minilm"
+    if paper["finetune"] == "full":
+        assert settings["finetune_steps"] * 32 == 2_000_000
 
 
 # -- the classifier --------------------------------------------------------------------
@@ -153,6 +218,10 @@ def test_any_classifier_fitted_or_not():
     assert fitted.classifier_ is trained
     ranked = fitted.add_labels(["camel", "wave"]).rank(["camel sand desert"], 1, among="unseen")
     assert ranked[0][0][0] == "camel"
+    by_id = lw.XML0("mlknn", encoder="tfidf", random_state=0).set_params(classifier="br")
+    assert by_id.fit(TEXTS, Y).predict_proba(["fish in the sea"]).argmax() == 0
+    with pytest.raises(InputError, match="'attentionxm'"):
+        lw.XML0("attentionxm", encoder="tfidf").fit(TEXTS, Y)
     function = lw.XML0LF.from_fitted(Constant(0.9, 0.1, 0.2).predict_proba, SEEN, encoder=Table())
     assert function.add_labels("oasis").predict_proba(["x"]).shape == (1, 4)
 
@@ -172,15 +241,6 @@ def test_features_with_label_fusion_alone():
     assert model.rank(X[:3], 1, among="unseen")[2][0][0] == "street"
     with pytest.raises(InputError, match="list of texts"):
         lw.XML0(encoder="tfidf").fit(X, labels)
-
-
-@pytest.mark.parametrize("combine", ["stacked", "weighted", "rrf"])
-def test_combinations_rank_and_give_probabilities(combine):
-    model = lw.XML0(encoder="tfidf", combine=combine, random_state=0).fit(TEXTS, Y)
-    model.add_labels(["camel sand", "wave fish"])
-    best = model.rank(["camel sand desert day", "fish wave"], 1, among="unseen")
-    assert [row[0][0] for row in best] == ["camel sand", "wave fish"]
-    assert ((model.predict_proba(TEXTS) > 0) & (model.predict_proba(TEXTS) < 1)).all()
 
 
 # -- ranking and labels that come and go -----------------------------------------------

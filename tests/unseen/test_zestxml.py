@@ -102,3 +102,13 @@ def test_it_learns_which_words_belong_to_which():
     model = lw.ZestXML(random_state=0).fit(texts, labels, labels=["sea voyage", "sun burn"])
     best = model.rank(["mare novum", "sol novus"], 1, among="unseen")
     assert [row[0][0] for row in best] == ["sea voyage", "sun burn"]
+
+
+def test_published_settings():
+    """alpha = .01, the 40 best per feature, 100 shortlisted labels, C = 1, and no sampling."""
+    settings = lw.ZestXML.published().get_params()
+    paper = {"alpha": 0.01, "pattern_size": 40, "shortlist_size": 100, "C": 1.0}
+    assert {**paper, "max_features": None, "max_pairs": None}.items() <= settings.items()
+    texts, labels = ["deep sea", "hot sun"] * 5, [["sea"], ["sun"]] * 5
+    model = lw.ZestXML.published().fit(texts, labels)
+    assert model.rank(["the sea"], 1)[0][0][0] == "sea"

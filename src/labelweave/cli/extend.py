@@ -28,7 +28,7 @@ from labelweave.exceptions import InputError
     help="Labelled documents that the model was not trained on, to fit the combination of scores; "
     "only for a model that cannot predict unseen labels itself.",
 )
-@set_option("A parameter of XML0, which extends such a model; may be repeated.")
+@set_option("A parameter of XML0+, which extends such a model; may be repeated.")
 @click.option("--format", metavar="NAME", help="File format of --data, if it cannot be inferred.")
 @click.option("--label-column", metavar="NAME", help="The column of --data with label names.")
 @output_options
@@ -48,7 +48,7 @@ def command(
     """Add, remove and rename labels of the model in folder MODEL, without training.
 
     `labelweave predict` then predicts the new labels too. A classifier of texts for seen labels is
-    extended by XML0.
+    extended by XML0+.
     """
     if not (new_labels or remove or rename):
         raise click.UsageError("Nothing to do: give --labels, --remove or --rename.")
@@ -104,22 +104,22 @@ def _pair(text: str) -> tuple[str, str]:
 def _extended(
     model: Any, data: str | None, reading: dict[str, Any], settings: dict[str, Any], output: Output
 ) -> Any:
-    """Extend a fitted classifier of texts by XML0."""
+    """Extend a fitted classifier of texts by XML0+."""
     from labelweave.pipeline.data_parts import Source, with_labels
     from labelweave.pipeline.recipe import check_parameters
-    from labelweave.unseen.xml0 import XML0
+    from labelweave.unseen.xml0_plus import XML0Plus
 
     if getattr(model, "n_features_in_", None) is not None:
         raise InputError(
-            "the model was trained on features, not on texts, which XML0 compares with labels"
+            "the model was trained on features, not on texts, which XML0+ compares with labels"
         )
-    check_parameters("xml0", settings)
+    check_parameters("xml0+", settings)
     if data is None:
         output.say("no --data: similarity and label fusion are added without calibration")
-        return XML0.from_fitted(model, **settings)
+        return XML0Plus.from_fitted(model, **settings)
     rows = with_labels(Source(data, reading).load(), list(model.label_names_))
     output.say(f"fitting the combination of scores on {len(rows):,} documents")
-    return XML0.from_fitted(model, X=rows.X, Y=rows.Y, **settings)
+    return XML0Plus.from_fitted(model, X=rows.X, Y=rows.Y, **settings)
 
 
 def _kept_files(folder: Path) -> dict[str, bytes]:

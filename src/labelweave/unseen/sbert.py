@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
@@ -12,7 +12,7 @@ from labelweave.base import Pair
 from labelweave.labels import LabelMatrix
 from labelweave.unseen._fusion.label_scores import LabelScores
 from labelweave.unseen._fusion.score_combination import ScoreCombination, calibrated
-from labelweave.unseen._fusion.zero_shot import ZeroShotClassifier
+from labelweave.unseen._fusion.zero_shot import PUBLISHED_STEPS, ZeroShotClassifier
 from labelweave.unseen.xml0_algorithm import semantic_similarity
 
 __all__ = ["SBERT"]
@@ -69,15 +69,25 @@ class SBERT(ZeroShotClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return an estimator with the settings of Table II of the XML0 paper.
+
+        The encoder is fine-tuned on two million pairs of documents and labels, in batches of 32.
+        The settings are the same for all data sets.
+        """
+        return cls(finetune="full", finetune_steps=PUBLISHED_STEPS)
+
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._start_table(X.tolist(), Y.n_labels)
         self._fine_tune(X, Y, np.arange(Y.n_labels))
         random = self._generator()
         rows = random.permutation(len(Y))[:_MAX_DOCUMENTS]
         similarity = self._similarity(X[rows], self.table_.rows)
-        scores = LabelScores(similarity, None, None, np.zeros(len(rows)), None, None)
         start = ScoreCombination(["similarity"], np.ones(1), 10.0, -5.0)
-        self.combination_ = calibrated(start, [(scores, Y[rows].to_numpy())], random)
+        self.combination_ = calibrated(
+            start, [(LabelScores(similarity), Y[rows].to_numpy())], random
+        )
 
     def _similarity(self, X: Any, rows: np.ndarray) -> np.ndarray:
         documents = self._embed_documents(X.tolist())

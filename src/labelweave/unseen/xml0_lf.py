@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from labelweave.unseen._fusion.label_extension import SingleScoreExtension
@@ -19,9 +21,9 @@ class XML0LF(SingleScoreExtension):
 
     Parameters
     ----------
-    classifier : estimator, default=None
-        Any classifier with `predict_proba`; by default one linear classifier per label on TF-IDF
-        weights.
+    classifier : estimator or str, default=None
+        Any classifier with `predict_proba`, or the id of a method; by default one linear classifier
+        per label on TF-IDF weights.
     encoder, min_probability, max_predicted, fusion, n_jobs
         As for :class:`~labelweave.unseen.xml0.XML0`.
     threshold, validation_fraction, random_state
@@ -40,6 +42,16 @@ class XML0LF(SingleScoreExtension):
     >>> [row[0][0] for row in model.rank(["deep blue sea", "hot dry sand"], 1, among="unseen")]
     ['sea', 'land']
     """
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return an estimator with the settings of Table II of the XML0 paper.
+
+        The classifier is AttentionXML and the encoder is MiniLM without fine-tuning, which the
+        paper describes for the semantic similarity only. The settings are the same for all data
+        sets.
+        """
+        return cls("attentionxml")
 
     def _default_combination(self) -> ScoreCombination:
         return ScoreCombination(["fusion"], np.ones(1), 10.0, -5.0)

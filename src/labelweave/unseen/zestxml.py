@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,9 +47,9 @@ class ZestXML(ZeroShotClassifier):
         Number of candidate labels per document for the SVM.
     C : float, default=1.0
         Inverse strength of the SVM's penalty.
-    max_features : int, default=50000
+    max_features : int or None, default=50000
         Largest number of words and pairs of words.
-    max_pairs : int, default=500000
+    max_pairs : int or None, default=500000
         Largest number of pairs for the SVM; with more, a random sample of documents is used.
     threshold, validation_fraction, random_state
         As in :class:`~labelweave.base.MultiLabelClassifier`.
@@ -59,9 +59,11 @@ class ZestXML(ZeroShotClassifier):
     The score of a pair is ``0.9 exp(-max(0, 1 - (x W y + b))^2) + 0.1 x M y``; M maps each
     word to itself. The scores are returned as probabilities, but they are not calibrated.
 
-    The SVM has a squared hinge loss and is solved in the primal by truncated Newton steps on
-    sparse products of all pairs; the original's dual coordinate descent stops early, at 20
-    passes.
+    *Choices.* The positive labels of a document are pairs for the SVM even if they are not in its
+    shortlist, so that a document with a poor shortlist does not lose its positives. The SVM has a
+    squared hinge loss and is solved in the primal by at most 20 truncated Newton steps on sparse
+    products of all pairs; the original runs 20 passes of dual coordinate descent. `max_features`
+    and `max_pairs` limit the memory; the paper has no such limits.
 
     References
     ----------
@@ -87,8 +89,8 @@ class ZestXML(ZeroShotClassifier):
         "pattern_size": [Interval(Integral, 1, None, closed="left")],
         "shortlist_size": [Interval(Integral, 1, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "max_features": [Interval(Integral, 1, None, closed="left")],
-        "max_pairs": [Interval(Integral, 1, None, closed="left")],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "max_pairs": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -98,8 +100,8 @@ class ZestXML(ZeroShotClassifier):
         pattern_size: int = 40,
         shortlist_size: int = 100,
         C: float = 1.0,
-        max_features: int = 50_000,
-        max_pairs: int = 500_000,
+        max_features: int | None = 50_000,
+        max_pairs: int | None = 500_000,
         threshold: Any = 0.5,
         validation_fraction: float = 0.2,
         random_state: Any = None,
@@ -113,6 +115,11 @@ class ZestXML(ZeroShotClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return an estimator with the paper's settings: all features and all pairs are used."""
+        return cls(max_features=None, max_pairs=None)
 
     @property
     def encoder(self) -> Any:
@@ -128,7 +135,9 @@ class ZestXML(ZeroShotClassifier):
         pattern = sparse_pattern(documents, labels, positive, self.alpha, self.pattern_size)
         self.match_ = _same_words(documents.shape[1], labels.shape[1])
         first = sp.csr_array(pattern + _MATCH * self.match_)
-        most = max(1, self.max_pairs // min(self.shortlist_size, Y.n_labels))
+        most = len(Y)
+        if self.max_pairs is not None:
+            most = max(1, self.max_pairs // min(self.shortlist_size, Y.n_labels))
         if len(Y) > most:
             chosen = np.sort(self._generator().permutation(len(Y))[:most])
             documents, positive, Y = documents[chosen], positive[chosen], Y[chosen]

@@ -15,18 +15,15 @@ from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.text.embedders import cosines
-from labelweave.text.tfidf import TfidfEmbedder
 from labelweave.thresholds import make_threshold
 from labelweave.unseen._fusion.combination_table import MOST_LABELS
-from labelweave.unseen._fusion.growing_rows import GrowingRows
 from labelweave.unseen._fusion.label_index import LabelIndex
 from labelweave.unseen._fusion.label_scores import LabelScores, fuse_documents
-from labelweave.unseen._fusion.label_search import CANDIDATES, LabelSearch, Predicted
-from labelweave.unseen._fusion.score_combination import ScoreCombination, calibrated
+from labelweave.unseen._fusion.label_search import CANDIDATES, Documents, LabelSearch, Predicted
+from labelweave.unseen._fusion.score_combination import Draws, ScoreCombination, calibrated
 from labelweave.unseen._fusion.seen_classifier import (
-    default_classifier,
     fit_classifier,
+    make_classifier,
     names_of,
     probabilities_of,
 )
@@ -38,7 +35,6 @@ __all__ = ["LabelExtension", "SingleScoreExtension"]
 _N_DRAWS = 3  # draws of seen labels that are treated as unseen
 _DRAWN_SHARE = 0.2  # share of the seen labels in a draw
 _MAX_DOCUMENTS = 1000  # documents to fit the combination of scores on
-_MAX_REFERENCE = 2000  # training documents for the mean similarity of a label
 
 
 class LabelExtension(LabelSearch):
@@ -46,9 +42,10 @@ class LabelExtension(LabelSearch):
 
     Parameters
     ----------
-    classifier : estimator, default=None
-        Any classifier of texts with `predict_proba`; by default one linear classifier per label
-        on TF-IDF weights. :meth:`from_fitted` extends a classifier that is already fitted.
+    classifier : estimator or str, default=None
+        Any classifier of texts with `predict_proba`, or the id of a method ("attentionxml"); by
+        default one linear classifier per label on TF-IDF weights. :meth:`from_fitted` extends a
+        classifier that is already fitted.
     encoder : {"minilm", "fast", "tfidf"} or transformer of texts, default="minilm"
     min_probability : float, default=0.05
         Labels with a larger probability count as predicted (the paper's t). The score of a
@@ -70,7 +67,7 @@ class LabelExtension(LabelSearch):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ZeroShotClassifier._parameter_constraints,
-        "classifier": [HasMethods(["fit", "predict_proba"]), None],
+        "classifier": [HasMethods(["fit", "predict_proba"]), str, None],
         "min_probability": [Interval(Real, 0, 1, closed="left")],
         "max_predicted": [Interval(Integral, 1, MOST_LABELS, closed="both")],
         "fusion": [StrOptions({"exact", "greedy"})],
@@ -108,8 +105,8 @@ class LabelExtension(LabelSearch):
         self.random_state = random_state
 
     def default_part(self, parameter: str) -> Any:
-        """Return the classifier that None stands for."""
-        return default_classifier() if parameter == "classifier" else None
+        """Return the classifier that None or the id of a method stands for."""
+        return make_classifier(self.classifier) if parameter == "classifier" else None
 
     # -- what a method writes ----------------------------------------------------------
 
@@ -118,12 +115,8 @@ class LabelExtension(LabelSearch):
         """The combination of scores that is used without documents to fit it on."""
 
     @abstractmethod
-    def _fit_combination(self, draws: Sequence[tuple[LabelScores, np.ndarray]]) -> ScoreCombination:
+    def _fit_combination(self, draws: Draws) -> ScoreCombination:
         """Fit the combination of scores on seen labels that are treated as unseen."""
-
-    def _uses_document_texts(self) -> bool:
-        """Whether the texts of the documents are used, beside the predictions for them."""
-        return not capabilities(self).vectors
 
     # -- fitting -----------------------------------------------------------------------
 
@@ -209,21 +202,10 @@ class LabelExtension(LabelSearch):
         return model
 
     def _start(self, X: Any) -> None:
-        """Fit the encoder, fill the label table and compute statistics of the documents."""
-        has_texts = X is not None and is_texts(X)
-        documents = X.tolist() if has_texts else []
+        """Fit the encoder and fill the label table; X is None if there are no documents."""
+        documents = X.tolist() if X is not None and is_texts(X) else []
         self._start_table(documents, self.n_columns_)
-        self.words_: Any = None
-        self.reference_: Any = None
         self.index_: LabelIndex | None = None
-        if not (has_texts and self._uses_document_texts()):
-            return
-        texts = self._texts_of(self.label_names_)
-        self.words_ = TfidfEmbedder(max_words=2, max_features=100_000).fit([*documents, *texts])
-        self.label_words_ = GrowingRows(self.words_.transform(texts))
-        order = self._generator().permutation(len(documents))[:_MAX_REFERENCE]
-        vectors = self._embed([documents[i] for i in order])
-        self.reference_ = np.asarray(vectors.mean(axis=0), dtype=np.float32).reshape(1, -1)
 
     def _learn_combination(self, X: Any, Y: LabelMatrix, held_sets: list[np.ndarray]) -> None:
         """Fit the combination on seen labels treated as unseen and on held-out documents."""
@@ -231,13 +213,13 @@ class LabelExtension(LabelSearch):
         rows = random.permutation(len(Y))[:_MAX_DOCUMENTS]
         X, truth = X[rows], Y[rows].to_numpy()
         P = self._seen_probabilities(X)
-        documents = self._document_vectors(X)
+        documents = self._documents(X)
         candidates = np.flatnonzero((truth == 1).any(axis=0))
         draws = []
         for held in held_sets:
             if not np.isin(held, candidates).any():
                 continue
-            scores, _ = self._label_scores(X, held, P=P, documents=documents, masked=held)
+            scores, _ = self._label_scores(held, P, documents, masked=held)
             draws.append((scores, truth[:, held]))
         if draws:
             self.combination_ = self._fit_combination(draws)
@@ -248,28 +230,25 @@ class LabelExtension(LabelSearch):
         """Probabilities of all labels of the classifier, including removed labels."""
         return probabilities_of(self.classifier_, X, self.n_columns_)
 
-    def _document_vectors(self, X: Any) -> tuple[Any, Any] | None:
-        """Vectors and word weights of the documents; None if their texts are not used."""
-        if not self._uses_document_texts() or not is_texts(X):
+    def _documents(self, X: Any) -> Documents | None:
+        """Vectors of the documents; None if their texts are not used."""
+        if capabilities(self).vectors or not is_texts(X):
             return None
-        words = None if self.words_ is None else self.words_.transform(X.tolist())
-        return self._embed_documents(X.tolist()), words
+        return Documents(self._embed_documents(X.tolist()))
 
     def _label_scores(
         self,
-        X: Any,
         rows: np.ndarray,
+        P: np.ndarray,
+        documents: Documents | None,
         *,
-        P: np.ndarray | None = None,
-        documents: Any = None,
         masked: np.ndarray | None = None,
     ) -> tuple[LabelScores, Predicted]:
         """Scores of the labels in these rows of the table, and the predicted labels.
 
-        `masked` are rows of seen labels that are treated as unseen.
+        P are the probabilities of all labels of the classifier. `masked` are rows of seen labels
+        that are treated as unseen.
         """
-        P = self._seen_probabilities(X) if P is None else P
-        documents = self._document_vectors(X) if documents is None else documents
         seen = self.table_.seen_rows
         seen = seen if masked is None else np.setdiff1d(seen, masked)
         probabilities = P[:, self.table_.columns[seen]]
@@ -284,16 +263,10 @@ class LabelExtension(LabelSearch):
             n_jobs=self.n_jobs,
         )
         fusion = np.array([fused.scores for fused in fusions]).reshape(len(P), -1)
-        strength = np.array(
-            [p[c].mean() if len(c) else 0 for p, c in zip(probabilities, predicted, strict=True)]
-        )
-        similarity = words = mean_similarity = None
+        similarity = None
         if documents is not None:
-            similarity = semantic_similarity(documents[0], vectors)
-            if documents[1] is not None:
-                words = cosines(documents[1], self.label_words_.take(rows))
-                mean_similarity = cosines(vectors, self.reference_).ravel()
-        scores = LabelScores(similarity, conse, fusion, strength, words, mean_similarity)
+            similarity = semantic_similarity(documents.vectors, vectors)
+        scores = LabelScores(similarity, conse, fusion)
         return scores, Predicted(probabilities, predicted, fusions)
 
     def _label_probabilities(self, X: Any, rows: np.ndarray) -> np.ndarray:
@@ -306,15 +279,13 @@ class LabelExtension(LabelSearch):
             for i, (near, probabilities, *_) in enumerate(self._near_labels(X, P, CANDIDATES)):
                 result[i, np.searchsorted(rows, near)] = probabilities[0]
         elif len(unseen):
-            scores, _ = self._label_scores(X, unseen, P=P)
+            scores, _ = self._label_scores(unseen, P, self._documents(X))
             result[:, columns < 0] = self.combination_.probabilities(scores)
         return result
 
     # -- changes of the label set ------------------------------------------------------
 
     def _labels_added(self, rows: np.ndarray, texts: list[str]) -> None:
-        if self.words_ is not None:
-            self.label_words_.append(self.words_.transform(texts))
         if self.index_ is not None:
             self.index_.add(self.table_.vectors(rows), rows)
 
@@ -323,8 +294,6 @@ class LabelExtension(LabelSearch):
             self.index_.remove(rows)
 
     def _label_renamed(self, row: int, text: str) -> None:
-        if self.words_ is not None:
-            self.label_words_.replace(row, self.words_.transform([text]))
         if self.index_ is not None:
             rows = np.array([row])
             self.index_.remove(rows)
@@ -334,17 +303,11 @@ class LabelExtension(LabelSearch):
     # -- persistence -------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
-        state = super()._state()
-        rows = self.table_.rows
-        words = None if self.words_ is None else self.label_words_.take(rows)
         return {
-            **state,
+            **super()._state(),
             "classifier": self.classifier_,
             "n_columns": self.n_columns_,
             "combination": self.combination_.to_dict(),
-            "words": self.words_,
-            "label_words": words,
-            "reference": self.reference_,
             "index": self._index_bytes(),
         }
 
@@ -353,9 +316,6 @@ class LabelExtension(LabelSearch):
         self.classifier_ = state["classifier"]
         self.n_columns_ = state["n_columns"]
         self.combination_ = ScoreCombination.from_dict(state["combination"])
-        self.words_, self.reference_ = state["words"], state["reference"]
-        if self.words_ is not None:
-            self.label_words_ = GrowingRows(state["label_words"])
         stored = state["index"]
         self.index_ = None if stored is None else LabelIndex.from_array(stored)
 
@@ -371,7 +331,7 @@ class SingleScoreExtension(LabelExtension):
         tags.capabilities.vectors = True
         return tags
 
-    def _fit_combination(self, draws: Sequence[tuple[LabelScores, np.ndarray]]) -> ScoreCombination:
+    def _fit_combination(self, draws: Draws) -> ScoreCombination:
         return calibrated(self._default_combination(), draws, self._generator())
 
     @classmethod

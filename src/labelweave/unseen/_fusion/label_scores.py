@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,24 +16,13 @@ from labelweave.unseen._fusion.combination_search import (
 )
 from labelweave.unseen.xml0_algorithm import conse_similarity, label_fusion
 
-__all__ = ["FEATURES", "LabelScores", "fuse_documents", "shared_ranks"]
+__all__ = ["LabelScores", "fuse_documents", "shared_ranks"]
 
-FEATURES = (
-    "similarity",
-    "conse",
-    "fusion",
-    "fusion_strength",
-    "similarity_rank",
-    "conse_rank",
-    "fusion_rank",
-    "words",
-    "words_rank",
-    "similarity_excess",
-)
-_RANK_OFFSET = 5  # a rank becomes the feature 1 / (5 + rank)
+_RRF = 60  # the customary constant of reciprocal rank fusion
 
 
-class LabelScores(NamedTuple):
+@dataclass(frozen=True)
+class LabelScores:
     """Scores of documents (rows) and labels (columns).
 
     Attributes
@@ -42,45 +32,21 @@ class LabelScores(NamedTuple):
     conse, fusion : ndarray or None
         Cosines of the label with the combination of all predicted labels, and with the best
         combination of them.
-    strength : ndarray of shape (n,)
-        Mean probability of the predicted labels of each document.
-    words : ndarray or None
-        Cosines of the TF-IDF weights of document and label text.
-    mean_similarity : ndarray of shape (U,) or None
-        Mean similarity of each label with training documents.
     """
 
     similarity: np.ndarray | None
-    conse: np.ndarray | None
-    fusion: np.ndarray | None
-    strength: np.ndarray
-    words: np.ndarray | None
-    mean_similarity: np.ndarray | None
+    conse: np.ndarray | None = None
+    fusion: np.ndarray | None = None
 
     def feature(self, name: str) -> np.ndarray:
-        """Return one feature for the combination of scores, of shape (n, U)."""
-        if name.endswith("_rank"):
-            ranks = shared_ranks(self.feature(name.removesuffix("_rank")))
-            return 1 / (_RANK_OFFSET + ranks)
-        if name == "fusion_strength":
-            assert self.fusion is not None
-            return self.fusion * self.strength[:, None] ** 0.25
-        if name == "similarity_excess":
-            assert self.similarity is not None
-            assert self.mean_similarity is not None
-            return self.similarity - self.mean_similarity
-        scores = {
-            "similarity": self.similarity,
-            "conse": self.conse,
-            "fusion": self.fusion,
-            "words": self.words,
-        }[name]
+        """Return the scores of this name, or "rrf", the reciprocal rank fusion of two of them."""
+        if name == "rrf":
+            both = (self.feature("similarity"), self.feature("fusion"))
+            return np.sum([1 / (_RRF + shared_ranks(scores)) for scores in both], axis=0)
+        named = {"similarity": self.similarity, "conse": self.conse, "fusion": self.fusion}
+        scores = named[name]
         assert scores is not None, name
         return scores
-
-    def features(self, names: Sequence[str]) -> np.ndarray:
-        """Return features of shape (n, U, len(names))."""
-        return np.stack([self.feature(name) for name in names], axis=-1).astype(np.float32)
 
 
 def shared_ranks(scores: np.ndarray) -> np.ndarray:

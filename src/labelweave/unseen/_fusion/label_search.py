@@ -20,7 +20,7 @@ from labelweave.unseen._fusion.score_combination import ScoreCombination
 from labelweave.unseen._fusion.zero_shot import ZeroShotClassifier
 from labelweave.unseen.xml0_algorithm import predicted_labels
 
-__all__ = ["CANDIDATES", "Explanation", "LabelSearch", "Predicted"]
+__all__ = ["CANDIDATES", "Documents", "Explanation", "LabelSearch", "Predicted"]
 
 CANDIDATES = 100  # candidates per query vector of a document
 SCORE_ALL = 5_000  # up to this number of unseen labels, a ranking scores all of them
@@ -47,6 +47,16 @@ class Explanation(NamedTuple):
     fusion: float
     similarity: float | None
     because_of: list[tuple[str, float]]
+
+
+class Documents(NamedTuple):
+    """Vectors of documents and, for the methods that use them, their weights of words."""
+
+    vectors: Any
+    words: Any = None
+
+    def one(self, i: int) -> Documents:
+        return Documents(self.vectors[[i]], None if self.words is None else self.words[[i]])
 
 
 class Predicted(NamedTuple):
@@ -86,14 +96,17 @@ class LabelSearch(ZeroShotClassifier):
         """Probabilities of all labels of the classifier, including removed labels."""
 
     @abstractmethod
-    def _document_vectors(self, X: Any) -> tuple[Any, Any] | None:
-        """Vectors and word weights of the documents; None if their texts are not used."""
+    def _documents(self, X: Any) -> Documents | None:
+        """Vectors of the documents; None if their texts are not used."""
 
     @abstractmethod
     def _label_scores(
-        self, X: Any, rows: np.ndarray, *, P: np.ndarray | None = None, documents: Any = None
+        self, rows: np.ndarray, P: np.ndarray, documents: Documents | None
     ) -> tuple[LabelScores, Predicted]:
-        """Scores of the labels in these rows of the table, and the predicted labels."""
+        """Scores of the labels in these rows of the table, and the predicted labels.
+
+        P are the probabilities of all labels of the classifier.
+        """
 
     def rank(self, X: Any, k: int = 10, *, among: str = "all") -> list[list[tuple[str, float]]]:
         """Return the k likeliest labels of each document with their probabilities.
@@ -138,7 +151,7 @@ class LabelSearch(ZeroShotClassifier):
                 self._explanations(0, k, near, probabilities, scores, predicted)
                 for near, probabilities, scores, predicted in self._near_labels(X, P, CANDIDATES)
             ]
-        scores, predicted = self._label_scores(X, rows, P=P)
+        scores, predicted = self._label_scores(rows, P, self._documents(X))
         probabilities = inside(self.combination_.probabilities(scores))
         return [
             self._explanations(i, k, rows, probabilities, scores, predicted) for i in range(len(X))
@@ -180,7 +193,7 @@ class LabelSearch(ZeroShotClassifier):
         self, X: Any, P: np.ndarray, k: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, LabelScores, Predicted]]:
         """For each document: rows of candidates in the table, probabilities and scores."""
-        documents = self._document_vectors(X)
+        documents = self._documents(X)
         seen = self.table_.seen_rows
         vectors = self.table_.vectors(seen)
         probabilities = P[:, self.table_.columns[seen]]
@@ -190,11 +203,8 @@ class LabelSearch(ZeroShotClassifier):
         rows = np.empty(0, dtype=np.int64) if is_indexed else self.table_.unseen_rows
         unseen = None if is_indexed else self.table_.vectors(rows)
         for i, columns in enumerate(predicted):
-            document = vector = None
-            if documents is not None:
-                words = None if documents[1] is None else documents[1][[i]]
-                vector = documents[0][[i]]
-                document = (vector, words)
+            document = None if documents is None else documents.one(i)
+            vector = None if document is None else document.vectors
             weighted = _weighted(vectors[columns], probabilities[i, columns])
             if index is None:
                 near = rows[_candidates(unseen, weighted, vector, k)]
@@ -203,9 +213,8 @@ class LabelSearch(ZeroShotClassifier):
                 queries += [] if vector is None else [vector]
                 near = np.unique(index.search(unit_rows(np.concatenate(queries)), k))
                 near = near[near >= 0]
-            part = slice(i, i + 1)
-            scores, made = self._label_scores(X[part], near, P=P[part], documents=document)
-            yield near, self.combination_.probabilities(scores), scores, made
+            scores, fused = self._label_scores(near, P[i : i + 1], document)
+            yield near, self.combination_.probabilities(scores), scores, fused
 
     def _label_index(self) -> LabelIndex:
         """The index of the unseen labels, which is built when it is needed first."""

@@ -9,26 +9,39 @@ import numpy as np
 from sklearn.base import clone
 
 from labelweave.base import MultiLabelClassifier
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
-__all__ = ["default_classifier", "fit_classifier", "names_of", "probabilities_of"]
+__all__ = ["fit_classifier", "make_classifier", "names_of", "probabilities_of"]
 
 
-def default_classifier() -> Any:
-    """One linear classifier per label on TF-IDF weights of words and pairs of words."""
-    from sklearn.linear_model import LogisticRegression
+def make_classifier(classifier: Any) -> Any:
+    """Return an unfitted classifier: a clone of a classifier, or what None or an id stands for.
 
+    None stands for one linear classifier per label on TF-IDF weights of words and pairs of words. A
+    method that takes features gets TF-IDF weights as well.
+
+    >>> make_classifier("mlknn")
+    TextClassifier(classifier=MLkNN())
+    """
     from labelweave.methods import make
     from labelweave.text import TextClassifier
 
-    linear = LogisticRegression(solver="liblinear", C=10.0)
-    return TextClassifier(make("br", estimator=linear), max_words=2, max_features=50_000)
+    if classifier is None:
+        from sklearn.linear_model import LogisticRegression
+
+        linear = LogisticRegression(solver="liblinear", C=10.0)
+        return TextClassifier(make("br", estimator=linear), max_words=2, max_features=50_000)
+    if not isinstance(classifier, str):
+        return clone(classifier)
+    model = make(classifier)
+    return model if capabilities(model).texts else TextClassifier(model)
 
 
 def fit_classifier(classifier: Any, X: Any, Y: LabelMatrix, random_state: Any) -> Any:
     """Fit a clone of a classifier of this library or of scikit-learn."""
-    fresh = default_classifier() if classifier is None else clone(classifier)
+    fresh = make_classifier(classifier)
     parameters = fresh.get_params(deep=False)
     if "random_state" in parameters and parameters["random_state"] is None:
         fresh.set_params(random_state=random_state)

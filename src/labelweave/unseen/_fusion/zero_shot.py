@@ -30,10 +30,11 @@ from labelweave.unseen._fusion.label_table import (
     label_text,
 )
 
-__all__ = ["GROUPS", "ZeroShotClassifier"]
+__all__ = ["GROUPS", "PUBLISHED_STEPS", "ZeroShotClassifier"]
 
 GROUPS = ("all", "seen", "unseen")
 FINETUNE = ("map", "full")
+PUBLISHED_STEPS = 2_000_000 // 32  # the XML0 paper's two million pairs, in batches of 32
 
 
 def is_per_label(threshold: Any) -> bool:
@@ -155,15 +156,14 @@ class ZeroShotClassifier(MultiLabelClassifier):
         seed = int(self._generator().randint(np.iinfo(np.int32).max))
         documents = X.tolist()
         texts = self._texts_of(self.label_names_[columns])
+        options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
         if self.finetune == "full":
-            options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
             self.encoder_ = fine_tune(
                 self.encoder_, documents, texts, positive, seed=seed, **options
             )
             vectors = self._embed(self._texts_of(self.label_names_))
             self.table_ = LabelTable(vectors, self.table_.columns)
         else:
-            options = {} if self.finetune_steps is None else {"steps": self.finetune_steps}
             vectors = self.encoder_.transform(documents)
             if sp.issparse(vectors):
                 raise InputError("a map needs dense vectors: use the encoder 'minilm' or 'fast'")

@@ -1,0 +1,90 @@
+"""XML0+: its features and its logistic regression against slow, obvious forms."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import labelweave as lw
+from labelweave.unseen.xml0_plus import FEATURES, StackedScores, fit_stacker
+
+SEEN = ["sea life", "desert land", "city street"]
+TEXTS = ["sea fish wave", "desert sand camel", "city street car", "sea city harbour"] * 20
+Y = lw.as_labels([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]] * 20, names=SEEN)
+
+
+def constant(*p):
+    """A classifier with the same probabilities for every text."""
+    return lambda X: np.tile(p, (len(X), 1))
+
+
+def make_scores(random, truth):
+    similarity, conse, fusion, words = (
+        truth * share + random.random(truth.shape) for share in (0.6, 0.2, 0.4, 0.5)
+    )
+    strength, mean = random.random(len(truth)), random.random(truth.shape[1])
+    return StackedScores(similarity, conse, fusion, strength, words, mean)
+
+
+def slow_feature(scores, name, i, j):
+    if name.endswith("_rank"):
+        row = getattr(scores, name.removesuffix("_rank"))[i]
+        return 1 / (5 + 1 + sum(other > row[j] for other in row))
+    if name == "fusion_strength":
+        return scores.fusion[i, j] * scores.strength[i] ** 0.25
+    if name == "similarity_excess":
+        return scores.similarity[i, j] - scores.mean_similarity[j]
+    return getattr(scores, name)[i, j]
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_features(name):
+    random = np.random.default_rng(0)
+    scores = make_scores(random, (random.random((4, 6)) < 0.3).astype(float))
+    scores.similarity[0, :2] = 0.5  # equal scores share a rank
+    expected = [[slow_feature(scores, name, i, j) for j in range(6)] for i in range(4)]
+    np.testing.assert_allclose(scores.feature(name), expected)
+
+
+def test_the_stacker_is_a_logistic_regression_over_all_pairs():
+    random = np.random.default_rng(1)
+    truth = (random.random((60, 5)) < 0.3).astype(float)
+    truth[0, 0] = np.nan  # unknown: excluded
+    scores = make_scores(random, np.nan_to_num(truth))
+    names = ("similarity", "fusion_rank")
+    stacker = fit_stacker(names, [(scores, truth)], np.random.RandomState(0))
+    pairs = [(i, j) for i in range(60) for j in range(5) if not np.isnan(truth[i, j])]
+    X = np.array([[slow_feature(scores, name, i, j) for name in names] for i, j in pairs])
+    scale = X.std(axis=0)
+    slow = LogisticRegression(max_iter=1000).fit(X / scale, [truth[pair] for pair in pairs])
+    probabilities = [stacker.probabilities(scores)[pair] for pair in pairs]
+    np.testing.assert_allclose(probabilities, slow.predict_proba(X / scale)[:, 1], atol=1e-4)
+
+
+def test_the_strength_is_the_mean_probability_of_the_predicted_labels():
+    p = np.array([[0.9, 0.01, 0.7], [0.0, 0.0, 0.0]])
+    model = lw.XML0Plus.from_fitted(constant(0, 0, 0), SEEN, encoder="tfidf").add_labels("sea")
+    scores, _ = model._label_scores(model.table_.unseen_rows, p, None)
+    np.testing.assert_allclose(scores.strength, [0.8, 0])
+
+
+def test_added_scores_follow_the_labels(tmp_path):
+    first = lw.XML0Plus(encoder="tfidf", random_state=0).fit(TEXTS, Y)
+    assert first.combination_.names == FEATURES
+    changed = lw.XML0Plus(encoder="tfidf", random_state=0).fit(TEXTS, Y)
+    first.add_labels(["camel sand"])
+    changed.add_labels(["wave fish", "moon"]).remove_labels("wave fish")
+    changed.rename_label("moon", "camel sand")
+    changed.save(tmp_path / "model")
+    expected = first.predict_proba(TEXTS[:4])
+    assert expected[1, 3] > expected[[0, 2, 3], 3].max()
+    for model in (changed, lw.load(tmp_path / "model")):
+        np.testing.assert_allclose(model.predict_proba(TEXTS[:4]), expected)
+
+
+def test_without_documents_it_is_xml0():
+    texts, new = ["sea street", "desert"], ["sea street", "land"]
+    plus, plain = (
+        method.from_fitted(constant(0.9, 0.2, 0.7), SEEN, encoder="tfidf").add_labels(new)
+        for method in (lw.XML0Plus, lw.XML0)
+    )
+    np.testing.assert_array_equal(plus.predict_proba(texts), plain.predict_proba(texts))
