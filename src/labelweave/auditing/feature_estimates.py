@@ -52,14 +52,9 @@ def feature_estimates(
 ) -> list[np.ndarray]:
     """Compute two estimates of each entry, neither of which uses the entry's own annotation.
 
-    * `positive`: The annotated positives.
-    * `fold`: The regression for a fold is fitted on the other folds.
-    * `seed`: Of the reduction of the dimensions, and of the choice of voters among very many rows.
-
-    Returns
-    -------
-    list of two ndarrays of shape (n_rows, n_labels)
-        The regression on features and other labels, and the votes of near rows.
+    The first is the regression on features and other labels, fitted for a fold on the other folds;
+    the second the votes of near rows. `positive` are the annotated positives; `seed` is that of the
+    reduced dimensions and of the choice of voters among very many rows.
     """
     rows = reduced_rows(X, seed=seed)
     return [regression_on_rows(positive, rows, fold), neighbour_votes(rows, positive, seed=seed)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ __all__ = [
 COLUMNS = ("rank", "score", "annotated", "label", "row", "id", "text", "known_labels", "verdict")
 """The columns of the CSV file."""
 
+_ENDINGS = (".csv", ".jsonl", ".html")
 _MOST_CHARACTERS = 2000
 _MOST_WORDS = 40
 
@@ -50,9 +51,10 @@ class Finding:
     score : float
         Estimated probability that the annotation is wrong: that the label is missing or, in an
         audit of positives, that the row does not have it. Several entries may reach 1.
-    annotated : float
+    annotated : float or None
         Estimated probability that such an entry is annotated as positive. The list is ordered by
-        it: missing labels from the highest down, wrong ones from the lowest up.
+        it: missing labels from the highest down, wrong ones from the lowest up. None if a file of
+        findings does not have it.
     label : str
     row : int
         Position of the row in the data, starting at 0.
@@ -66,25 +68,23 @@ class Finding:
 
     rank: int
     score: float
-    annotated: float
+    annotated: float | None
     label: str
     row: int
     id: str
     text: str
     known_labels: tuple[str, ...]
 
+    @property
+    def key(self) -> tuple[int, str, str]:
+        """What a verdict is stored under: row, id of the row, label."""
+        return self.row, self.id, self.label
+
     def to_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
-        return {
-            "rank": self.rank,
-            "score": round(self.score, 6),
-            "annotated": round(self.annotated, 6),
-            "label": self.label,
-            "row": self.row,
-            "id": self.id,
-            "text": self.text,
-            "known_labels": list(self.known_labels),
-        }
+        annotated = None if self.annotated is None else round(self.annotated, 6)
+        rounded = {"score": round(self.score, 6), "annotated": annotated}
+        return asdict(self) | rounded | {"known_labels": list(self.known_labels)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,52 +129,45 @@ class Audit:
         """Write the list to files: .csv, .jsonl, or .html for the page to review it on."""
         targets = [check_target(path) for path in paths]
         for target in targets:
-            text = _WRITERS[target.suffix.lower()](self)
+            text = self._in_format(target.suffix.lower())
             # Data may hold halves of surrogate pairs, which cannot be encoded.
             atomic_write_text(target, text.encode("utf-8", "replace").decode("utf-8"))
         return targets
+
+    def _in_format(self, ending: str) -> str:
+        if ending == ".html":
+            from labelweave.auditing.review_page import to_html
+
+            return to_html(self)
+        without_verdicts = [(finding, None) for finding in self.findings]
+        return to_csv(without_verdicts) if ending == ".csv" else to_jsonl(without_verdicts)
 
     def __repr__(self) -> str:
         return f"<Audit of {self.data} by {self.method}: {len(self)} entries to review>"
 
 
-def to_csv(audit: Audit) -> str:
-    """Return one line per entry; the last column is empty, for the verdicts of a reviewer."""
+def to_csv(findings: Iterable[tuple[Finding, str | None]]) -> str:
+    """Return one line per entry with its verdict; None leaves the column to the reviewer."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for finding in audit.findings:
-        values = finding.to_dict() | {
-            "known_labels": "; ".join(finding.known_labels),
-            "verdict": "",
-        }
-        writer.writerow([values[name] for name in COLUMNS])
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for finding, verdict in findings:
+        known_labels = "; ".join(finding.known_labels)
+        writer.writerow(finding.to_dict() | {"known_labels": known_labels, "verdict": verdict})
     return text.getvalue()
 
 
-def to_jsonl(audit: Audit) -> str:
-    """Return one JSON object per line."""
-    lines = (
-        json.dumps(finding.to_dict() | {"verdict": None}, ensure_ascii=False)
-        for finding in audit.findings
-    )
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _to_html(audit: Audit) -> str:
-    from labelweave.auditing.review_page import to_html
-
-    return to_html(audit)
-
-
-_WRITERS = {".csv": to_csv, ".jsonl": to_jsonl, ".html": _to_html}
+def to_jsonl(findings: Iterable[tuple[Finding, str | None]]) -> str:
+    """Return one JSON object per line, an entry with its verdict."""
+    records = (finding.to_dict() | {"verdict": verdict} for finding, verdict in findings)
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
 
 
 def check_target(path: str | PathLike[str]) -> Path:
     """Return the file to write, or raise before any time is spent."""
     target = Path(path)
-    if target.suffix.lower() not in _WRITERS:
-        raise InputError(f"{path}: the file must end in {', '.join(_WRITERS)}")
+    if target.suffix.lower() not in _ENDINGS:
+        raise InputError(f"{path}: the file must end in {', '.join(_ENDINGS)}")
     if target.is_dir():
         raise InputError(f"{path} is a folder: name a file to write the audit to")
     return target

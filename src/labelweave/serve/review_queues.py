@@ -4,51 +4,39 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from labelweave.auditing.findings import COLUMNS
+from labelweave.auditing.findings import Finding, to_csv, to_jsonl
+from labelweave.data.compressed_files import decode, iter_json_objects, read_small_file
 from labelweave.data.corrections import VERDICTS
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["Entry", "ReviewQueue", "export_csv", "export_jsonl", "read_queues"]
+__all__ = ["ReviewQueue", "read_queues"]
 
 _MAX_BYTES = 512 * 2**20
-
-
-class Entry(NamedTuple):
-    """One likely missing label of a file that ``labelweave audit`` wrote."""
-
-    number: int
-    score: float
-    annotated: float | None  # files that were edited may lack it
-    label: str
-    row: int
-    id: str
-    text: str
-    known_labels: list[str]
-
-    @property
-    def key(self) -> tuple[int, str, str]:
-        """What a verdict is stored under: row, id of the row, label."""
-        return self.row, self.id, self.label
+Key = tuple[int, str, str]
 
 
 class ReviewQueue:
-    """The entries of one audit, most likely first."""
+    """The entries of one audit, most likely first; their numbers start at 0."""
 
-    def __init__(self, name: str, entries: list[Entry]) -> None:
+    def __init__(self, name: str, entries: list[Finding]) -> None:
         self.name = name
         self.entries = entries
 
-    def progress(self, verdicts: Mapping[tuple[int, str, str], str]) -> dict[str, int]:
+    def progress(self, verdicts: Mapping[Key, str]) -> dict[str, int]:
         """Return the number of entries, in total and by verdict."""
         given = Counter(verdicts.get(entry.key) for entry in self.entries)
         counts = {verdict: given[verdict] for verdict in VERDICTS}
         return {"entries": len(self.entries), "reviewed": sum(counts.values()), **counts}
+
+    def export(self, verdicts: Mapping[Key, str], format: str) -> str:
+        """Return the entries that have a verdict as csv or jsonl, which ``--corrections`` reads."""
+        reviewed = [(entry, verdicts[entry.key]) for entry in self.entries if entry.key in verdicts]
+        return to_csv(reviewed) if format == "csv" else to_jsonl(reviewed)
 
 
 def read_queues(paths: Iterable[str]) -> dict[str, ReviewQueue]:
@@ -62,19 +50,20 @@ def read_queues(paths: Iterable[str]) -> dict[str, ReviewQueue]:
     return queues
 
 
-def _read_entries(path: Path) -> Iterator[Entry]:
-    for number, (line, record) in enumerate(_read_records(path)):
+def _read_entries(path: Path) -> Iterator[Finding]:
+    for rank, (line, record) in enumerate(_read_records(path), start=1):
         try:
             known = record.get("known_labels") or []
-            yield Entry(
-                number,
+            annotated = record.get("annotated")  # files that were edited may lack it
+            yield Finding(
+                rank,
                 float(record["score"]),
-                None if record.get("annotated") in (None, "") else float(record["annotated"]),
+                None if annotated in (None, "") else float(annotated),
                 str(record["label"]),
                 int(record["row"]),
                 str(record.get("id") or ""),
                 str(record.get("text") or ""),
-                known.split("; ") if isinstance(known, str) else [str(label) for label in known],
+                tuple(known.split("; ") if isinstance(known, str) else map(str, known)),
             )
         except (KeyError, TypeError, ValueError):
             raise DataFileError(
@@ -85,55 +74,12 @@ def _read_entries(path: Path) -> Iterator[Entry]:
 
 
 def _read_records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataFileError("the list is larger than 512 MB", path=path)
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataFileError("there is no such file", path=path) from None
-    except UnicodeDecodeError:
-        raise DataFileError("the file is not UTF-8 text", path=path) from None
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() == ".jsonl":
+        yield from iter_json_objects(path)
+    elif path.suffix.lower() == ".csv":
+        text = decode(read_small_file(path, limit=_MAX_BYTES), path, None)
         reader = csv.DictReader(io.StringIO(text, newline=""))
         for record in reader:
             yield reader.line_num, record
-    elif path.suffix.lower() == ".jsonl":
-        for line, content in enumerate(text.split("\n"), start=1):
-            if not content.strip():
-                continue
-            try:
-                record = json.loads(content)
-            except ValueError:
-                record = None
-            if not isinstance(record, dict):
-                raise DataFileError("each line must be one JSON object", path=path, line=line)
-            yield line, record
     else:
         raise DataFileError("a list to review must be a .csv or .jsonl file of an audit", path=path)
-
-
-def _with_verdicts(queue: ReviewQueue, verdicts: Mapping[Any, str]) -> Iterator[dict[str, Any]]:
-    for entry in queue.entries:
-        if verdict := verdicts.get(entry.key):
-            values = entry._asdict()
-            yield {**values, "rank": values.pop("number") + 1, "verdict": verdict}
-
-
-def export_csv(queue: ReviewQueue, verdicts: Mapping[Any, str]) -> str:
-    """Return the entries that have a verdict as CSV, which ``--corrections`` reads."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for values in _with_verdicts(queue, verdicts):
-        values["known_labels"] = "; ".join(values["known_labels"])
-        writer.writerow([values[name] for name in COLUMNS])
-    return text.getvalue()
-
-
-def export_jsonl(queue: ReviewQueue, verdicts: Mapping[Any, str]) -> str:
-    """Return the entries that have a verdict as JSON Lines, which ``--corrections`` reads."""
-    lines = (
-        json.dumps({name: values[name] for name in COLUMNS}, ensure_ascii=False)
-        for values in _with_verdicts(queue, verdicts)
-    )
-    return "".join(f"{line}\n" for line in lines)

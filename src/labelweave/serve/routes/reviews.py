@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from labelweave.serve.problems import PROBLEMS, ProblemError
-from labelweave.serve.review_queues import ReviewQueue, export_csv, export_jsonl
+from labelweave.serve.review_queues import ReviewQueue
 from labelweave.serve.schemas import (
     QueueList,
     QueueProgress,
@@ -60,7 +60,9 @@ async def list_entries(
     return ReviewPage(
         total=len(entries),
         entries=[
-            ReviewEntry.model_validate(entry._asdict() | {"verdict": verdicts.get(entry.key)})
+            ReviewEntry.model_validate(
+                entry.to_dict() | {"number": entry.rank - 1, "verdict": verdicts.get(entry.key)}
+            )
             for entry in entries[offset : offset + limit]
         ],
     )
@@ -90,6 +92,5 @@ async def export_verdicts(
     """The verdicts as a file for ``--corrections`` of `labelweave train` and `audit`."""
     review = _queue(request, queue)
     verdicts = await asyncio.to_thread(service_of(request).store.verdicts, queue)
-    if format == "csv":
-        return Response(export_csv(review, verdicts), media_type="text/csv")
-    return Response(export_jsonl(review, verdicts), media_type="application/jsonl")
+    media_type = "text/csv" if format == "csv" else "application/jsonl"
+    return Response(review.export(verdicts, format), media_type=media_type)
