@@ -51,8 +51,8 @@ from labelweave.dependent.rakel import RAkEL as RAkEL
 from labelweave.dependent.rbcc import RBCC as RBCC
 from labelweave.dependent.sleec import SLEEC as SLEEC
 from labelweave.dependent.weave import Weave as Weave
-from labelweave.images.classifier import ImageClassifier as ImageClassifier
 from labelweave.images.encoder import ImageEncoder as ImageEncoder
+from labelweave.images.image_classifier import ImageClassifier as ImageClassifier
 from labelweave.labels import LabelMatrix as LabelMatrix
 from labelweave.labels import as_labels as as_labels
 from labelweave.methods import list_methods as list_methods

@@ -227,7 +227,7 @@ WRAPPERS = (
             "TF-IDF weights of texts"),
     _method("label-tree", "unseen.label_tree:LabelTree",
             "a quick classifier for thousands of labels, by napkinXC"),
-    _method("image", "images.classifier:ImageClassifier",
+    _method("image", "images.image_classifier:ImageClassifier",
             "features of images by a frozen network before any classifier"),
     _method("image-encoder", "images.encoder:ImageEncoder",
             "features of images by a frozen network"),

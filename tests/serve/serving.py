@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from labelweave.capabilities import Capabilities, with_capabilities
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo
-from labelweave.serve import models as serve_models
+from labelweave.serve import served_models
 from labelweave.serve.app import create_app, server_options
 from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
@@ -127,8 +127,8 @@ def fake_info(folder):
 def use_fakes(monkeypatch=None, make=FakeZeroShot):
     """Make every folder contain a fake model."""
     patch = setattr if monkeypatch is None else monkeypatch.setattr
-    patch(serve_models, "model_info", fake_info)
-    patch(serve_models, "read_model", lambda folder, threads: (make(), None))
+    patch(served_models, "model_info", fake_info)
+    patch(served_models, "read_model", lambda folder, threads: (make(), None))
 
 
 def wait_until(condition, seconds=60):

@@ -8,7 +8,7 @@ import pytest
 from serving import KEY, check_problem, predict, running, use_fakes, wait_until
 
 from labelweave.serve.middleware import KeyRing, RateLimit
-from labelweave.serve.state.store import key_hash
+from labelweave.serve.state.service_store import key_hash
 
 LABELS = "/v1/models/tags/labels"
 

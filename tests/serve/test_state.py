@@ -5,7 +5,7 @@ from sqlalchemy import inspect, text
 
 from labelweave.exceptions import InputError
 from labelweave.serve.state.database import METADATA, open_database
-from labelweave.serve.state.store import Change, ConflictError, Store
+from labelweave.serve.state.service_store import Change, ConflictError, Store
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(database):

@@ -18,7 +18,7 @@ KEY_VARIABLE = "LABELWEAVE_API_KEY"
 def _change_keys(database: str, add: str | None, revoke: str | None, output: Output) -> None:
     """Make or forget a key in the database, and say so."""
     from labelweave.serve.state.database import open_database
-    from labelweave.serve.state.store import Store
+    from labelweave.serve.state.service_store import Store
 
     store = Store(open_database(database))
     if revoke is not None:
@@ -144,8 +144,8 @@ def command(
 
     from labelweave.serve.app import run
     from labelweave.serve.label_relations import read_cooccurrence
-    from labelweave.serve.models import named_folders
     from labelweave.serve.review_queues import read_queues
+    from labelweave.serve.served_models import named_folders
     from labelweave.serve.service import Service
 
     service = Service(

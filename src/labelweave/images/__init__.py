@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 _NAMES = {
-    "ImageClassifier": "labelweave.images.classifier",
+    "ImageClassifier": "labelweave.images.image_classifier",
     "ImageEncoder": "labelweave.images.encoder",
     "ImageError": "labelweave.data.images.decoding",
     "Images": "labelweave.data.images.collection",

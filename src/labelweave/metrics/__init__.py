@@ -9,9 +9,9 @@ The public names of each module are those in its ``__all__``.
 
 # ruff: noqa: F403
 from labelweave.metrics.calibration_error import *
-from labelweave.metrics.catalog import *
 from labelweave.metrics.evaluation import *
 from labelweave.metrics.labelwise import *
+from labelweave.metrics.metric_catalog import *
 from labelweave.metrics.overlap import *
 from labelweave.metrics.ranking import *
 from labelweave.metrics.scores import *

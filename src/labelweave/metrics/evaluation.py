@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels, is_frame, is_named
 from labelweave.metrics._inputs import aligned_columns, check_pred, check_score
-from labelweave.metrics.catalog import METRICS, Metric, get_metric
+from labelweave.metrics.metric_catalog import METRICS, Metric, get_metric
 from labelweave.metrics.scores import Scores
 
 __all__ = ["evaluate", "score_predictions"]

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.metrics._counts import count, overlap_score
-from labelweave.metrics.catalog import Metric
 from labelweave.metrics.labelwise import ap_of_labels, auc_of_labels
+from labelweave.metrics.metric_catalog import Metric
 
 __all__ = ["Scores"]
 

@@ -20,8 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
 from labelweave.methods import method_of
 from labelweave.persistence.atomic_folder import existing_folder, replaced_folder
-from labelweave.persistence.decoding import ValueReader, build
-from labelweave.persistence.encoding import Place, ValueWriter, saved_parameters
 from labelweave.persistence.manifest import (
     EDITABLE_FILES,
     read_config,
@@ -31,6 +29,8 @@ from labelweave.persistence.manifest import (
     write_json,
 )
 from labelweave.persistence.model_card import model_card
+from labelweave.persistence.value_reader import ValueReader, build
+from labelweave.persistence.value_writer import Place, ValueWriter, saved_parameters
 from labelweave.thresholds import Threshold
 
 __all__ = ["ModelInfo", "load", "model_info", "save"]

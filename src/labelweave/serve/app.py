@@ -20,7 +20,7 @@ from labelweave.serve.problems import install_handlers
 from labelweave.serve.routes import health, inference, models, page, predictions, reviews
 from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
-from labelweave.serve.state.store import MIN_KEY_LENGTH, key_hash
+from labelweave.serve.state.service_store import MIN_KEY_LENGTH, key_hash
 
 __all__ = ["create_app", "run", "server_options"]
 

@@ -11,9 +11,9 @@ from itertools import groupby
 from labelweave.exceptions import InputError
 from labelweave.serve.batching import QueueFullError, StoppedError
 from labelweave.serve.loaded_model import LoadedModel
-from labelweave.serve.models import ServedModel
 from labelweave.serve.problems import ProblemError
-from labelweave.serve.state.store import Change, ConflictError, Store
+from labelweave.serve.served_models import ServedModel
+from labelweave.serve.state.service_store import Change, ConflictError, Store
 
 __all__ = ["apply_changes", "catch_up", "change_labels", "replay"]
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.serve.batching import Batcher
-from labelweave.serve.predictions import LabelSelection, ScoredRows, select_labels
+from labelweave.serve.inputs_and_labels import LabelSelection, ScoredRows, select_labels
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.settings import Settings
 from labelweave.text.sentence import SentenceEmbedder

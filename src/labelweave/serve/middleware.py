@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from labelweave.serve.problems import ProblemError, as_problem, internal_error, problem_response
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.settings import Settings
-from labelweave.serve.state.store import key_hash
+from labelweave.serve.state.service_store import key_hash
 
 __all__ = ["DirectRoute", "KeyRing", "ProtectionMiddleware", "RateLimit"]
 

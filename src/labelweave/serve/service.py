@@ -14,12 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from labelweave.serve.label_changes import catch_up, replay
 from labelweave.serve.label_relations import Cooccurrence
 from labelweave.serve.middleware import KeyRing
-from labelweave.serve.models import Models
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.review_queues import ReviewQueue
+from labelweave.serve.served_models import Models
 from labelweave.serve.settings import Settings
 from labelweave.serve.state.database import open_database
-from labelweave.serve.state.store import Store
+from labelweave.serve.state.service_store import Store
 
 __all__ = ["Service", "service_of"]
 

@@ -11,8 +11,8 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from labelweave.exceptions import InputError
+from labelweave.serve.inputs_and_labels import check_n_rows, read_inputs
 from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
-from labelweave.serve.predictions import check_n_rows, read_inputs
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import InferRequest, InferTensor, parse_json, request_body
 from labelweave.serve.service import Service, service_of

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 
 from labelweave.serve.label_changes import change_labels
 from labelweave.serve.label_relations import LabelVectors, nearest_labels, similarity_map
-from labelweave.serve.models import ServedModel
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import (
     AddLabels,
@@ -26,8 +25,9 @@ from labelweave.serve.schemas import (
     read_body,
     request_body,
 )
+from labelweave.serve.served_models import ServedModel
 from labelweave.serve.service import service_of
-from labelweave.serve.state.store import Change
+from labelweave.serve.state.service_store import Change
 
 __all__ = ["router"]
 

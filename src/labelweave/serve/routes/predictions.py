@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from labelweave.serve.inputs_and_labels import IMAGE_TYPES, LabelSelection, read_image, read_inputs
 from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
-from labelweave.serve.predictions import IMAGE_TYPES, LabelSelection, read_image, read_inputs
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import (
     ExplainRequest,

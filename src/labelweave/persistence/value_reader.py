@@ -1,6 +1,6 @@
 """Reading the values of a model from the JSON and the files of its folder.
 
-Only the kinds of value that :mod:`labelweave.persistence.encoding` writes are accepted. A class
+Only the kinds of value that :mod:`labelweave.persistence.value_writer` writes are accepted. A class
 can only be one of NumPy, SciPy, pandas, the table of methods, the thresholds, or one of the
 scikit-learn types that :mod:`labelweave.persistence.sklearn_parts` trusts.
 """
@@ -16,8 +16,8 @@ import numpy as np
 from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.labels import LabelMatrix
 from labelweave.methods import WRAPPERS, get_class
-from labelweave.persistence.encoding import ARRAYS, SPARSE_TYPES
 from labelweave.persistence.sklearn_parts import load_sklearn
+from labelweave.persistence.value_writer import ARRAYS, SPARSE_TYPES
 from labelweave.thresholds import Threshold
 
 __all__ = ["ValueReader", "build"]

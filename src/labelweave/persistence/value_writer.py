@@ -2,7 +2,7 @@
 
 Plain JSON values are written as they are. Every other value is an object whose key ``"$"`` names
 its kind, for instance ``{"$": "array", "name": "coef_"}`` for an array of
-``arrays.safetensors``. :mod:`labelweave.persistence.decoding` reads them.
+``arrays.safetensors``. :mod:`labelweave.persistence.value_reader` reads them.
 """
 
 from __future__ import annotations
