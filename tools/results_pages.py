@@ -12,11 +12,13 @@ from functools import cache
 from pathlib import Path
 
 from labelweave.bench.comparing.comparison import Comparison, Row
-from labelweave.bench.comparing.comparison_tables import Table, figure_tables
+from labelweave.bench.comparing.comparison_tables import figure_tables
 from labelweave.bench.comparing.method_ranks import TOGETHER, Ranking, friedman_in_words
 from labelweave.bench.comparing.stored_results import StoredResults, read_stored
 from labelweave.bench.suite import Suite, list_suites
 from labelweave.metrics import get_metric
+from labelweave.reporting.html import html_table
+from labelweave.reporting.report_content import Table
 
 ROOT = Path(__file__).parents[1]
 MOST_WORDS = 2500
@@ -164,15 +166,10 @@ def _ranks(comparison: Comparison) -> list[str]:
         methods = dict.fromkeys(method for one in rankings for method in one.average_ranks)
         columns = [f"{_label(one.metric)}, {one.protocol}" for one in rankings]
         rows = [
-            [method, *(_rank(one.average_ranks.get(method)) for one in rankings)]
-            for method in methods
+            [method, *(one.average_ranks.get(method) for one in rankings)] for method in methods
         ]
-        lines += [sortable(Table("", ["method", *columns], rows)), ""]
+        lines += [html_table(Table("Average ranks", ["method", *columns], rows, digits=2)), ""]
     return lines
-
-
-def _rank(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
 
 
 def _significant(ranking: Ranking) -> str:
@@ -196,27 +193,8 @@ def _tables_by_metric(comparison: Comparison) -> dict[str, list[str]]:
             title = f"## {table.title}{common}" if not tables[metric] else ""
             columns = [name.removesuffix(common) for name in table.columns]
             rows = [[cells[0].removesuffix(common), *cells[1:]] for cells in table.rows]
-            tables[metric] += [title, "", sortable(Table("", columns, rows)), ""]
+            tables[metric] += [title, "", html_table(Table(table.title, columns, rows)), ""]
     return {metric: lines for metric, lines in tables.items() if lines}
-
-
-def sortable(table: Table) -> str:
-    """Write a table as HTML that `sorting.js` sorts; columns of figures are marked as numbers."""
-    numeric = [
-        all(re.match(r"-$|-?\d", cells[place]) for cells in table.rows)
-        for place in range(len(table.columns))
-    ]
-    heads = "".join(
-        f'<th class="number">{html.escape(name)}</th>'
-        if is_number
-        else f"<th>{html.escape(name)}</th>"
-        for name, is_number in zip(table.columns, numeric, strict=True)
-    )
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
-        for cells in table.rows
-    )
-    return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def rank_plot(ranking: Ranking) -> str:

@@ -14,7 +14,6 @@ from labelweave.reporting.html import element, to_html
 from labelweave.reporting.markdown import escape, svg_file, to_markdown, write_markdown
 from labelweave.reporting.report_content import (
     Figure,
-    MeanScore,
     Note,
     Paragraph,
     Report,
@@ -158,7 +157,6 @@ def test_a_plot_as_a_file_is_xml(report):
         (np.int64(1200), "1,200"),
         (12345.6, "12,346"),
         (np.nan, "\u2013"),
-        (MeanScore(0.5, 0.01, True), "0.5000 \u00b1 0.0100 *"),
         (False, "no"),
     ],
 )
@@ -167,7 +165,7 @@ def test_values_in_tables(value, text):
 
 
 def test_a_column_of_gaps_is_no_column_of_numbers():
-    table = Table("", ("a", "b", "c"), [(None, 1, MeanScore(0.5)), (None, None, None)])
+    table = Table("", ("a", "b", "c"), [(None, 1, "0.50 ± 0.01 n=3 *"), (None, None, "-")])
     assert [table.is_number(j) for j in range(3)] == [False, True, True]
 
 

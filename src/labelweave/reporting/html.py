@@ -29,7 +29,7 @@ from labelweave.reporting.report_content import (
     slug,
 )
 
-__all__ = ["Markup", "element", "html_page", "resource", "svg_description", "to_html"]
+__all__ = ["Markup", "element", "html_page", "html_table", "resource", "svg_description", "to_html"]
 
 _EMPTY = ("meta", "link", "br", "input")
 _NO_WRAP = 24  # shorter cells are not broken into two lines
@@ -154,7 +154,7 @@ def _block(block: Block) -> Markup:
         return element("p", element("strong", "Note: "), block.text, class_="note", role="note")
     if isinstance(block, Figure):
         return _figure(block)
-    return _table(block)
+    return html_table(block)
 
 
 def _figure(figure: Figure) -> Markup:
@@ -181,7 +181,8 @@ def svg_description(figure: Figure) -> str:
     return element("title", figure.title) + element("desc", figure.alt)
 
 
-def _table(table: Table) -> Markup:
+def html_table(table: Table) -> Markup:
+    """Return a table that `sorting.js` sorts: it reads which columns hold numbers."""
     kinds = ["number" if table.is_number(j) else "text" for j in range(len(table.columns))]
     head = [
         element("th", name, scope="col", class_=kind)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from labelweave.plotting import printable
 __all__ = [
     "Block",
     "Figure",
-    "MeanScore",
     "Note",
     "Paragraph",
     "Report",
@@ -32,6 +31,8 @@ __all__ = [
     "slug",
     "timestamp",
 ]
+
+_FIGURE = re.compile(r"-|-?\d+\.\d+( [±n*].*)?")  # "0.7900 ± 0.0100 n=3", as tables of scores have
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Table:
     digits: int = 4  # Decimal places of numbers that are not integers
 
     def is_number(self, column: int) -> bool:
-        """Whether a column holds only numbers and gaps."""
+        """Whether a column holds only numbers, figures with their spread, and gaps."""
         values = [row[column] for row in self.rows if row[column] is not None]
         return bool(values) and all(map(_is_number, values))
 
@@ -102,24 +103,12 @@ class Report:
         return [block for block in blocks if isinstance(block, Figure)]
 
 
-class MeanScore(NamedTuple):
-    """A mean and its standard deviation; a star marks the best one of its column."""
-
-    mean: float
-    deviation: float | None = None
-    is_best: bool = False
-
-
 def format_value(value: Any, digits: int = 4) -> str:
     """Return a value as a table shows it.
 
     >>> [format_value(value) for value in (0.12345, 1234, None, float("nan"), True, "sea")]
     ['0.1235', '1,234', '\u2013', '\u2013', 'yes', 'sea']
     """
-    if isinstance(value, MeanScore):
-        mean, deviation = format_value(value.mean, digits), value.deviation
-        after = "" if deviation is None else f" \u00b1 {format_value(deviation, digits)}"
-        return f"{mean}{after}{' *' if value.is_best else ''}"
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or value != value:
@@ -134,7 +123,9 @@ def format_value(value: Any, digits: int = 4) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real | MeanScore) and not isinstance(value, bool)
+    if isinstance(value, str):
+        return _FIGURE.fullmatch(value) is not None
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def slug(text: str) -> str:

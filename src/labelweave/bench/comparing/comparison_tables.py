@@ -38,7 +38,8 @@ class Table(NamedTuple):
 def figure_tables(comparison: Comparison) -> list[Table]:
     """Make the tables of each metric: measured under each protocol, and published.
 
-    Data sets on which nothing was measured are left out; they are among the gaps.
+    A star marks the best method on a data set under a protocol. Data sets on which nothing was
+    measured are left out; they are among the gaps.
     """
     from labelweave.metrics import get_metric
 
@@ -50,17 +51,18 @@ def figure_tables(comparison: Comparison) -> list[Table]:
         known = get_metric(metric)
         better = "higher" if known.greater_is_better else "lower"
         title = f"{known.label} ({metric}, {better} is better)"
-        if across := grids(comparison, metric):
+        if across := _grids(comparison, metric):
             tables += _grid_tables(across, title, known.sign, len(suite.seeds))
             continue
+        shown = [r for r in comparison.rows if r.metric == metric and r.condition in tried]
+        best = best_rows(shown, known.sign)
         places: dict[tuple[str, str], dict[str, Row]] = {}
-        for row in comparison.rows:
-            if row.metric == metric and row.condition in tried:
-                places.setdefault((row.condition, row.method), {})[row.protocol] = row
+        for row in shown:
+            places.setdefault((row.condition, row.method), {})[row.protocol] = row
         columns = ["data", "method", *(protocol.name for protocol in suite.protocols)]
         rows = []
         for (condition, method), by_protocol in places.items():
-            cells = [measured(by_protocol.get(one.name)) for one in suite.protocols]
+            cells = [_measured(by_protocol.get(one.name), best) for one in suite.protocols]
             if has_published:
                 cells.append(_published(next(iter(by_protocol.values()))))
             rows.append([condition, method, *cells])
@@ -89,8 +91,8 @@ def _grid_tables(parts: Sequence[Grid], title: str, sign: int, n_seeds: int) -> 
     ]
 
 
-def measured(row: Row | None) -> str:
-    """Write a figure: mean ± standard deviation [bootstrap interval] and number of seeds."""
+def _measured(row: Row | None, best: set[Row]) -> str:
+    """Write mean ± standard deviation [bootstrap interval], number of seeds, * for the best."""
     if row is None or (row.mean is None and not row.n_failed):
         return "-"
     if row.mean is None:
@@ -98,8 +100,8 @@ def measured(row: Row | None) -> str:
     text = f"{row.mean:.4f}"
     if row.n_seeds > 1:
         text += f" ± {row.std:.4f} [{row.low:.4f}, {row.high:.4f}]"
-    text += f" n={row.n_seeds}"
-    return text + (f", {row.n_failed} failed" if row.n_failed else "")
+    failed = f", {row.n_failed} failed" if row.n_failed else ""
+    return f"{text} n={row.n_seeds}{failed}{' *' if row in best else ''}"
 
 
 def _published(row: Row) -> str:
@@ -195,7 +197,7 @@ class Grid:
     rows: dict[tuple[str, str], Row]  # The figure of a condition and a method, where there is one
 
 
-def grids(comparison: Comparison, metric: str) -> list[Grid]:
+def _grids(comparison: Comparison, metric: str) -> list[Grid]:
     """Arrange the figures of a metric in grids of a few data sets; empty if they are listed."""
     scored = [row for row in comparison.rows if row.metric == metric and row.mean is not None]
     conditions = tuple(dict.fromkeys(row.condition for row in scored))

@@ -15,6 +15,7 @@ import numpy as np
 from labelweave.bench.evaluation_protocol import PANEL, EvaluationProtocol
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric, sweep_counts, sweep_f1
+from labelweave.metrics._inputs import chunks
 from labelweave.thresholds import PAPER_GRID, make_threshold
 from labelweave.thresholds.threshold_search import (
     at_least,
@@ -172,12 +173,15 @@ def _share_of_correct_rows(
     Y: LabelMatrix, scores: np.ndarray, thresholds: np.ndarray
 ) -> np.ndarray:
     """A row is correct if all its positives reach the threshold and no negative does."""
-    values = Y.to_numpy()
-    thresholds = np.asarray(thresholds, dtype=scores.dtype)
-    lowest = np.where(values == 1, scores, np.inf).min(axis=1)
-    highest = np.where(values == 0, scores, -np.inf).max(axis=1)
-    known = ~np.isnan(values).all(axis=1)
-    separable = known & (highest < lowest)  # correct above `highest` and up to `lowest`
-    begun = np.searchsorted(np.sort(highest[separable]), thresholds, side="left")
-    ended = np.searchsorted(np.sort(lowest[separable]), thresholds, side="left")
-    return (begun - ended) / max(known.sum(), 1)
+    thresholds = np.asarray(thresholds, dtype=scores.dtype)  # rounded as when they are applied
+    correct, n_known = np.zeros(len(thresholds)), 0
+    for rows in chunks(*Y.shape):
+        values = Y[rows].to_numpy()
+        lowest = np.where(values == 1, scores[rows], np.inf).min(axis=1)
+        highest = np.where(values == 0, scores[rows], -np.inf).max(axis=1)
+        known = ~np.isnan(values).all(axis=1)
+        separable = known & (highest < lowest)  # correct above `highest` and up to `lowest`
+        correct += np.searchsorted(np.sort(highest[separable]), thresholds, side="left")
+        correct -= np.searchsorted(np.sort(lowest[separable]), thresholds, side="left")
+        n_known += known.sum()
+    return correct / max(n_known, 1)

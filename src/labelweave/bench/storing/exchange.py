@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from os import PathLike
+from typing import NamedTuple
 
 from labelweave.bench.comparing.comparison import latest, standing
 from labelweave.bench.running.plan import identities_of
@@ -18,8 +18,7 @@ from labelweave.files import atomic_write_text
 __all__ = ["Exported", "Imported", "export_cells", "import_cells"]
 
 
-@dataclass(frozen=True)
-class Exported:
+class Exported(NamedTuple):
     """Number of cells written, their suites, bytes, and older cells that were left out."""
 
     n_cells: int
@@ -28,8 +27,7 @@ class Exported:
     n_older: int
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(NamedTuple):
     """Number of cells read, and number written because they were new or newer."""
 
     n_read: int

@@ -44,89 +44,37 @@ class Failure(TypedDict):
 
 
 class Record(TypedDict):
-    """One finished cell.
-
-    Attributes
-    ----------
-    schema : int
-    cell : str
-        Its name: a hash of everything that decides the result, see
-        :mod:`labelweave.bench.running.plan`.
-    identity : str
-        A hash of what was run, without seed, data checksum and code version: the cells of one
-        figure in a table share it.
-    suite : str
-        The suite that ran it first; other suites share the cell.
-    kind : str
-        How the method is trained: "supervised", "partial", ...
-    method : str
-        The id in the table of methods.
-    method_name : str
-        Its name in the suite, such as "MulSupCon, linear probe".
-    settings : dict
-        Parameters that differ from the defaults of the method.
-    dataset : str
-    dataset_facts : dict
-        rows, features, labels, cardinality.
-    scenario : str
-        Name of the scenario, "" where the labels are complete.
-    scenario_settings : dict
-    seed : int
-    protocol : str
-        "honest" or "as-published".
-    protocol_settings : dict
-        split, test_size, validation, threshold: see :mod:`labelweave.bench.evaluation_protocol`.
-    rows : dict
-        Rows of train, validation and test part.
-    scores : dict of str to float or None
-        Test scores by name of metric; None where the metric is undefined.
-    thresholds : dict of str to float
-        The threshold of each metric of label sets.
-    seconds : Seconds
-    memory : Memory
-    history : dict of str to list, or None
-        One list per column with one entry per epoch, for methods that train in epochs.
-    artifacts : dict
-        What the suite keeps for plots, such as {"label_similarity": {"names", "values"}}.
-    data_checksum, code_version : str
-    versions : dict of str to str
-        Packages.
-    machine : dict
-        host, system, processor, cores, memory_gb, threads (of this cell).
-    finished : str
-        Time in UTC, ISO 8601.
-    warnings : list of str
-        Warnings of the packages, each once.
-    error : Failure or None
-        A failed cell has no scores.
-    """
+    """One finished cell."""
 
     schema: int
-    cell: str
+    cell: str  # Its name: a hash of all that decides the result (labelweave.bench.running.plan)
+    # A hash of what was run, without seed, data checksum and code version: the cells of one figure
+    # in a table share it
     identity: str
-    suite: str
-    kind: str
-    method: str
-    method_name: str
-    settings: dict[str, Any]
+    suite: str  # The suite that ran it first; other suites share the cell
+    kind: str  # How the method is trained: "supervised", "partial", ...
+    method: str  # The id in the table of methods
+    method_name: str  # Its name in the suite, such as "MulSupCon, linear probe"
+    settings: dict[str, Any]  # All parameters that differ from the defaults of the method
     dataset: str
-    dataset_facts: dict[str, Any]
-    scenario: str
+    dataset_facts: dict[str, Any]  # rows, features, labels, cardinality
+    scenario: str  # "" where the labels are complete
     scenario_settings: dict[str, Any]
     seed: int
-    protocol: str
-    protocol_settings: dict[str, Any]
-    rows: dict[str, int]
-    scores: dict[str, float | None]
-    thresholds: dict[str, float]
+    protocol: str  # "honest" or "as-published"
+    protocol_settings: dict[str, Any]  # split, test_size, validation, threshold
+    rows: dict[str, int]  # Rows of the train, validation and test part
+    scores: dict[str, float | None]  # Of the test rows, by metric; None where it is undefined
+    thresholds: dict[str, float]  # The threshold of each metric of label sets
     seconds: Seconds
     memory: Memory
+    # One list per column with one entry per epoch, for methods that train in epochs
     history: dict[str, list[Any]] | None
-    artifacts: dict[str, Any]
+    artifacts: dict[str, Any]  # What the suite keeps for plots: {"label_similarity": {...}}
     data_checksum: str
     code_version: str
-    versions: dict[str, str]
-    machine: dict[str, Any]
-    finished: str
-    warnings: list[str]
-    error: Failure | None
+    versions: dict[str, str]  # Of the packages
+    machine: dict[str, Any]  # host, system, processor, cores, memory_gb, threads (of this cell)
+    finished: str  # Time in UTC, ISO 8601
+    warnings: list[str]  # Of the packages, each once
+    error: Failure | None  # A failed cell has no scores

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from labelweave.bench.running.cell_scores import metric_at_thresholds
 from labelweave.capabilities import capabilities
 from labelweave.labels import LabelMatrix
-from labelweave.metrics import sweep_counts, sweep_f1
-from labelweave.metrics._inputs import chunks
+from labelweave.metrics import sweep_counts
 from labelweave.plotting import draw, line_style
 from labelweave.reporting.evaluated_model import EvaluatedModel
 from labelweave.reporting.report_content import Block, Figure, Paragraph, Section, Table
@@ -125,11 +125,7 @@ def threshold_effect(Y: LabelMatrix, scores: np.ndarray, thresholds: Any = None)
     if thresholds is None:
         thresholds = np.linspace(0.01, 0.99, 99)
     thresholds = np.asarray(thresholds, dtype=np.float64)
-    metrics = {
-        f"f1_{average}": sweep_f1(Y, scores, thresholds, average=average)
-        for average in ("example", "micro", "macro")
-    }
-    metrics["subset_accuracy"] = _subset_accuracy(Y, scores, thresholds)
+    metrics = {name: metric_at_thresholds(name, Y, scores, thresholds) for name in _METRIC_NAMES}
     counts = sweep_counts(Y, scores, thresholds)
     return ThresholdEffect(
         thresholds,
@@ -137,22 +133,6 @@ def threshold_effect(Y: LabelMatrix, scores: np.ndarray, thresholds: Any = None)
         counts.predicted.sum(axis=0) / Y.n_rows,
         float(counts.positive.sum() / Y.n_rows),
     )
-
-
-def _subset_accuracy(Y: LabelMatrix, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Compute the share of rows that are right in all known entries.
-
-    A row is right if the threshold is above its highest negative and not above its lowest positive.
-    """
-    lowest_positive, highest_negative, has_known = [], [], []
-    for rows in chunks(*Y.shape):
-        values, chunk = Y[rows].to_numpy(), scores[rows]
-        lowest_positive.append(np.where(values == 1, chunk, np.inf).min(axis=1))
-        highest_negative.append(np.where(values == 0, chunk, -np.inf).max(axis=1))
-        has_known.append(~np.isnan(values).all(axis=1))
-    lowest, highest = np.concatenate(lowest_positive), np.concatenate(highest_negative)
-    at = thresholds.astype(scores.dtype)[:, None]  # rounded as when it is applied
-    return ((highest < at) & (at <= lowest))[:, np.concatenate(has_known)].mean(axis=1)
 
 
 def draw_threshold_effects(
