@@ -73,7 +73,6 @@ VARIANTS = [
     ("mlp", {"scale": "none"}, "torch"),
     ("mlp", {"norm": "batch"}, "torch"),
     ("mlp", {"scale": "max-abs", "norm": "layer"}, "torch"),
-    ("c-gmvae", {"predict_samples": 3}, "torch"),
     ("c-gmvae", {"skip": False}, "torch"),
 ]
 

@@ -37,6 +37,7 @@ def quick(**changes):
         "min_steps": 1,
         "lr": 1e-2,
         "backbone_lr": 1e-3,
+        "monitor": "map",
         "random_state": 0,
     }
     return MulSupCon(**(given | changes))
@@ -52,7 +53,7 @@ def encoder_weights(model):
 )
 def test_every_kind_learns(data, kind):
     X, Y = data
-    model = quick(threshold="tuned", **kind).fit(X[:200], Y[:200])
+    model = quick(threshold="tuned", epochs=15, **kind).fit(X[:200], Y[:200])
     assert f1_example(Y[200:], model.predict(X[200:])) > 0.6
     assert list(model.history_["stage"].unique()) == ["pretraining", model.mode]
 
@@ -115,6 +116,101 @@ def test_the_default_rates_are_those_of_the_paper(mode, rates):
     model = MulSupCon(mode=mode)
     (plan,) = model._build_task(model._build_network(20, 5), None).optimizers(10)
     assert [group["lr"] for group in plan.optimizer.param_groups] == rates
+    assert type(plan.optimizer) is torch.optim.Adam
+
+
+# The settings of the program for vectors.
+PROGRAM = {
+    "hidden": (256, 512, 256),
+    "norm": None,
+    "dropout": 0.2,
+    "projection": 256,
+    "momentum": 0.999,
+    "queue_size": 256,
+    "temperature": 0.1,
+    "mask": 0.5,
+    "pretrain_epochs": 150,
+    "pretrain_steps": 1000,
+    "pretrain_batch_size": 64,
+    "pretrain_optimizer": "adam",
+    "pretrain_lr": 4e-4,
+    "pretrain_weight_decay": 1e-5,
+    "pretrain_schedule": "cosine-restarts",
+    "epochs": 30,
+    "batch_size": 32,
+    "min_steps": 50,
+    "optimizer": "adam",
+    "backbone_lr": 4e-5,
+    "weight_decay": 0.0,
+    "schedule": "plateau",
+    "monitor": "val_loss",
+    "patience": 20,
+    "mode": "finetune",
+    "positives": "each-label",
+    "weighted": False,
+}
+# "Settings" of the paper, where it says more or something else.
+TEXT = {"pretrain_steps": None, "pretrain_schedule": "cosine"}
+IMAGES = {
+    "pretrain_epochs": 400,
+    "pretrain_steps": None,
+    "pretrain_optimizer": "sgd",
+    "pretrain_lr": 0.1,
+    "pretrain_schedule": "cosine",
+    "optimizer": "adam",
+    "lr": 1e-4,
+    "backbone_lr": 1e-4,
+    "schedule": "plateau",
+    "mode": "finetune",
+}
+
+
+def chosen(model, names):
+    return {name: model.get_params(deep=False)[name] for name in names}
+
+
+def test_published_settings():
+    for name in (None, "yeast", "delicious"):
+        assert chosen(MulSupCon.published(name), PROGRAM) == PROGRAM
+    assert chosen(MulSupCon(), PROGRAM) == PROGRAM | {"pretrain_steps": 30}
+    for name, size in (("yeast", 32), ("scene", 32), ("delicious", 256), (None, 256)):
+        text = MulSupCon.published(name, source="text")
+        assert chosen(text, PROGRAM) == PROGRAM | TEXT | {
+            "pretrain_batch_size": size, "batch_size": size, "min_steps": 1
+        }  # fmt: skip
+    for name, size in (("ms-coco", 64), ("objects365", 128), ("mirflickr", 64)):
+        model = MulSupCon.published(name)
+        assert chosen(model, IMAGES) == IMAGES
+        assert (model.pretrain_batch_size, model.batch_size) == (size, size)
+        assert (model.encoder.depth, model.encoder.size, model.encoder.weights) == (50, 224, None)
+    with pytest.raises(InputError, match="'program' or 'text'"):
+        MulSupCon.published(source="book")
+
+
+def test_the_pretraining_of_images_is_sgd_on_a_cosine():
+    model = quick(pretrain_optimizer="sgd", pretrain_lr=0.1, pretrain_schedule="cosine")
+    task = model._contrastive_task(model._build_network(20, 5), 5)
+    (plan,) = task.optimizers(100)
+    assert type(plan.optimizer) is torch.optim.SGD
+    rates = []
+    for _ in range(100):
+        rates.append(plan.optimizer.param_groups[0]["lr"])
+        plan.optimizer.step()
+        plan.scheduler.step()
+    cosine = [0.05 * (1 + np.cos(np.pi * max(step - 1, 0) / 99)) for step in range(100)]
+    np.testing.assert_allclose(rates, cosine, atol=1e-6)
+
+
+def test_the_pretraining_keeps_its_best_epoch(data):
+    model = quick(pretrain_lr=0.05, pretrain_epochs=8, pretrain_steps=10, epochs=1).fit(*data)
+    stages = model.history_.query("stage == 'pretraining'")["loss"].to_numpy()
+    assert stages.argmin() < len(stages) - 1  # so that the last epoch is not the best
+    last = quick(pretrain_lr=0.05, pretrain_epochs=int(stages.argmin()) + 1, pretrain_steps=10,
+                 mode="linear-probe", epochs=1).fit(*data)  # fmt: skip
+    probe = quick(pretrain_lr=0.05, pretrain_epochs=8, pretrain_steps=10,
+                  mode="linear-probe", epochs=1).fit(*data)  # fmt: skip
+    for one, other in zip(encoder_weights(last), encoder_weights(probe), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_the_rate_of_a_short_pretraining_can_fall_to_zero(data):

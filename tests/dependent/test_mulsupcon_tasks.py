@@ -6,7 +6,12 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from labelweave.dependent.mulsupcon_tasks import ContrastiveTask, KeyQueue, masked_features
+from labelweave.dependent.mulsupcon_tasks import (
+    ContrastiveTask,
+    KeyQueue,
+    masked_features,
+    projection_head,
+)
 from labelweave.nn.batches import Batch
 from labelweave.nn.contrastive import mulsupcon
 from labelweave.nn.encoders import MLPEncoder
@@ -36,17 +41,17 @@ def test_the_queue_holds_exactly_the_last_keys(sizes):
         keys = torch.arange(len(pushed), len(pushed) + size).float()
         queue.push(torch.stack([keys, -keys], dim=1), keys[:, None])
         pushed += keys.tolist()
-        held, labels = queue.held()
+        assert queue.is_full() == (len(pushed) >= 10)
+        held, labels = queue.keys[: len(pushed)], queue.labels[: len(pushed)]
         assert sorted(held[:, 0].tolist()) == pushed[-10:]
         assert torch.equal(held[:, 1], -held[:, 0])
         assert torch.equal(labels[:, 0], held[:, 0])
-    assert len(queue.held()[0]) == min(sum(sizes), 10)
 
 
 def test_an_empty_queue_stays_empty():
     queue = KeyQueue(0, n_dims=2, n_labels=1)
     queue.push(torch.ones(3, 2), torch.ones(3, 1))
-    assert queue.held()[0].shape == (0, 2)
+    assert queue.keys.shape == (0, 2)
 
 
 def test_steps_equal_a_slow_recomputation():
@@ -67,7 +72,8 @@ def test_steps_equal_a_slow_recomputation():
         with torch.no_grad():
             new = F.normalize(key_network(batch.x), dim=1)
             queries = F.normalize(copy.deepcopy(task.network)(batch.x), dim=1)
-        against = torch.cat([new, *keys[-10:]]), torch.cat([batch.y, *labels[-10:]])
+        queued = slice(-10, None) if len(keys) >= 10 else slice(0)  # used once it is full
+        against = torch.cat([new, *keys[queued]]), torch.cat([batch.y, *labels[queued]])
         expected = mulsupcon(queries, against[0], batch.y, against[1], temperature=0.2)
         torch.testing.assert_close(loss, expected)
         plan.optimizer.zero_grad()
@@ -97,8 +103,9 @@ def test_checkpoints_hold_key_network_and_queue():
     task.losses(make_batch(), INFO)
     task.after_step(make_batch(), INFO)
     other.load_state_dict(task.state_dict())
-    for found, expected in zip(other.queue.held(), task.queue.held(), strict=True):
-        torch.testing.assert_close(found, expected, equal_nan=True)
+    for name in ("keys", "labels", "n_pushed"):
+        stored, expected = getattr(other.queue, name), getattr(task.queue, name)
+        torch.testing.assert_close(stored, expected, equal_nan=True)
     names = set(task.state_dict())
     assert {"queue.keys", "queue.labels", "queue.n_pushed"} <= names
     assert any(name.startswith("key_network") for name in names)
@@ -107,7 +114,17 @@ def test_checkpoints_hold_key_network_and_queue():
 def test_validation_leaves_the_queue_alone():
     task = make_task().eval()
     task.losses(make_batch(), INFO)
-    assert len(task.queue.held()[0]) == 0
+    assert task.queue.n_pushed == 0
+
+
+@pytest.mark.parametrize(("n_in", "width"), [(256, 256), (512, 256), (2048, 1024), (511, 256)])
+def test_the_head_halves_the_width_where_it_can(n_in, width):
+    linear = [layer for layer in projection_head(n_in, 256).modules() if hasattr(layer, "weight")]
+    assert [tuple(layer.weight.shape) for layer in linear] == [
+        (width, n_in),
+        (width,),
+        (256, width),
+    ]
 
 
 def test_masking_sets_the_given_share_to_zero():

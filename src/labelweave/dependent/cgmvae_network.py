@@ -18,7 +18,7 @@ from labelweave.metrics import get_metric
 from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, Dropout, MLPEncoder, build_encoder
 from labelweave.nn.losses import bce
-from labelweave.nn.process_rows import draw_rows, gather_rows
+from labelweave.nn.process_rows import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
 __all__ = [
@@ -87,6 +87,10 @@ class Decoder(nn.Module):
         first, *rest = sizes
         self.from_latent = nn.Linear(n_latent, first)
         self.from_features = nn.Linear(n_features, first, bias=False) if skip else None
+        if self.from_features is not None:  # initialised as one layer of both inputs
+            bound = (n_features + n_latent) ** -0.5
+            for parameter in (*self.from_latent.parameters(), self.from_features.weight):
+                nn.init.uniform_(parameter, -bound, bound)
         hidden = MLPEncoder(first, rest, dropout=dropout, norm=norm)
         self.layers = nn.Sequential(
             *([] if norm is None else [NORMS[norm](first)]),
@@ -142,7 +146,7 @@ class CGMVAENetwork(nn.Module):
         Constructor parameters of the estimator.
     """
 
-    draws: Tensor
+    label_bias: nn.Parameter | None
 
     def __init__(self, n_features: int, n_labels: int, options: dict[str, Any]) -> None:
         super().__init__()
@@ -152,7 +156,9 @@ class CGMVAENetwork(nn.Module):
         if not isinstance(sizes, list | tuple):
             self.features = build_encoder(sizes, n_features)
             n_features, sizes = int(self.features.n_out), ENCODER  # type: ignore[arg-type]
-        self.label_embeddings = nn.Parameter(torch.randn(n_labels, size) / size**0.5)
+        # Initialised as the weights of a linear layer of `n_labels` inputs.
+        bound = n_labels**-0.5
+        self.label_embeddings = nn.Parameter(torch.empty(n_labels, size).uniform_(-bound, bound))
         self.feature_encoder = GaussianEncoder(
             n_features, sizes, latent, dropout=dropout, norm=options["norm"]
         )
@@ -161,28 +167,38 @@ class CGMVAENetwork(nn.Module):
             latent,
             options["decoder"],
             size,
-            dropout=dropout,
+            dropout=options["decoder_dropout"],
             norm=options["norm"],
             skip=options["skip"],
             activation=options["output_activation"],
             unit_length=options["normalize"] == "features",
         )
         self.prior = options["prior"]
-        needs_labels = self.prior is not None or options["label_branch"] > 0
-        if needs_labels:
-            self.label_encoder = GaussianEncoder(
-                size, options["label_encoder"], latent, dropout=dropout
-            )
-            # Labels are not rows of the batch: dropout must be the same in all processes.
-            for module in self.label_encoder.modules():
-                if isinstance(module, Dropout):
-                    module.by_row = self.prior == "uni-gaussian"
-            # Mean and log variance of the component of rows without labels.
-            self.background = nn.Parameter(torch.zeros(2, latent))
+        self.has_kl = options["kl_weight"] > 0
+        if self.has_kl or options["label_branch"]:
+            self._add_label_encoder(n_labels, options)
         if options["reconstruction"] > 0:
             self.reconstruct = nn.Linear(size, n_features)
-        # The same for all rows, so that the prediction of a row does not depend on the others.
-        self.register_buffer("draws", torch.randn(options["predict_samples"], latent))
+
+    def _add_label_encoder(self, n_labels: int, options: dict[str, Any]) -> None:
+        size, latent = options["embedding_size"], options["latent_size"]
+        encoder = GaussianEncoder(
+            size, options["label_encoder"], latent, dropout=options["dropout"]
+        )
+        layers: list[nn.Module] = [encoder]
+        self.label_bias = None
+        if options["label_activation"] is not None:
+            bound = n_labels**-0.5
+            self.label_bias = nn.Parameter(torch.empty(size).uniform_(-bound, bound))
+            activation = ACTIVATIONS[options["label_activation"]]()
+            layers = [activation, Dropout(options["dropout"]), encoder]
+        self.label_encoder = nn.Sequential(*layers)
+        # Labels are not rows of the batch: dropout must be the same in all processes.
+        for module in self.label_encoder.modules():
+            if isinstance(module, Dropout):
+                module.by_row = self.prior == "uni-gaussian"
+        # Mean and log variance of the component of rows without labels.
+        self.background = nn.Parameter(torch.zeros(2, latent))
 
     def read(self, x: Tensor) -> Tensor:
         """The input of encoder and decoder: the features, or the image network's output."""
@@ -199,17 +215,17 @@ class CGMVAENetwork(nn.Module):
         return embeddings @ self.label_embeddings.T
 
     def forward(self, x: Tensor) -> Tensor:
-        if len(self.draws) == 0:
-            return self.products(self.embed(x))
-        x = self.read(x)
-        mean, log_variance = self.feature_encoder(x)
-        z = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), self.draws)
-        mean_probability = torch.sigmoid(self.products(self.decoder(x, z))).mean(dim=1)
-        return torch.logit(mean_probability, eps=1e-7)
+        return self.products(self.embed(x))
+
+    def encode_labels(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and log variances of the Gaussians of these label embeddings."""
+        return self.label_encoder(
+            embeddings if self.label_bias is None else embeddings + self.label_bias
+        )
 
     def label_gaussians(self) -> tuple[Tensor, Tensor]:
         """Means and log variances, one row per label and a last one for rows without labels."""
-        means, log_variances = self.label_encoder(self.label_embeddings)
+        means, log_variances = self.encode_labels(self.label_embeddings)
         background = self.background.unsqueeze(1)
         return torch.cat([means, background[0]]), torch.cat([log_variances, background[1]])
 
@@ -217,7 +233,7 @@ class CGMVAENetwork(nn.Module):
         """p(z | y) of rows with these positive labels."""
         if self.prior == "uni-gaussian":
             summed = positive.to(self.label_embeddings.dtype) @ self.label_embeddings
-            means, log_variances = self.label_encoder(summed)
+            means, log_variances = self.encode_labels(summed)
             return RowPrior(means, log_variances, None)
         empty = ~positive.any(dim=1, keepdim=True)
         means, log_variances = self.label_gaussians()
@@ -234,16 +250,13 @@ class Objective:
     """Weights and forms of the loss terms, explained in the estimator."""
 
     kl_weight: float
-    kl_anneal: float
-    free_nats: float
     contrast: str
     alpha: float
     temperature: float
-    gap: float
     beta: float
     reconstruction: float
     n_samples: int
-    label_branch: float
+    label_branch: bool
     normalize: str | None
 
 
@@ -267,31 +280,32 @@ class CGMVAETask(Task):
             # Early stopping watches the loss of the predictions: the KL term of validation rows
             # grows long before the predictions get worse.
             return {"cross_entropy": bce(network(batch.x), batch.y).sum(dim=-1).mean()}
-        wants_kl = network.prior is not None and objective.kl_weight > 0
-        prior = network.row_prior(batch.y == 1) if wants_kl or objective.label_branch else None
         x = network.read(batch.x)
         mean, log_variance = network.feature_encoder(x)
-        shape = mean.unsqueeze(1).expand(-1, objective.n_samples, -1)
+        # The KL term has a draw of its own, behind those that are decoded.
+        shape = mean.unsqueeze(1).expand(-1, objective.n_samples + 1, -1)
         noise = draw_rows(shape, Tensor.normal_)
-        z = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), noise)
-        weights = z.new_full((objective.n_samples,), 1 / objective.n_samples)
-        points = z
-        if prior is not None and objective.label_branch:
-            points = torch.cat([z, prior.centre().unsqueeze(1)], dim=1)
-            weights = torch.cat([weights, weights.new_tensor([objective.label_branch])])
-        embeddings = network.decoder(x, points).transpose(0, 1)  # (S, n, E)
-        products = network.products(embeddings)
+        draws = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), noise)
+        points, z = draws[:, :-1], draws[:, -1]
         terms = {}
-        if prior is not None and wants_kl:
-            # Eq. 3, at the first decoded point.
-            values = log_gaussian(z[:, 0], mean, log_variance) - prior.log_density(z[:, 0])
-            terms["kl"] = self._kl_weight(info) * self._mean_kl(values, batch.y)
+        anchors = [0]  # of the contrastive term: the first sample and the label branch
+        if network.has_kl or objective.label_branch:
+            prior = network.row_prior(batch.y == 1)
+            if objective.label_branch:
+                points = torch.cat([points, prior.centre().unsqueeze(1)], dim=1)
+                anchors.append(objective.n_samples)
+            if network.has_kl:  # Eq. 3
+                values = log_gaussian(z, mean, log_variance) - prior.log_density(z)
+                kl = torch.where(has_prior(batch.y), values, 0.0).mean()
+                terms["kl"] = objective.kl_weight * kl
+        embeddings = network.decoder(x, points).transpose(0, 1)  # (points, n, E)
+        products = network.products(embeddings)
         if objective.alpha > 0:
-            contrast = weights @ self._contrast(products, embeddings, batch.y).mean(dim=1)
-            terms["contrast"] = objective.alpha * contrast
+            contrast = self._contrast(products[anchors], embeddings[anchors], batch.y)
+            terms["contrast"] = objective.alpha * contrast.mean()
         entropy = bce(products, batch.y.expand_as(products))  # Eq. 6
         entropy = (entropy if batch.weight is None else entropy * batch.weight).sum(dim=-1)
-        terms["cross_entropy"] = objective.beta * (weights @ entropy.mean(dim=1))
+        terms["cross_entropy"] = objective.beta * entropy.mean(dim=1).sum()
         if objective.reconstruction > 0:
             # Eq. 4 with unit variance, up to a constant.
             residual = network.reconstruct(embeddings[: objective.n_samples]) - x.detach()
@@ -304,19 +318,8 @@ class CGMVAETask(Task):
         if objective.normalize == "contrast" or objective.contrast == "triplet":
             products = cosines(products, embeddings, self.network.label_embeddings)
         if objective.contrast == "triplet":
-            return label_triplets(products, targets, gap=objective.gap)
+            return label_triplets(products, targets)
         return label_contrast(products, targets, temperature=objective.temperature)
-
-    def _kl_weight(self, info: StepInfo) -> float:
-        objective = self.objective
-        share = info.progress / objective.kl_anneal if objective.kl_anneal > 0 else 1.0
-        return objective.kl_weight * min(share, 1.0)
-
-    def _mean_kl(self, values: Tensor, targets: Tensor) -> Tensor:
-        values = torch.where(has_prior(targets), values, 0.0)
-        if self.objective.free_nats > 0:
-            return gather_rows(values).mean().clamp(min=self.objective.free_nats)
-        return values.mean()
 
 
 @torch.inference_mode()
@@ -329,7 +332,7 @@ def latent_diagnostics(
     means = torch.cat([mean.cpu() for mean, _ in encoded])
     log_variances = torch.cat([log_variance.cpu() for _, log_variance in encoded])
     results: dict[str, float] = {}
-    if network.prior is not None:
+    if network.has_kl:
         noise = torch.randn((n_draws, *means.shape), generator=generator)
         results["kl"] = _mean_kl(network, batches, means, log_variances, noise)
     spread = means.var(dim=0, correction=0)

@@ -47,8 +47,8 @@ class KeyQueue(nn.Module):
     >>> queue = KeyQueue(3, n_dims=1, n_labels=1)
     >>> for k in range(4):
     ...     queue.push(torch.full((1, 1), k), torch.ones(1, 1))
-    >>> queue.held()[0].ravel().tolist()
-    [3.0, 1.0, 2.0]
+    >>> queue.keys.ravel().tolist(), queue.is_full()
+    ([3.0, 1.0, 2.0], True)
     """
 
     keys: Tensor
@@ -61,10 +61,9 @@ class KeyQueue(nn.Module):
         self.register_buffer("labels", torch.zeros(size, n_labels))
         self.register_buffer("n_pushed", torch.zeros((), dtype=torch.long))
 
-    def held(self) -> tuple[Tensor, Tensor]:
-        """The stored keys and their labels, in no particular order."""
-        filled = min(int(self.n_pushed), len(self.keys))
-        return self.keys[:filled], self.labels[:filled]
+    def is_full(self) -> bool:
+        """Whether all places hold a key; before, the contrast is with the batch alone."""
+        return int(self.n_pushed) >= len(self.keys)
 
     @torch.no_grad()
     def push(self, keys: Tensor, labels: Tensor) -> None:
@@ -131,15 +130,11 @@ class ContrastiveTask(Task):
             keys = self._embed(self.key_network, batch.x)
         labels = gather_rows(batch.y)
         self._new_keys = keys, labels
-        old_keys, old_labels = self.queue.held()
-        loss = mulsupcon(
-            queries,
-            torch.cat([keys, old_keys.to(keys.dtype)]),
-            labels,
-            torch.cat([labels, old_labels]),
-            **self.loss,
-        )
-        return {"contrast": loss}
+        all_keys, all_labels = keys, labels
+        if self.queue.is_full():
+            all_keys = torch.cat([keys, self.queue.keys.to(keys.dtype)])
+            all_labels = torch.cat([labels, self.queue.labels])
+        return {"contrast": mulsupcon(queries, all_keys, labels, all_labels, **self.loss)}
 
     def after_step(self, batch: Batch, info: StepInfo) -> None:
         self._update_average(
@@ -157,9 +152,15 @@ class ContrastiveTask(Task):
 
 
 def projection_head(n_in: int, n_out: int) -> nn.Sequential:
-    """One hidden layer (batch norm, ReLU, dropout 0.1), as wide as the representation."""
-    hidden = MLPEncoder(n_in, (n_in,), norm="batch", dropout=0.1)
-    return nn.Sequential(hidden, nn.Linear(n_in, n_out))
+    """One hidden layer (batch norm, ReLU, dropout 0.1), then the embedding.
+
+    The hidden layer halves the width where the input is at least twice as wide as the output;
+    otherwise it has the width of the output.
+    """
+    width = n_in // 2 if n_in >= 2 * n_out else n_out
+    return nn.Sequential(
+        MLPEncoder(n_in, (width,), norm="batch", dropout=0.1), nn.Linear(width, n_out)
+    )
 
 
 def masked_features(x: Tensor, p: float) -> Tensor:

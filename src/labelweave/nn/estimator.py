@@ -55,7 +55,8 @@ class NeuralClassifier(NetworkClassifier):
     monitor : str, default="val_loss"
         How the best weights are chosen: by the loss of the validation rows, by any metric of
         :mod:`labelweave.metrics` on them ("map", "f1_example"), or by "loss", that of the
-        training rows. Metrics of label sets use `threshold`.
+        training rows. Metrics of label sets use `threshold`, or with "tuned:f1_macro" and
+        "tuned:f1_macro:grid" the best threshold of the validation rows in each epoch.
     patience : int or None, default=10
         Stop after this many epochs without a better value and keep the best weights; None
         trains all epochs, keeps the last weights and holds no rows out.

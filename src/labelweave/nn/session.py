@@ -103,7 +103,10 @@ class TrainingSession:
             options["epochs"] = self.n_epochs
         if changes:
             raise TypeError(f"a stage has no setting {', '.join(changes)}")
-        column, greater, metric = self._monitored(options["monitor"])
+        monitor = options["monitor"]
+        column, greater, metric = self._monitored(monitor)
+        # "tuned:f1_macro" brings its own rule of thresholds.
+        rule = monitor if metric is not None and monitor.startswith("tuned:") else None
         folder = defaults.checkpoint
         settings = LoopSettings(
             epochs=options["epochs"],
@@ -125,7 +128,7 @@ class TrainingSession:
             batches,
             settings,
             engine=self.engine,
-            validation=self._validation(column, metric),
+            validation=self._validation(column, metric, rule or defaults.threshold),
             callbacks=[
                 *(defaults.callbacks or ()),
                 *([ProgressCallback()] if defaults.verbose else ()),
@@ -178,10 +181,10 @@ class TrainingSession:
             return monitor, False, None
         from labelweave.metrics import get_metric
 
-        metric = get_metric(monitor)
+        metric = get_metric(monitor.split(":")[1] if monitor.startswith("tuned:") else monitor)
         return f"val_{metric.name}", metric.greater_is_better, metric
 
-    def _validation(self, column: str | None, metric: Any) -> Validation | None:
+    def _validation(self, column: str | None, metric: Any, threshold: Any) -> Validation | None:
         if self.validation is None or column in (None, "loss"):
             return None
         X, Y = self.validation
@@ -189,7 +192,7 @@ class TrainingSession:
         def score(scores: np.ndarray) -> dict[str, float]:
             if metric.needs == "score":
                 return {metric.name: metric(Y, Y_score=scores)}
-            rule = make_threshold(self.spec.settings.threshold)
+            rule = make_threshold(threshold)
             if rule.needs_validation:
                 rule.fit(Y, scores)
             return {metric.name: metric(Y, Y_pred=rule.apply(scores))}

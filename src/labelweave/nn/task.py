@@ -15,6 +15,7 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.losses import Loss, mean_loss
 
 __all__ = [
+    "OPTIMIZERS",
     "SCHEDULES",
     "SCHEDULE_PARAMETERS",
     "OptimizerPlan",
@@ -25,6 +26,7 @@ __all__ = [
     "make_plan",
 ]
 
+OPTIMIZERS = ("adamw", "adam", "sgd")
 SCHEDULES = ("constant", "cosine", "linear", "plateau", "cosine-restarts")
 SCHEDULE_PARAMETERS = ("warmup", "cycle", "cycle_growth", "min_lr", "plateau_patience")
 
@@ -171,6 +173,7 @@ def make_plan(
     n_steps: int,
     lr: float = 1e-3,
     weight_decay: float = 0.0,
+    optimizer: str = "adamw",
     schedule: str = "constant",
     warmup: float = 0.05,
     cycle: int = 50,
@@ -178,7 +181,7 @@ def make_plan(
     min_lr: float = 1e-4,
     plateau_patience: int = 3,
 ) -> OptimizerPlan:
-    """AdamW with a learning-rate schedule.
+    """An optimiser with a learning-rate schedule.
 
     Parameters
     ----------
@@ -186,6 +189,8 @@ def make_plan(
     n_steps : int
         Number of steps of the run.
     lr, weight_decay : float
+    optimizer : {"adamw", "adam", "sgd"}, default="adamw"
+        "adam" adds the weight decay to the gradients; "sgd" has a momentum of 0.9.
     schedule : str, default="constant"
         One of :data:`SCHEDULES`. "cosine" and "linear" fall to zero at the end of the run,
         after a warm-up; "plateau" divides the rate by ten when the monitored value has not
@@ -204,19 +209,19 @@ def make_plan(
     """
     if schedule not in SCHEDULES:
         raise InputError(f"there is no schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}")
-    optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=weight_decay, fused=True)
+    chosen = _make_optimizer(optimizer, parameters, lr=lr, weight_decay=weight_decay)
     if schedule == "constant":
-        return OptimizerPlan(optimizer)
+        return OptimizerPlan(chosen)
     if schedule == "plateau":
         scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            optimizer, factor=0.1, patience=plateau_patience, threshold_mode="abs"
+            chosen, factor=0.1, patience=plateau_patience, threshold_mode="abs"
         )
-        return OptimizerPlan(optimizer, scheduler, "plateau")
+        return OptimizerPlan(chosen, scheduler, "plateau")
     if schedule == "cosine-restarts":
         restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(
-            optimizer, cycle, cycle_growth, eta_min=min(min_lr, lr)
+            chosen, cycle, cycle_growth, eta_min=min(min_lr, lr)
         )
-        return OptimizerPlan(optimizer, restarts, "epoch")
+        return OptimizerPlan(chosen, restarts, "epoch")
     rise = max(int(warmup * n_steps), 1)
 
     def factor(step: int) -> float:
@@ -225,4 +230,16 @@ def make_plan(
         fallen = min((step - rise) / max(n_steps - rise, 1), 1.0)
         return 1 - fallen if schedule == "linear" else (1 + math.cos(math.pi * fallen)) / 2
 
-    return OptimizerPlan(optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor), "step")
+    return OptimizerPlan(chosen, torch.optim.lr_scheduler.LambdaLR(chosen, factor), "step")
+
+
+def _make_optimizer(
+    name: str, parameters: Iterable[Any], *, lr: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    if name not in OPTIMIZERS:
+        raise InputError(f"there is no optimizer {name!r}: choose one of {', '.join(OPTIMIZERS)}")
+    options: dict[str, Any] = {"lr": lr, "weight_decay": weight_decay, "fused": True}
+    if name == "sgd":
+        return torch.optim.SGD(parameters, momentum=0.9, **options)
+    kind = torch.optim.AdamW if name == "adamw" else torch.optim.Adam
+    return kind(parameters, **options)
