@@ -25,7 +25,7 @@ from torch.nn import functional as F  # noqa: N812
 
 import labelweave as lw
 from labelweave.dependent._networks.mixture import log_mixture
-from labelweave.dependent.cgmvae import CGMVAE, PUBLIC_CODE
+from labelweave.dependent.cgmvae import CGMVAE
 from labelweave.dependent.cgmvae_network import CGMVAENetwork, CGMVAETask, Objective
 from labelweave.metrics import get_metric, sweep_f1
 from labelweave.nn.batches import Batch, Batches
@@ -56,6 +56,8 @@ class PlainNetwork(nn.Module):
         self.labels = nn.Parameter(network.label_embeddings.detach().clone())
         self.encoder = copy.deepcopy(network.feature_encoder)
         self.label_encoder = copy.deepcopy(network.label_encoder)
+        assert network.label_bias is not None
+        self.bias = nn.Parameter(network.label_bias.detach().clone())
         self.background = nn.Parameter(network.background.detach().clone())
         given = network.decoder
         assert given.from_features is not None
@@ -76,26 +78,24 @@ class PlainNetwork(nn.Module):
     def loss(self, batch: Batch, given: Objective, noise: Tensor) -> Tensor:
         x, y = batch.x, batch.y
         labels = torch.eye(len(self.labels)) @ self.labels
-        means, log_variances = self.label_encoder(labels)
+        means, log_variances = self.label_encoder(labels + self.bias)
         means = torch.cat([means, self.background[:1]])
         log_variances = torch.cat([log_variances, self.background[1:]])
         active = torch.cat([y == 1, ~(y == 1).any(1, keepdim=True)], 1)
         mean, log_variance = self.encoder(x)
         std = torch.exp(0.5 * log_variance)
-        first, second = mean + std * noise[:, 0], mean + std * noise[:, 1]
-        posterior = -0.5 * ((first - mean) ** 2 / std**2 + log_variance + math.log(2 * math.pi))
-        prior = plain_log_mixture(first, means, log_variances, active)
+        first, second, third = (mean + std * noise[:, k] for k in range(3))
+        posterior = -0.5 * ((third - mean) ** 2 / std**2 + log_variance + math.log(2 * math.pi))
+        prior = plain_log_mixture(third, means, log_variances, active)
         loss = given.kl_weight * (posterior.sum(1) - prior).mean()
         centre = active.float() @ means / active.sum(1, keepdim=True)
-        points = ((first, 0.5), (second, 0.5), (centre, given.label_branch))
-        for z, weight in points:
+        for z, weight in ((first, 0.5), (second, 0.0), (centre, 0.5)):
             embedding = self.embed(x, z)
             logits = embedding @ labels.T
             entropy = F.binary_cross_entropy_with_logits(logits, y, reduction="none").sum(1).mean()
-            loss = loss + given.beta * weight * entropy
+            loss = loss + given.beta * entropy
             again = torch.log_softmax(embedding @ labels.T / given.temperature, 1)
-            n_positive = y.sum(1)
-            contrast = -(again * y).sum(1) / n_positive.clamp(min=1)
+            contrast = -(again * y).sum(1) / y.sum(1).clamp(min=1)
             loss = loss + given.alpha * weight * contrast.mean()
         return loss
 
@@ -155,9 +155,9 @@ def against(what: str, plain: float, ours: float, unit: str, target: float) -> N
 
 
 def make_task(n_features: int, n_labels: int, **changes: object) -> CGMVAETask:
-    """The authors' settings, with the embedding size of the paper's larger sets."""
+    """The settings of the paper's larger sets."""
     torch.manual_seed(0)
-    model = CGMVAE(**(PUBLIC_CODE | {"embedding_size": 2048} | changes))
+    model = CGMVAE.published().set_params(**changes)
     network = model._build_network(n_features, n_labels)
     assert isinstance(network, CGMVAENetwork)
     chosen = {field.name: getattr(model, field.name) for field in fields(Objective)}
@@ -193,7 +193,7 @@ def compare_losses(batch: Batch) -> None:
     torch.manual_seed(1)
     ours = sum(task.losses(batch, START).values(), torch.tensor(0.0))
     torch.manual_seed(1)
-    theirs = plain.loss(batch, task.objective, torch.randn(len(batch.x), 2, 64))
+    theirs = plain.loss(batch, task.objective, torch.randn(len(batch.x), 3, 64))
     print(f"loss: {ours.item():.5f} and {theirs.item():.5f} from the same weights and noise")
 
 
@@ -203,7 +203,7 @@ def compare_steps(task: CGMVAETask, plain: PlainNetwork, batch: Batch, repeats: 
 
     def plain_step() -> None:
         optimizer.zero_grad()
-        noise = torch.randn(len(batch.x), 2, 64)
+        noise = torch.randn(len(batch.x), 3, 64)
         plain.loss(batch, task.objective, noise).backward()
         optimizer.step()
 
@@ -229,7 +229,7 @@ def compare_epochs(rows: lw.Dataset, held: lw.Dataset) -> None:
     started = time.process_time()
     for batch in batches.epoch(0):
         optimizer.zero_grad()
-        plain.loss(batch, task.objective, torch.randn(len(batch.x), 2, 64)).backward()
+        plain.loss(batch, task.objective, torch.randn(len(batch.x), 3, 64)).backward()
         optimizer.step()
     trained = time.process_time() - started
     plain.eval()

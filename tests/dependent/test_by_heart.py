@@ -11,7 +11,7 @@ BRIEF = {"pretrain_epochs": 5, "pretrain_steps": 5}
 SETTINGS = {
     "asl": {"epochs": 100},
     "c2ae": {"epochs": 200},
-    "c-gmvae": {**SMALL, "decoder": (32, 16), "embedding_size": 12, "latent_size": 6, "lr": 1e-2},
+    "c-gmvae": {**SMALL, "decoder": (32,), "latent_size": 6, "lr": 1e-2, "epochs": 300},
     "c-tran": {**ATTENTION, "layers": 1, "lr": 1e-2},
     "lamp": {**ATTENTION, "layers": 2, "lr": 1e-2},
     "ml-gcn": {"hidden": (32,), "graph_hidden": (16,), "vector_size": 12, "lr": 1e-2},
