@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval
 from torch import nn
@@ -143,6 +143,11 @@ class ASL(Perceptron):
         self.gamma_neg = gamma_neg
         self.gamma_pos = gamma_pos
         self.clip = clip
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method with the focusing and clipping of its paper, which are the defaults."""
+        return cls(gamma_neg=4.0, gamma_pos=1.0, clip=0.05)
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         parameters = {"gamma_neg": self.gamma_neg, "gamma_pos": self.gamma_pos, "clip": self.clip}

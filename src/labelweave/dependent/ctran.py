@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.utils._param_validation import Interval
@@ -197,6 +197,11 @@ class CTran(LabelAttentionClassifier):
         self.loss = loss
         self.loss_params = loss_params
         self.most_known = most_known
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method with the layers and the known labels of its paper, the defaults."""
+        return cls(layers=3, heads=4, most_known=0.75)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         return CTranNetwork(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -126,6 +126,14 @@ class HARAM(MultiLabelClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method with the settings of the public implementation.
+
+        The label sets are those of the paper: labels before the largest drop of their ranks.
+        """
+        return cls(vigilance=0.9, activation_drop=0.02, threshold="largest-drop")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -268,6 +268,11 @@ class LaMP(LabelAttentionClassifier):
         self.feature_layers = feature_layers
         self.intermediate_weight = intermediate_weight
         self.known_rows = known_rows
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method as its paper trains it, without known labels."""
+        return cls(known_rows=0.0)
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._edges = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -316,6 +316,11 @@ class MLGCN(NeuralClassifier):
         self.vector_size = vector_size
         self.loss = loss
         self.loss_params = loss_params
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method with the label graph of its paper, which is the default."""
+        return cls(tau=0.4, p=0.2, vector_size=300)
 
     def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
         self.graph_ = reweighted_graph(Y, tau=self.tau, p=self.p)

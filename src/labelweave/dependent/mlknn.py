@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -108,6 +108,11 @@ class MLkNN(MultiLabelClassifier):
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method with the settings of its paper, ten neighbours and a smoothing of 1."""
+        return cls(k=10, smoothing=1.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

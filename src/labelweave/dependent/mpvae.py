@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -348,6 +348,19 @@ class MPVAE(NeuralClassifier):
         self.likelihood_weight = likelihood_weight
         self.ranking_weight = ranking_weight
         self.kl_weight = kl_weight
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method with the weights, draws and epochs of the authors' program."""
+        return cls(
+            norm=None,
+            n_samples=100,
+            likelihood_weight=0.1,
+            ranking_weight=20.0,
+            epochs=400,
+            patience=400,
+            min_steps=1,
+        )
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         return MPVAENetwork(n_features, n_labels, self.get_params(deep=False))

@@ -313,8 +313,12 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
 
             encoder = ResNet(50, size=224, augment="strong")
             batch_size = 128 if dataset == "objects365" else 64
-            sizes = {"pretrain_batch_size": batch_size, "batch_size": batch_size}
-            return cls(**ON_IMAGES, encoder=encoder, **sizes)
+            return cls(
+                **ON_IMAGES,
+                encoder=encoder,
+                pretrain_batch_size=batch_size,
+                batch_size=batch_size,
+            )
         if source == "program":
             return cls(pretrain_steps=1000)
         batch_size = 32 if dataset in ("yeast", "scene") else 256

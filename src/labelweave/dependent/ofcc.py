@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -333,6 +333,18 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
         self.encoder = encoder
         self.dropout = dropout
         self.norm = norm
+
+    @classmethod
+    def published(cls, dataset: str | None = None, *, source: str = "program") -> Self:
+        """Return the method as published, without known labels in training.
+
+        The authors' program averages the loss over all steps, the text has that of the last.
+        """
+        if source not in ("program", "text"):
+            raise InputError(
+                f"source must be 'program' or 'text', not {source!r}", parameter="source"
+            )
+        return cls(loss="every-step" if source == "program" else "final", reveal=0.0, min_steps=1)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         return OrderFreeChain(

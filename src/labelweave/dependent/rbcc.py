@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -250,6 +250,11 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
         self.dropout = dropout
         self.norm = norm
         self.structure = structure
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return the method with the cell of 100 units of its paper."""
+        return cls(hidden_size=100)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         return RBCCNetwork(n_features, n_labels, self.get_params(deep=False))
