@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import rankdata
 
 from labelweave.auditing.feature_estimates import feature_estimates
 from labelweave.data.splits import as_generator, stratified_folds
@@ -183,15 +184,15 @@ def _entry_features(
     # The entry itself is counted: a frequency without it would reveal its annotation.
     frequency = labels.sum(axis=0)[columns]
     lift, best = _co_occurrence(labels, fold)
-    rank_in_row = _ranks(logits, axis=1).ravel()[entries]
-    rank_in_label = _ranks(logits, axis=0).ravel()[entries] + 1.0
+    rank_in_row = rankdata(-logits, method="ordinal", axis=1).ravel()[entries]
+    rank_in_label = rankdata(-logits, method="ordinal", axis=0).ravel()[entries]
     return np.column_stack(
         [
             logits.ravel()[entries],
             lift.ravel()[entries],
             labels.sum(axis=1)[rows] - own_label,
             np.log((frequency + 0.5) / n_rows),
-            np.log1p(rank_in_row),
+            np.log(rank_in_row),
             np.log(rank_in_label / (frequency + 1.0)),
             *(
                 np.log(np.clip(values.ravel()[entries], 0, 1) + _LEAST_SHARE)
@@ -199,15 +200,6 @@ def _entry_features(
             ),
         ]
     ).astype(np.float32)
-
-
-def _ranks(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the rank of each value, 0 for the greatest."""
-    order = np.argsort(-values, axis=axis, kind="stable")
-    ranks = np.empty_like(order)
-    rank = np.arange(values.shape[axis])
-    np.put_along_axis(ranks, order, rank[:, None] if axis == 0 else rank[None, :], axis=axis)
-    return ranks
 
 
 def _co_occurrence(labels: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -73,10 +73,6 @@ class Scores(Mapping[str, float]):
         label sets were scored; ap and auc if scores were; threshold if there is one. A value that
         is undefined, such as the recall of a label without a positive, is nan.
         """
-        return self._label_table.copy()
-
-    @cached_property
-    def _label_table(self) -> Any:
         import pandas as pd
 
         positives, known = self.Y_true.counts()

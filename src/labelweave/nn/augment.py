@@ -17,21 +17,6 @@ from torch import Tensor, nn
 from labelweave.exceptions import InputError
 from labelweave.nn.process_rows import draw_rows
 
-__all__ = [
-    "PRESETS",
-    "Augment",
-    "AugmentSettings",
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_hue",
-    "adjust_saturation",
-    "blur_weights",
-    "greyscale",
-    "make_augment",
-    "resample",
-    "resize_weights",
-]
-
 _GREY = (0.299, 0.587, 0.114)  # of ITU-R 601-2, as in Pillow
 
 

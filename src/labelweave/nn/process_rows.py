@@ -18,17 +18,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = [
-    "RowShare",
-    "bernoulli_",
-    "current_share",
-    "draw_rows",
-    "gather_rows",
-    "held_share",
-    "share_of",
-    "sum_over_processes",
-]
-
 
 class RowShare(NamedTuple):
     """Rows `start` to `stop` of a batch of `total` rows."""

@@ -18,16 +18,6 @@ from labelweave.thresholds import FixedThreshold
 if TYPE_CHECKING:
     from labelweave.serve.loaded_model import LoadedModel
 
-__all__ = [
-    "IMAGE_TYPES",
-    "LabelSelection",
-    "ScoredRows",
-    "check_n_rows",
-    "read_image",
-    "read_inputs",
-    "select_labels",
-]
-
 _MAX_NUMBER = 1e300
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False, ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
 _VECTORS = TypeAdapter(list[list[Number]])

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics.pairwise import cosine_similarity
 
 from labelweave.labels import LabelMatrix
 from labelweave.serve.loaded_model import LoadedModel
@@ -25,22 +26,12 @@ class LabelVectors(Protocol):
     table_: Any
 
 
-def _unit_vectors(loaded: LoadedModel) -> np.ndarray | sp.csr_array:
-    """Return one row of length 1 per label, in the order of the model."""
+def _label_vectors(loaded: LoadedModel) -> Any:
+    """Return one row per label, in the order of the model."""
     if not isinstance(loaded.model, LabelVectors):
         raise ProblemError(409, "This model has no label vectors.")
     table = loaded.model.table_
-    vectors = table.vectors(table.rows)
-    if sp.issparse(vectors):
-        lengths = np.sqrt(vectors.multiply(vectors).sum(axis=1)).ravel()
-        return sp.csr_array(sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(lengths, 1e-12)
-
-
-def _cosines(left: Any, right: Any) -> np.ndarray:
-    products = left @ right.T
-    return products.toarray() if sp.issparse(products) else products
+    return table.vectors(table.rows)
 
 
 def nearest_labels(loaded: LoadedModel, name: str, k: int) -> list[tuple[str, float]]:
@@ -49,8 +40,8 @@ def nearest_labels(loaded: LoadedModel, name: str, k: int) -> list[tuple[str, fl
     if name not in names:
         raise ProblemError(404, "The model has no label with this name.")
     position = names.index(name)
-    vectors = _unit_vectors(loaded)
-    cosines = _cosines(vectors[[position]], vectors)[0]
+    vectors = _label_vectors(loaded)
+    cosines = cosine_similarity(vectors[[position]], vectors, dense_output=True)[0]
     cosines[position] = -np.inf
     best = np.argsort(-cosines, kind="stable")[: min(k, len(names) - 1)]
     return [(names[j], round(float(cosines[j]), 6)) for j in best]
@@ -59,8 +50,7 @@ def nearest_labels(loaded: LoadedModel, name: str, k: int) -> list[tuple[str, fl
 def similarity_map(loaded: LoadedModel) -> list[dict[str, Any]]:
     """Return points for the first labels, on the two principal axes of their similarities."""
     names = loaded.label_names[:MAX_POINTS]
-    vectors = _unit_vectors(loaded)[: len(names)]
-    cosines = _cosines(vectors, vectors)
+    cosines = cosine_similarity(_label_vectors(loaded)[: len(names)])
     centred = cosines - cosines.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
     values, axes = np.linalg.eigh((centred + centred.T) / 2)

@@ -15,16 +15,6 @@ from starlette.responses import Response
 
 from labelweave.exceptions import InputError, LabelweaveError
 
-__all__ = [
-    "PROBLEMS",
-    "ProblemError",
-    "as_problem",
-    "install_handlers",
-    "internal_error",
-    "problem_response",
-    "validation_message",
-]
-
 MEDIA_TYPE = "application/problem+json"
 _SCHEMA = {
     "type": "object",

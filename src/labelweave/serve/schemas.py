@@ -9,39 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from labelweave.serve.problems import ProblemError
 
-__all__ = [
-    "AddLabels",
-    "ExplainRequest",
-    "Health",
-    "InferOutput",
-    "InferRequest",
-    "InferTensor",
-    "LabelInfo",
-    "LabelList",
-    "LabelMap",
-    "LabelPair",
-    "LabelPairs",
-    "LabelPoint",
-    "LabelVersion",
-    "ModelDetail",
-    "ModelList",
-    "ModelSummary",
-    "NewLabel",
-    "PredictRequest",
-    "PredictResponse",
-    "Prediction",
-    "QueueList",
-    "QueueProgress",
-    "RenameLabel",
-    "ReviewEntry",
-    "ReviewPage",
-    "ScoredLabel",
-    "SetVerdict",
-    "parse_json",
-    "read_body",
-    "request_body",
-]
-
 _INPUT = {
     "anyOf": [
         {"type": "array", "items": {"type": "number"}},

@@ -20,18 +20,6 @@ import scipy.sparse as sp
 from labelweave.rows import row_chunks
 from labelweave.shallow.per_label import with_int32_indices
 
-__all__ = [
-    "GRID",
-    "Forest",
-    "Splits",
-    "as_float32",
-    "dense_rows",
-    "grow_forest",
-    "concatenate_trees",
-    "leaf_members",
-    "row_weights",
-]
-
 GRID = 1024  # targets are multiples of 1/1024, so that sums are exact and pure nodes are seen
 _FEW_LABELS = 64  # above, "auto" projects the labels
 

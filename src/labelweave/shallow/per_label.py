@@ -18,18 +18,6 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
-__all__ = [
-    "InnerClassifierMixin",
-    "PerLabelClassifier",
-    "check_classifier",
-    "constant_label_probabilities",
-    "is_linear",
-    "known_rows",
-    "probability",
-    "seeded_clones",
-    "with_int32_indices",
-]
-
 
 class PerLabelClassifier(MultiLabelClassifier):
     """Base class of methods that fit one scikit-learn classifier to each label.

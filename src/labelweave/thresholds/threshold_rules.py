@@ -23,17 +23,6 @@ from labelweave.thresholds.threshold_search import (
     threshold_between,
 )
 
-__all__ = [
-    "CardinalityThreshold",
-    "FixedThreshold",
-    "LargestDrop",
-    "PerLabelThreshold",
-    "Threshold",
-    "TopK",
-    "TunedThreshold",
-]
-
-
 _EPS = 1e-12  # thresholds of 0 and 1 have no finite log odds
 
 
@@ -383,14 +372,15 @@ class CardinalityThreshold(_FittedThreshold):
         self.value_ = threshold_between(following, last)
 
 
-RULES: dict[str, type[Threshold]] = {
-    "fixed": FixedThreshold,
-    "top-k": TopK,
-    "largest-drop": LargestDrop,
-    "tuned": TunedThreshold,
-    "per-label": PerLabelThreshold,
-    "cardinality": CardinalityThreshold,
-}
+_RULES = (
+    FixedThreshold,
+    TopK,
+    LargestDrop,
+    TunedThreshold,
+    PerLabelThreshold,
+    CardinalityThreshold,
+)
+RULES: dict[str, type[Threshold]] = {rule.kind: rule for rule in _RULES}
 """The rules by their `kind`."""
 
 

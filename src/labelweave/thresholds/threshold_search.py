@@ -10,15 +10,6 @@ import numpy as np
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
-__all__ = [
-    "at_least",
-    "pick_threshold",
-    "candidate_thresholds",
-    "label_set_metric",
-    "evaluate_at_thresholds",
-    "threshold_between",
-]
-
 _MAX_CANDIDATES = 400
 
 
