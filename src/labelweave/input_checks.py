@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.labels import LabelMatrix
+from labelweave.labels import LabelMatrix, first_marked
 
 __all__ = ["as_single_target", "first_not_finite", "is_mostly_zero", "is_texts"]
 
@@ -59,13 +59,7 @@ def first_not_finite(X: Any) -> tuple[str, int, int] | None:
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
             return None
-    if sp.issparse(X):
-        k = int(np.flatnonzero(~np.isfinite(X.data))[0])
-        row = int(np.searchsorted(X.indptr, k, side="right")) - 1
-        column, value = int(X.indices[k]), X.data[k]
-    else:
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
-        value = X[row, column]
+    value, row, column = first_marked(X, ~np.isfinite(values))
     return ("NaN" if np.isnan(value) else "infinity"), row, column
 
 

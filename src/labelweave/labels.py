@@ -93,6 +93,11 @@ class LabelMatrix:
         return sp.issparse(self.values)
 
     @property
+    def unstored_is_unknown(self) -> bool:
+        """Whether an entry that a sparse matrix does not store is unknown, not negative."""
+        return bool(np.isnan(self.absent))
+
+    @property
     def dtype(self) -> np.dtype:
         """Type of the stored values."""
         return self.values.dtype
@@ -136,7 +141,7 @@ class LabelMatrix:
         if not self.is_sparse:
             return int(np.isnan(self.values).sum())
         stored = int(np.isnan(self.values.data).sum())
-        if np.isnan(self.absent):
+        if self.unstored_is_unknown:
             return stored + self.n_rows * self.n_labels - self.values.nnz
         return stored
 
@@ -155,7 +160,7 @@ class LabelMatrix:
         Sparse only if unstored entries are unknown; otherwise most entries are negative and the
         result is dense.
         """
-        if self.is_sparse and not np.isnan(self.absent):
+        if self.is_sparse and not self.unstored_is_unknown:
             return self.to_numpy() == 0
         return self._where(0.0)
 
@@ -166,7 +171,7 @@ class LabelMatrix:
         """
         if not self.has_unknown:
             return None
-        if self.is_sparse and np.isnan(self.absent):
+        if self.unstored_is_unknown:
             stored = self.values.copy()
             stored.data = ~np.isnan(stored.data)
             stored.eliminate_zeros()
@@ -177,7 +182,7 @@ class LabelMatrix:
         """Boolean matrix of the unknown entries; sparse if unstored entries are negative."""
         if not self.is_sparse:
             return np.isnan(self.values)
-        if np.isnan(self.absent):
+        if self.unstored_is_unknown:
             return np.isnan(self.to_numpy())
         return self._where(np.nan)
 
@@ -194,7 +199,7 @@ class LabelMatrix:
         positives = np.asarray(self.positive().sum(axis=0)).ravel().astype(np.int64)
         if not self.is_sparse:
             known = self.n_rows - np.isnan(self.values).sum(axis=0)
-        elif np.isnan(self.absent):
+        elif self.unstored_is_unknown:
             known = np.bincount(
                 self.values.indices[~np.isnan(self.values.data)], minlength=self.n_labels
             )
@@ -210,7 +215,7 @@ class LabelMatrix:
         """Return a dense array with NaN for unknown."""
         if not self.is_sparse:
             return self.values.astype(dtype, copy=False)
-        if not np.isnan(self.absent):
+        if not self.unstored_is_unknown:
             return self.values.toarray().astype(dtype, copy=False)
         dense = np.full(self.shape, np.nan, dtype=dtype)
         rows = np.repeat(np.arange(self.n_rows), np.diff(self.values.indptr))
@@ -321,17 +326,21 @@ def _check_states(values: Matrix, names: Sequence[str]) -> None:
     wrong = ~((stored == 0) | (stored == 1) | np.isnan(stored))
     if not wrong.any():
         return
-    if sp.issparse(values):
-        k = int(np.flatnonzero(wrong)[0])
-        row, column = int(np.searchsorted(values.indptr, k, side="right")) - 1, values.indices[k]
-        value = stored[k]
-    else:
-        row, column = (int(i) for i in np.argwhere(wrong)[0])
-        value = stored[row, column]
+    value, row, column = first_marked(values, wrong)
     raise InputError(
         f"Y holds {value:g} at row {row}, label {names[column]!r}: "
         "a label is 1 (positive), 0 (negative) or NaN (unknown)"
     )
+
+
+def first_marked(matrix: Matrix, marked: np.ndarray) -> tuple[Any, int, int]:
+    """Return value, row and column of the first marked entry; of the stored ones if sparse."""
+    if not sp.issparse(matrix):
+        row, column = (int(i) for i in np.argwhere(marked)[0])
+        return matrix[row, column], row, column
+    k = int(np.flatnonzero(marked)[0])
+    row = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
+    return matrix.data[k], row, int(matrix.indices[k])
 
 
 def _checked_names(names: Sequence[str] | None, n_labels: int) -> tuple[str, ...]:

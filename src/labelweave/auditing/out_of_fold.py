@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from labelweave.auditing.prepared_labels import PreparedLabels
 from labelweave.exceptions import DataFileError, InputError
-from labelweave.labels import LabelMatrix
+from labelweave.labels import LabelMatrix, first_marked
 from labelweave.unannotated import assume_negative
 
 __all__ = ["check_scores", "out_of_fold_scores", "read_scores"]
@@ -91,9 +91,9 @@ def check_scores(scores: Any, observed: LabelMatrix) -> np.ndarray:
         )
     wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():
-        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        value, row, column = first_marked(values, wrong)
         raise InputError(
-            f"scores hold {values[row, column]:g} at row {row}, label {observed.names[column]!r}: "
+            f"scores hold {value:g} at row {row}, label {observed.names[column]!r}: "
             "they must be probabilities from 0 to 1"
         )
     return values

@@ -18,15 +18,6 @@ _TITLES = {
     "missing": "Labels that may be missing",
     "wrong": "Labels that may be wrong",
 }
-_KEYS = (
-    ("y", "yes, the row has the label"),
-    ("n", "no, it does not"),
-    ("u", "unsure"),
-    ("x", "clear the verdict"),
-    ("j or \u2193", "next"),
-    ("k or \u2191", "previous"),
-    ("/", "search"),
-)
 
 
 def to_html(audit: Audit) -> str:
@@ -47,9 +38,7 @@ def to_html(audit: Audit) -> str:
                 class_="subtitle",
             ),
         ),
-        _controls(),
-        element("main", element("ol", id="entries", class_="entries"), _pager(), id="list"),
-        element("noscript", element("p", "This page needs JavaScript.", class_="note")),
+        Markup(resource("review_page.html", _PACKAGE)),
         element("script", _script_data(audit), type="application/json", id="audit-data"),
         element("footer", f"Made by labelweave {__version__}, {timestamp()}."),
     )
@@ -65,56 +54,3 @@ def _script_data(audit: Audit) -> Markup:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
-
-
-def _controls() -> Markup:
-    return element(
-        "section",
-        element(
-            "div",
-            element("label", "Label ", element("select", id="by-label")),
-            element("label", "Verdict ", element("select", id="by-verdict")),
-            element(
-                "label",
-                "Search ",
-                element("input", id="search", type="search", placeholder="text, id, label"),
-            ),
-            class_="filters",
-        ),
-        element(
-            "div",
-            element("progress", id="bar", value="0", max="1", aria_label="Reviewed"),
-            element("span", id="progress", role="status"),
-            class_="filters",
-        ),
-        element(
-            "div",
-            element("button", "Export CSV", type="button", id="to-csv"),
-            element("button", "Export JSONL", type="button", id="to-jsonl"),
-            element(
-                "details",
-                element("summary", "Keys"),
-                element(
-                    "dl",
-                    [
-                        [element("dt", element("kbd", key)), element("dd", what)]
-                        for key, what in _KEYS
-                    ],
-                ),
-            ),
-            class_="filters",
-        ),
-        element("p", id="storage", class_="note", hidden=True),
-        class_="controls",
-        aria_label="Filters, progress, export",
-    )
-
-
-def _pager() -> Markup:
-    return element(
-        "div",
-        element("button", "Previous page", type="button", id="back"),
-        element("span", id="where"),
-        element("button", "Next page", type="button", id="forth"),
-        class_="filters pager",
-    )

@@ -46,7 +46,7 @@ def count(
     hits = _sum(_both(positive, predicted), axis, weight)
     predictions = _sum(predicted, axis, weight)
     if Y_true.has_unknown:
-        if _unstored_is_unknown(Y_true):
+        if Y_true.unstored_is_unknown:
             predictions = _sum(_both(Y_true.known(), predicted), axis, weight)
         else:
             predictions = predictions - _sum(_both(Y_true.unknown(), predicted), axis, weight)
@@ -60,7 +60,7 @@ def count_known(Y_true: LabelMatrix, axis: int, weight: np.ndarray | None = None
     known = np.full(Y_true.shape[1 - axis], float(total))
     if not Y_true.has_unknown:
         return known
-    if _unstored_is_unknown(Y_true):
+    if Y_true.unstored_is_unknown:
         return _sum(Y_true.known(), axis, weight)
     return known - _sum(Y_true.unknown(), axis, weight)
 
@@ -79,11 +79,6 @@ def overlap_score(kind: str, counts: Counts, zero_division: float) -> np.ndarray
     }[kind]
     undefined = np.full(np.shape(below), float(zero_division))
     return np.divide(above, below, out=undefined, where=below > 0)
-
-
-def _unstored_is_unknown(Y: LabelMatrix) -> bool:
-    """Whether the known entries, rather than the unknown ones, are the sparse matrix."""
-    return Y.is_sparse and bool(np.isnan(Y.absent))
 
 
 def _both(a: Any, b: Any) -> Any:

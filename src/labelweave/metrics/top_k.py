@@ -270,9 +270,8 @@ def _only_known(Y_true: LabelMatrix, scores: sp.csr_array) -> sp.csr_array:
     if not Y_true.has_unknown:
         return scores
     rows = np.repeat(np.arange(Y_true.n_rows), np.diff(scores.indptr))
-    if Y_true.is_sparse and np.isnan(Y_true.absent):
-        known: Any = Y_true.known()
-        kept = _look_up(known, rows, scores.indices)
+    if Y_true.unstored_is_unknown:
+        kept = _look_up(Y_true.known(), rows, scores.indices)
     else:
         kept = ~_look_up(Y_true.unknown(), rows, scores.indices)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=Y_true.n_rows))])
