@@ -99,7 +99,7 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
-    from labelweave.pipeline.data_parts import Source, SplitSettings
+    from labelweave.pipeline.data_parts import Source, SplitSettings, TrainingData
     from labelweave.pipeline.model_folder import checked_folder, save_model
     from labelweave.scattered._amalgamation.agreement import disagreement
     from labelweave.scattered._amalgamation.teacher_predictions import joint_vocabulary
@@ -130,16 +130,8 @@ def command(
 
     model.set_params(teachers=loaded, on_disagreement=on_disagreement, **names)
     metrics = _train(model, method, rows, known_labels, output)
-    save_model(
-        model,
-        folder,
-        data=rows,
-        source=Source(data, reading),
-        parts=None,
-        protocol=SplitSettings(seed=seed),
-        scores={},
-        metrics=metrics,
-    )
+    training = TrainingData(rows, Source(data, reading), SplitSettings(seed=seed), None)
+    save_model(model, folder, training, scores={}, metrics=metrics)
     output.say(f"student and metrics.json written to {folder}")
     output.result({**metrics, "model": str(folder)})
 

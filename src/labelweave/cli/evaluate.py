@@ -64,7 +64,7 @@ def command(
         get_metric(name)  # a wrong name is said before anything is read
     fitted, origin = open_model(model)
     reading = reading or origin.reading_of(data)
-    loaded, before = Source(data, reading, corrections).load_twice()
+    loaded, before = Source(data, reading, corrections).load_corrected()
     chosen = rows_to_score(loaded, part, origin, reading, before)
     how = chosen.how
     rows = with_labels(chosen.rows, list(fitted.label_names_))

@@ -73,7 +73,7 @@ def command(
     source_options = pop_reader_options(options)
 
     from labelweave.cli import training_run
-    from labelweave.pipeline.data_parts import Source, SplitSettings
+    from labelweave.pipeline.data_parts import Source, SplitSettings, TrainingData
     from labelweave.pipeline.model_folder import checked_folder
     from labelweave.pipeline.recipe import Recipe
 
@@ -83,20 +83,19 @@ def command(
     )
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
     source = Source(data, source_options, corrections)
-    loaded, before = source.load_twice()
+    loaded, before = source.load_corrected()
     if corrections is not None:
         recipe = training_run.with_corrections(recipe, corrections, before, loaded.Y, output)
     loaded, new_labels = training_run.with_label_texts(loaded, label_texts, method)
     parts = protocol.parts(loaded, source.reading, before)
     model = recipe.make(parts.train)
-    training_run.say_data(output, loaded, parts, protocol, model)
+    training = TrainingData(loaded, source, protocol, parts)
+    training_run.say_data(output, training, parts, model)
     result = training_run.train_and_save(
         model,
         recipe,
-        loaded,
-        source,
+        training,
         parts,
-        protocol,
         folder,
         output,
         all_metrics=all_metrics,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from labelweave.cli.output import Output, show_examples, show_scores
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.pipeline.data_parts import Parts, Source, SplitSettings
+from labelweave.pipeline.data_parts import Parts, TrainingData
 from labelweave.pipeline.model_folder import save_model
 from labelweave.pipeline.model_scores import (
     about_empty_rows,
@@ -67,10 +67,9 @@ def with_label_texts(
     return replace(data, Y=described), {n: text for n, text in texts.items() if n not in names}
 
 
-def say_data(
-    output: Output, data: Dataset, parts: Parts, protocol: SplitSettings, model: Any
-) -> None:
+def say_data(output: Output, training: TrainingData, parts: Parts, model: Any) -> None:
     """What the data are, how they are divided, and what the method does with the parts."""
+    data, protocol = training.data, training.protocol
     facts = data.summary()
     width = "texts" if data.is_text else f"{facts['features']:,} features"
     width = "images" if data.is_image else width
@@ -96,10 +95,8 @@ def say_data(
 def train_and_save(
     model: Any,
     recipe: Recipe,
-    data: Dataset,
-    source: Source,
+    training: TrainingData,
     parts: Parts,
-    protocol: SplitSettings,
     folder: Path,
     output: Output,
     *,
@@ -115,6 +112,7 @@ def train_and_save(
     """
     from labelweave.bench.running.measuring import Meter, versions
 
+    data = training.data
     output.say(f"training {recipe.describe()}")
     if "unannotated" in defaults(recipe.method):
         rule = recipe.parameters.get("unannotated", "auto")
@@ -129,8 +127,8 @@ def train_and_save(
         "data": data.summary(),
         "method": recipe.method,
         "parameters": recipe.parameters,
-        "protocol": {**protocol.to_dict(), "rows": parts.sizes()},
-        "corrections": source.corrections,
+        "protocol": {**asdict(training.protocol), "rows": parts.sizes()},
+        "corrections": training.source.corrections,
         "threshold": model.threshold_.to_dict(),
         "scores": {"test": scores.to_dict()},
         "per_label": label_rows(scores),
@@ -141,16 +139,7 @@ def train_and_save(
     if new_labels:
         model.add_labels(list(new_labels), dict(new_labels))
         output.say(f"{len(new_labels):,} labels without examples added")
-    save_model(
-        model,
-        folder,
-        data=data,
-        source=source,
-        parts=parts,
-        protocol=protocol,
-        scores=scores.to_dict(),
-        metrics=metrics,
-    )
+    save_model(model, folder, training, scores=scores.to_dict(), metrics=metrics)
     title = f"scores on the {len(parts.test):,} test rows"
     show_scores(output, scores, title, everything=all_metrics, per_label=per_label)
     for about in (about_unknown, about_empty_rows):

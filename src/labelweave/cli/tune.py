@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,7 @@ def command(
     from labelweave.files import atomic_write_text
     from labelweave.methods import get_class
     from labelweave.metrics import get_metric
-    from labelweave.pipeline.data_parts import Source, SplitSettings
+    from labelweave.pipeline.data_parts import Source, SplitSettings, TrainingData
     from labelweave.pipeline.model_folder import checked_folder, fingerprint
     from labelweave.pipeline.model_scores import validation_score
     from labelweave.pipeline.recipe import Recipe, check_parameters, defaults, fit
@@ -121,7 +122,8 @@ def command(
     source = Source(data, reading)
     loaded = source.load()
     parts = protocol.parts(loaded, reading)
-    training_run.say_data(output, loaded, parts, protocol, recipe.make(parts.train))
+    training = TrainingData(loaded, source, protocol, parts)
+    training_run.say_data(output, training, parts, recipe.make(parts.train))
     folder.mkdir(parents=True, exist_ok=True)
     opened = parameter_search.open_study(
         url,
@@ -134,7 +136,7 @@ def command(
             "method": method,
             "metric": judge.name,
             "parameters": {key: repr(value) for key, value in recipe.parameters.items()},
-            "protocol": protocol.to_dict(),
+            "protocol": asdict(protocol),
             "space": [str(values) for values in space.values()],
         },
     )
@@ -178,10 +180,8 @@ def command(
         result["final"] = training_run.train_and_save(
             chosen.make(parts.train),
             chosen,
-            loaded,
-            source,
+            training,
             parts,
-            protocol,
             model_folder,
             output,
             all_metrics=all_metrics,
@@ -201,7 +201,7 @@ def _config(
     parameters = dict(recipe.parameters)
     threshold = parameters.pop("threshold")
     parameters.pop("random_state")
-    rows = {key: value for key, value in protocol.to_dict().items() if value is not None}
+    rows = {key: value for key, value in asdict(protocol).items() if value is not None}
     test = rows.pop("test", None)
     return to_toml(
         {

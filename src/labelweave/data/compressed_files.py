@@ -217,11 +217,9 @@ class _ZstdStream:
         self._unpacked = self._unused = b""
 
 
-def iter_lines(path: FilePath) -> Iterator[tuple[int, str]]:
-    r"""Iterate over the lines of a UTF-8 file: number (from 1) and text without the line end.
+def iter_lines(path: FilePath, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
+    r"""Iterate over the lines of a UTF-8 file: number (from 1) and text, without the line end.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -234,7 +232,8 @@ def iter_lines(path: FilePath) -> Iterator[tuple[int, str]]:
         number = 0
         while line := read_line(file, path, number + 1):
             number += 1
-            yield number, decode(line, path, number).rstrip("\r\n")
+            text = decode(line, path, number)
+            yield number, text if keep_ends else text.rstrip("\r\n")
 
 
 def read_line(file: BinaryIO, path: FilePath, number: int) -> bytes:

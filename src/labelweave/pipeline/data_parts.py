@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,15 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix
 
-__all__ = ["Parts", "SplitSettings", "Source", "check_finite", "check_width", "with_labels"]
+__all__ = [
+    "Parts",
+    "Source",
+    "SplitSettings",
+    "TrainingData",
+    "check_finite",
+    "check_width",
+    "with_labels",
+]
 
 
 class Source(NamedTuple):
@@ -32,12 +40,12 @@ class Source(NamedTuple):
 
     def load(self) -> Dataset:
         """The data set, with labels."""
-        return self.load_twice()[0]
+        return self.load_corrected()[0]
 
-    def load_twice(self) -> tuple[Dataset, LabelMatrix]:
+    def load_corrected(self) -> tuple[Dataset, LabelMatrix]:
         """The data set, and its labels as they were before corrections.
 
-        By the latter rows are divided: with verdicts or without, the parts are the same.
+        Rows are divided by the latter, so that the parts are the same with and without verdicts.
         """
         from labelweave.data.catalog import load_dataset
 
@@ -86,15 +94,8 @@ class SplitSettings:
         so that verdicts do not move a row to another part. Default: the labels of the data.
         """
         if self.test is None:
-            made = _divide(
-                data,
-                divide_by,
-                test_size=self.test_size,
-                validation=self.validation,
-                method=self.split,
-                random_state=self.seed,
-            )
-            return Parts(*made)
+            sizes = {"test_size": self.test_size, "validation": self.validation}
+            return Parts(*self._divide(data, divide_by, method=self.split, **sizes))
         if self.test_size is not None or self.split == "official":
             raise InputError(
                 "--test names the test rows: leave out --test-size and --split official"
@@ -102,14 +103,18 @@ class SplitSettings:
         test = with_labels(Source(self.test, reading).load(), data.label_names)
         check_width(test, data.n_features)
         method = "random" if self.split == "random" else "stratified"
-        train, validation = _divide(
-            replace(data, part=None),
-            divide_by,
-            test_size=self.validation,
-            method=method,
-            random_state=self.seed,
+        train, validation = self._divide(
+            replace(data, part=None), divide_by, method=method, test_size=self.validation
         )
         return Parts(train, validation, test)
+
+    def _divide(self, data: Dataset, labels: LabelMatrix | None, **sizes: Any) -> list[Dataset]:
+        """The parts of a data set, made as if these were its labels."""
+        numbers = np.arange(len(data)).reshape(-1, 1)
+        Y = data.Y if labels is None else labels
+        bare = Dataset(numbers, Y, data.name, groups=data.groups, part=data.part)
+        parts = bare.split(random_state=self.seed, **sizes)
+        return [replace(data[part.X[:, 0]], part=None) for part in parts]
 
     def describe(self, data: Dataset) -> str:
         """Where the test rows come from, in a few words."""
@@ -122,16 +127,17 @@ class SplitSettings:
             return "official split"
         return f"stratified split, seed {self.seed}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
+class TrainingData(NamedTuple):
+    """The data of one training, where they come from, and how they were divided.
 
-def _divide(data: Dataset, labels: LabelMatrix | None, **how: Any) -> list[Dataset]:
-    """The parts of a data set, made as if these were its labels."""
-    numbers = np.arange(len(data)).reshape(-1, 1)
-    Y = data.Y if labels is None else labels
-    bare = Dataset(numbers, Y, data.name, groups=data.groups, part=data.part)
-    return [replace(data[part.X[:, 0]], part=None) for part in bare.split(**how)]
+    Without `parts` all rows are training rows.
+    """
+
+    data: Dataset
+    source: Source
+    protocol: SplitSettings
+    parts: Parts | None
 
 
 def check_finite(

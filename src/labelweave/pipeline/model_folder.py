@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from labelweave.data import Dataset
 from labelweave.data.images.collection import Images
 from labelweave.exceptions import ModelFolderError
 from labelweave.files import json_ready
-from labelweave.pipeline.data_parts import Parts, Source, SplitSettings
+from labelweave.pipeline.data_parts import SplitSettings, TrainingData
 from labelweave.rows import row_chunks
 
 __all__ = ["Origin", "checked_folder", "open_model", "row_hashes", "save_model"]
@@ -104,20 +105,15 @@ def checked_folder(asked: str | None, default: str) -> Path:
 def save_model(
     model: Any,
     folder: Path,
+    training: TrainingData,
     *,
-    data: Dataset,
-    source: Source,
-    parts: Parts | None,
-    protocol: SplitSettings,
     scores: Mapping[str, Any],
     metrics: Mapping[str, Any],
 ) -> None:
-    """Write the model, its scores and its origin to a folder, all of it or nothing.
-
-    Without `parts` all rows were learnt from: none of them is a test row.
-    """
+    """Write the model, its scores and its origin to a folder, all of it or nothing."""
     from labelweave.persistence import save
 
+    data, source, protocol, parts = training
     names = data.feature_names
     origin = {
         "data": data.name,
@@ -125,7 +121,7 @@ def save_model(
         "reading": dict(source.reading),
         "fingerprint": None if parts is None else fingerprint(data),
         "feature_names": None if names is None else list(names),
-        "protocol": protocol.to_dict(),
+        "protocol": asdict(protocol),
     }
     learnt = (data,) if parts is None else (parts.train, parts.validation)
     used = [row_hashes(part.X) for part in learnt]

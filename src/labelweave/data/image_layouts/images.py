@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from labelweave.data.image_layouts.layout import (
 )
 from labelweave.data.images.decoding import ENDINGS
 from labelweave.data.readers._shared.columns import ID_FIELDS, LABEL_FIELDS, SPLIT_FIELDS, first_of
+from labelweave.data.readers._table.csv_parquet import CsvTable
 from labelweave.data.readers.table import read_table
 from labelweave.exceptions import DataFileError
 
@@ -69,7 +69,7 @@ def read_folder(
                 path=path,
             )
         return make_image_dataset(path, files, no_labels(len(files)), options)
-    header = _header(table)
+    header = CsvTable(table).names
     column = image_column or next((c for c in header if c.lower() in IMAGE_COLUMNS), None)
     if column is None or column not in header:
         usual = f"{', '.join(IMAGE_COLUMNS[:4])} or similar"
@@ -117,18 +117,6 @@ def _table_in(folder: Path) -> Path | None:
     return tables[0] if tables else None
 
 
-def _header(table: Path) -> list[str]:
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            separator = "\t" if table.suffix.lower() == ".tsv" else ","
-            head = file.readline()
-            if separator not in head and ";" in head:
-                separator = ";"
-            return next(csv.reader([head], delimiter=separator), [])
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataFileError(f"the table cannot be read ({error})", path=table) from None
-
-
 def _matches(path: Path) -> bool:
     if not path.is_dir():
         return path.suffix.lower() in ENDINGS or _names_images(path)
@@ -138,19 +126,16 @@ def _matches(path: Path) -> bool:
     )
 
 
-def _names_images(table: Path) -> bool:
+def _names_images(path: Path) -> bool:
     """Whether a table has a column of images whose first cell has the ending of one."""
     try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            head = [file.readline() for _ in range(2)]
-    except (OSError, UnicodeDecodeError):
+        table = CsvTable(path)
+    except DataFileError:
         return False
-    for separator in (",", "\t", ";"):
-        names, first = (next(csv.reader([line], delimiter=separator), []) for line in head)
-        for name, cell in zip(names, first, strict=False):
-            if name.strip().lower() in IMAGE_COLUMNS and cell.lower().endswith(ENDINGS):
-                return True
-    return False
+    return any(
+        name.lower() in IMAGE_COLUMNS and cell.lower().endswith(ENDINGS)
+        for name, cell in zip(table.names, table.first_cells, strict=False)
+    )
 
 
 LAYOUT = ImageLayout(_matches, read_folder)

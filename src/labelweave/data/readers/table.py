@@ -8,7 +8,7 @@ from typing import Any
 from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import find_label_file, read_label_file
 from labelweave.data.readers._shared.label_lists import label_matrix, names_of_ids, vocabulary
-from labelweave.data.readers._table.column_roles import ColumnOptions, ColumnRoles
+from labelweave.data.readers._table.column_roles import ColumnRoles
 from labelweave.data.readers._table.csv_parquet import open_table
 from labelweave.data.readers.reader import (
     LABELS_LISTED,
@@ -94,10 +94,17 @@ def read_table(
     ([[21.5], [14.0]], [[1.0, 0.0], [nan, 1.0]])
     """
     table = open_table(path, separator=separator, header=header, quotes=quotes)
-    options = ColumnOptions(
-        labels, label_column, label_separator, text_column, id_column, split_column, drop
+    roles = ColumnRoles(
+        path,
+        table,
+        labels=labels,
+        label_column=label_column,
+        label_separator=label_separator,
+        text_column=text_column,
+        id_column=id_column,
+        split_column=split_column,
+        drop=drop,
     )
-    roles = ColumnRoles(path, table, options)
     if not roles.label_columns and roles.label_list is None and require_labels:
         raise DataFileError(
             "it is not known which columns are labels: use labels= (names, or a number k for the "
@@ -166,8 +173,8 @@ def _iter_features(
     table = open_table(path, separator=separator, header=header, quotes=quotes)
     if isinstance(labels, list | tuple) and label_column is None:
         labels = [name for name in labels if name in table.names] or None
-    options = ColumnOptions(labels, label_column, **columns)
-    roles = ColumnRoles(path, table, options, wanted=features.names)
+    columns |= {"labels": labels, "label_column": label_column}
+    roles = ColumnRoles(path, table, **columns, wanted=features.names)
     if roles.text is None:
         features.check_width(len(roles.features), path)
     for table_rows in table.chunks():

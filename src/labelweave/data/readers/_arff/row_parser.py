@@ -9,40 +9,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.data.compressed_files import FilePath
 from labelweave.data.readers._arff.header import Attribute, decode_arff, split_values
 from labelweave.data.readers._shared.number_scanner import collapse_spaces, scan_numbers
+from labelweave.data.readers.reader import sparse_rows
 from labelweave.exceptions import DataFileError
 
-__all__ = ["DenseRows", "RowParser", "SparseRows", "ZERO_ONE_WORDS", "nominal_codes"]
+__all__ = ["ZERO_ONE_WORDS", "ParsedRows", "RowParser", "first_codes", "nominal_codes"]
 
 
 @dataclass
-class DenseRows:
-    """Values by row and attribute; `texts` holds the texts of each string attribute."""
+class ParsedRows:
+    """The values of consecutive rows, one column per attribute.
 
-    values: np.ndarray
-    texts: dict[int, list[str]] = field(default_factory=dict)
-
-
-@dataclass
-class SparseRows:
-    """Stored entries of sparse rows, in row order.
-
-    `counts` are the numbers of entries per row, `columns` and `values` their attributes and values.
-    `texts` holds for each string attribute the text of every row ("" where none is stored).
+    * `values`: Dense or sparse, as the rows are in the file. A nominal value is its code
+      (:func:`nominal_codes`), less that of the attribute's first value in sparse rows: what they do
+      not store is the first value. Missing values and texts are NaN.
+    * `texts`: The texts of each string attribute ("" where none is stored).
     """
 
-    counts: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
+    values: np.ndarray | sp.csr_array
     texts: dict[int, list[str]] = field(default_factory=dict)
 
 
@@ -68,8 +62,14 @@ def nominal_codes(values: tuple[str, ...]) -> Mapping[str, float]:
     return {value: float(position) for position, value in enumerate(values)}
 
 
+def first_codes(attributes: Sequence[Attribute]) -> np.ndarray:
+    """The code of the first value of each attribute; 0 for one that is not nominal."""
+    codes = [nominal_codes(attribute.values) for attribute in attributes]
+    return np.array([next(iter(code.values()), 0.0) for code in codes])
+
+
 class RowParser:
-    """Parses chunks of data lines into :class:`DenseRows` or :class:`SparseRows`.
+    """Parses chunks of data lines into :class:`ParsedRows`.
 
     The first row decides whether the file is sparse; rows of the other kind are refused.
     """
@@ -83,6 +83,7 @@ class RowParser:
             nominal_codes(attribute.values) if attribute.kind == "nominal" else None
             for attribute in attributes
         ]
+        self._first_codes = first_codes(attributes)
         # Which attributes are restricted to 0 and 1; None if some attribute has words as values.
         zero_one = [codes is not None and set(codes) <= {"0", "1"} for codes in self._codes]
         self._zero_one: np.ndarray | None = None
@@ -100,14 +101,14 @@ class RowParser:
             if attribute.kind == "date"
         }
 
-    def parse(self, chunk: bytes, first_line: int) -> DenseRows | SparseRows | None:
+    def parse(self, chunk: bytes, first_line: int) -> ParsedRows | None:
         """Parse the rows of a chunk of lines; None if it has no rows."""
         if self.sparse is None:
             start = re.search(rb"^[ \t]*([^%\s])", chunk, re.MULTILINE)
             if start is None:
                 return None
             self.sparse = start[1] == b"{"
-        rows: DenseRows | SparseRows | None = None
+        rows: ParsedRows | None = None
         if self._zero_one is not None:
             parse_fast = self._parse_sparse_fast if self.sparse else self._parse_dense_fast
             rows = parse_fast(chunk)
@@ -120,7 +121,7 @@ class RowParser:
 
     # -- fast parsing of plain numbers -------------------------------------------------
 
-    def _parse_sparse_fast(self, chunk: bytes) -> SparseRows | None:
+    def _parse_sparse_fast(self, chunk: bytes) -> ParsedRows | None:
         numbers = scan_numbers(chunk, b" ,{}\n", missing=True)
         if numbers is None or len(numbers.values) % 2:
             return None
@@ -153,20 +154,20 @@ class RowParser:
         is_binary = values.dtype == np.int32 and values.max(initial=0) <= 1
         if not is_binary and not _all_zero_one(values[self._zero_one[columns]]):
             return None
-        return SparseRows(np.diff(ends, prepend=0), columns, values)
+        return self._sparse(np.diff(ends, prepend=0), columns, values, {})
 
-    def _parse_dense_fast(self, chunk: bytes) -> DenseRows | None:
+    def _parse_dense_fast(self, chunk: bytes) -> ParsedRows | None:
         numbers = scan_numbers(chunk, b",\n", missing=True)
         if numbers is None or len(numbers.lone) or len(numbers.values) == 0:
             return None
         if (numbers.per_row != self.n_attributes).any():
             return None
         values = numbers.values.reshape(-1, self.n_attributes)
-        return DenseRows(values) if _all_zero_one(values[:, self._zero_one]) else None
+        return ParsedRows(values) if _all_zero_one(values[:, self._zero_one]) else None
 
     # -- parsing line by line ----------------------------------------------------------
 
-    def _parse_dense_lines(self, chunk: bytes, first_line: int) -> DenseRows | None:
+    def _parse_dense_lines(self, chunk: bytes, first_line: int) -> ParsedRows | None:
         rows: list[list[float]] = []
         texts: dict[int, list[str]] = {j: [] for j in self._string_columns}
         for number, line in self._lines(chunk, first_line):
@@ -184,9 +185,9 @@ class RowParser:
             rows.append([self._number(j, part, number) for j, part in enumerate(parts)])
             for j, column in texts.items():
                 column.append("" if parts[j] == "?" else parts[j])
-        return DenseRows(np.array(rows, dtype=np.float64), texts) if rows else None
+        return ParsedRows(np.array(rows, dtype=np.float64), texts) if rows else None
 
-    def _parse_sparse_lines(self, chunk: bytes, first_line: int) -> SparseRows | None:
+    def _parse_sparse_lines(self, chunk: bytes, first_line: int) -> ParsedRows | None:
         counts: list[int] = []
         columns: list[int] = []
         values: list[float] = []
@@ -203,12 +204,22 @@ class RowParser:
                 column.append(entries.get(j, ""))
         if not counts:
             return None
-        return SparseRows(
-            np.array(counts),
-            np.array(columns, dtype=np.int32),
-            np.array(values, dtype=float),
-            texts,
-        )
+        indices = np.array(columns, dtype=np.int32)
+        return self._sparse(np.array(counts), indices, np.array(values, dtype=float), texts)
+
+    def _sparse(
+        self,
+        counts: np.ndarray,
+        columns: np.ndarray,
+        values: np.ndarray,
+        texts: dict[int, list[str]],
+    ) -> ParsedRows:
+        if self._first_codes.any():
+            values = values - self._first_codes[columns]
+        matrix = sparse_rows(counts, columns, values, self.n_attributes)
+        if not matrix.data.all():
+            matrix.eliminate_zeros()
+        return ParsedRows(matrix, texts)
 
     def _sparse_entries(self, text: str, number: int) -> dict[int, str]:
         if not text.strip():

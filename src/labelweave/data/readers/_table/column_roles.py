@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -24,38 +23,32 @@ from labelweave.data.readers._table.csv_parquet import Table, TableRows, parse_n
 from labelweave.data.readers.reader import RowChunk, feature_dtype
 from labelweave.exceptions import DataFileError
 
-__all__ = ["ColumnOptions", "ColumnRoles"]
+__all__ = ["ColumnRoles"]
 
 _LABEL_CELLS = "expected 1, 0 or an empty cell"
 
 
-@dataclass(frozen=True)
-class ColumnOptions:
-    """Options about columns; see :func:`labelweave.data.readers.table.read_table`."""
-
-    labels: Any = None
-    label_column: str | None = None
-    label_separator: str | None = None
-    text_column: str | None = None
-    id_column: str | None = None
-    split_column: str | None = None
-    drop: Sequence[str] = ()
-
-
 class ColumnRoles:
-    """The role of each column of a table, from the options and the first rows.
+    """The role of each column of a table, from the first rows and the options of the reader.
 
-    `wanted` names the feature columns of a fitted model. Columns are given by their positions:
-    `features`, `text`, `row_id`, `split`, `label_columns` (one per label) and `label_list` (the
-    column that lists the names of a row's labels).
+    The options are those of :func:`labelweave.data.readers.table.read_table`; `wanted` names the
+    feature columns of a fitted model. Attributes hold positions of columns: `features`, `text`,
+    `row_id`, `split`, `label_columns` (one per label) and `label_list` (the column that lists the
+    names of a row's labels).
     """
 
     def __init__(
         self,
         path: FilePath,
         table: Table,
-        options: ColumnOptions,
         *,
+        labels: Any = None,
+        label_column: str | None = None,
+        label_separator: str | None = None,
+        text_column: str | None = None,
+        id_column: str | None = None,
+        split_column: str | None = None,
+        drop: Sequence[str] = (),
         wanted: Sequence[str] | None = None,
     ) -> None:
         self.path = path
@@ -63,18 +56,18 @@ class ColumnRoles:
         sample = next(islice(table.chunks(), 1), None)
         if sample is None:
             raise DataFileError("the table has no rows", path=path)
-        self.text = self._position(options.text_column)
-        self.row_id = self._position(options.id_column, ID_FIELDS)
-        self.split = self._position(options.split_column, SPLIT_FIELDS)
-        self.label_list = self._position(options.label_column)
+        self.text = self._position(text_column)
+        self.row_id = self._position(id_column, ID_FIELDS)
+        self.split = self._position(split_column, SPLIT_FIELDS)
+        self.label_list = self._position(label_column)
         self.label_columns: list[int] = []
-        if options.labels is not None and self.label_list is None:
-            self.label_columns = choose_columns(options.labels, names, path)
+        if labels is not None and self.label_list is None:
+            self.label_columns = choose_columns(labels, names, path)
         elif self.label_list is None:
             self.label_list = self._position(None, LABEL_FIELDS)
         if self.label_list is None and not self.label_columns and wanted is None:
             self.label_list = _column_of_label_ids(names, sample)
-        dropped = set(find_columns(options.drop, names, path))
+        dropped = set(find_columns(drop, names, path))
         self.label_columns = [j for j in self.label_columns if j not in dropped]
         self.features: list[int] = []
         if wanted is not None and self.text is None:
@@ -82,7 +75,7 @@ class ColumnRoles:
         elif self.text is None:
             used = {self.row_id, self.split, self.label_list, *self.label_columns, *dropped}
             self._find_features([j for j in range(len(names)) if j not in used], sample)
-        self.label_separator = options.label_separator
+        self.label_separator = label_separator
         if self.label_list is not None and self.label_separator is None:
             self.label_separator = _separator_of(sample.columns[self.label_list])
 

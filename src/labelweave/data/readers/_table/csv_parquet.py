@@ -7,25 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from labelweave.data.compressed_files import (
     MAX_LINE_BYTES,
     FilePath,
-    decode,
+    iter_lines,
     open_binary,
-    read_line,
     read_small_file,
     uncompressed_name,
 )
 from labelweave.exceptions import DataFileError, require
 
-__all__ = ["PARQUET_ENDINGS", "Table", "TableRows", "open_table", "parse_numbers"]
+__all__ = ["CsvTable", "Table", "TableRows", "open_table", "parse_numbers"]
 
 CHUNK_ROWS = 2048
-PARQUET_ENDINGS = (".parquet", ".pq")
 _MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 
 
@@ -37,28 +35,16 @@ class TableRows:
     lines: list[int]
 
 
-class Table(Protocol):
-    """A table whose rows can be read several times."""
+def open_table(path: FilePath, **csv_options: Any) -> Table:
+    """Open a table; the ending and the first bytes decide whether it is CSV or Parquet.
 
-    names: list[str]
-
-    def chunks(self) -> Iterator[TableRows]: ...
-
-
-def open_table(
-    path: FilePath, *, separator: str | None, header: bool | None, quotes: bool | None
-) -> Table:
-    """Open a table; the ending and the first bytes decide whether it is CSV or Parquet."""
-    if _is_parquet(path):
-        return ParquetTable(path)
-    return CsvTable(path, separator=separator, header=header, quotes=quotes)
-
-
-def _is_parquet(path: FilePath) -> bool:
-    if uncompressed_name(path).lower().endswith(PARQUET_ENDINGS):
-        return True
-    with open_binary(path) as file:
-        return file.read(4) == b"PAR1"
+    `csv_options` are those of :class:`CsvTable`.
+    """
+    if not uncompressed_name(path).lower().endswith((".parquet", ".pq")):
+        with open_binary(path) as file:
+            if file.read(4) != b"PAR1":
+                return CsvTable(path, **csv_options)
+    return ParquetTable(path)
 
 
 class CsvTable:
@@ -72,10 +58,15 @@ class CsvTable:
     """
 
     def __init__(
-        self, path: FilePath, *, separator: str | None, header: bool | None, quotes: bool | None
+        self,
+        path: FilePath,
+        *,
+        separator: str | None = None,
+        header: bool | None = None,
+        quotes: bool | None = None,
     ) -> None:
         self.path = path
-        first = next((line for line in self._lines() if line.strip()), None)
+        first = next((line for _, line in iter_lines(path) if line.strip()), None)
         if first is None:
             raise DataFileError("the file is empty", path=path)
         tab = uncompressed_name(path).lower().endswith((".tsv", ".tab"))
@@ -100,6 +91,7 @@ class CsvTable:
             if self.has_header
             else [f"column_{j}" for j in range(1, len(cells) + 1)]
         )
+        self.first_cells = head[-1][0] if len(head) == 2 or not self.has_header else []
 
     def chunks(self) -> Iterator[TableRows]:
         rows = self._rows()
@@ -117,19 +109,12 @@ class CsvTable:
                 list(zip(*(cells for cells, _ in chunk), strict=True)), [line for _, line in chunk]
             )
 
-    def _lines(self) -> Iterator[str]:
-        with open_binary(self.path) as file:
-            number = 0
-            while line := read_line(file, self.path, number + 1):
-                number += 1
-                yield decode(line, self.path, number)
-
     def _rows(self) -> Iterator[tuple[list[str], int]]:
         """Cells and last line number of each row; empty lines are skipped."""
         # The default limit of 128 KiB per cell is too small for long texts.
         csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
         reader = csv.reader(
-            self._lines(),
+            (line for _, line in iter_lines(self.path, keep_ends=True)),
             delimiter=self.separator,
             quoting=csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE,
             strict=self.quotes,
@@ -194,6 +179,10 @@ class ParquetTable:
 
     def _values(self, column: Any) -> Sequence[Any]:
         return self._guarded(lambda: _arrow_values(column))
+
+
+Table = CsvTable | ParquetTable
+"""A table with the names of its columns and `chunks`, its rows, which can be read repeatedly."""
 
 
 def _arrow_values(column: Any) -> Sequence[Any]:
