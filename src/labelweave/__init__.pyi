@@ -63,6 +63,7 @@ from labelweave.partial.assume_negative import AssumeNegative as AssumeNegative
 from labelweave.partial.assume_negative import SmoothedAssumeNegative as SmoothedAssumeNegative
 from labelweave.partial.assume_negative import WeakAssumeNegative as WeakAssumeNegative
 from labelweave.partial.cls import CLS as CLS
+from labelweave.partial.cls_plus import CLSPlus as CLSPlus
 from labelweave.partial.co_teaching import CoTeaching as CoTeaching
 from labelweave.partial.co_teaching_plus import CoTeachingPlus as CoTeachingPlus
 from labelweave.partial.cross_em import CrossFitEM as CrossFitEM

@@ -125,6 +125,8 @@ METHODS = (
     _method("cls", "partial.cls:CLS",
             "co-label selection: two networks remove each other's likely false negatives",
             "AAAI 2025"),
+    _method("cls+", "partial.cls_plus:CLSPlus",
+            "co-label selection with soft targets, entry weights, label evidence, estimated rates"),
     _method("co-teaching", "partial.co_teaching:CoTeaching",
             "two networks select rows of small loss for each other",
             "Han et al., NeurIPS 2018"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval
 
 from labelweave.nn.losses import bce, smoothed_bce, weighted_bce
 from labelweave.nn.task import Task
 from labelweave.partial._selection.partial_run import PartialRun
-from labelweave.partial.base import PartialClassifier
+from labelweave.partial.base import PartialClassifier, published_base
 
 __all__ = ["AssumeNegative", "SmoothedAssumeNegative", "WeakAssumeNegative"]
 
@@ -69,6 +69,11 @@ class WeakAssumeNegative(PartialClassifier):
     >>> model.predict_proba(X[:3]).shape
     (3, 5)
     """
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """The method as trained for Table 2 of the CLS paper."""
+        return cls(published_base(dataset), threshold=0.5)
 
     def _build_task(self, run: PartialRun) -> Task:
         weight = 1 / max(run.session.Y.n_labels - 1, 1)

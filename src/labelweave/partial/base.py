@@ -17,19 +17,18 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.methods import make
 from labelweave.nn.estimator import NeuralClassifier
+from labelweave.nn.image_network import ResNet
 from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.network_spec import NetworkSpec
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
-from labelweave.partial._selection.held_out import HeldOutRows
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial._selection.peer_networks import PeerNetwork, peers_of
-from labelweave.partial._selection.posterior import logit_shift, shifted
 from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.unannotated import UNANNOTATED, as_observed, assume_negative, unannotated_rule
 
-__all__ = ["SHORT_RUN", "PartialClassifier"]
+__all__ = ["SHORT_RUN", "PartialClassifier", "published_base"]
 
 # Settings of an MLP here. Few annotated positives are not enough to choose the best epoch by; a run
 # of fixed length, whose learning rate falls to zero, needs no validation rows.
@@ -141,12 +140,6 @@ class PartialClassifier(NetworkClassifier):
             prefix = f"peer-{k + 1}-" if len(networks) > 1 else ""
             session.spec.pretrain(network, replace(part, prefix=prefix))
         session.train(self._build_task(run), monitor=self._chosen_monitor(session))
-        if run.held_out:
-            observed, scores = run.held_out.observed, run.held_out.scores()
-            shift = logit_shift(scores, observed.to_numpy())
-            assert isinstance(run.network, PeerNetwork)
-            run.network.shift_logits(shift)
-            self._out_of_fold = assume_negative(observed), shifted(scores, shift)
 
     def _chosen_monitor(self, session: TrainingSession) -> str | None:
         if session.spec.settings.patience is None:
@@ -246,20 +239,13 @@ class PartialClassifier(NetworkClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.capabilities.label_prevalence = False  # missing positives are not counted
-        # Each of several networks holds out rows of its own, unless rows are held out from all.
-        tags.capabilities.out_of_fold = (
-            self._n_networks > 1
-            and self.validation == "partial"
-            and self._network_estimator().patience is None
-        )
         return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         self._check_truth(Y)
         truth = self._truth
-        out_of_fold = capabilities(self).out_of_fold
-        if validation is not None and out_of_fold and self.validation == "partial":
-            # These rows are as useful as all others: some networks learn from them.
+        learns_validation = capabilities(self).out_of_fold and self.validation == "partial"
+        if validation is not None and learns_validation:
             X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
             validation = None
         rule = unannotated_rule(Y, self.unannotated)
@@ -273,12 +259,10 @@ class PartialClassifier(NetworkClassifier):
         self._out_of_fold = None
         with forked_rng(session.seed, session.engine.device):
             network = self._build_networks(session.spec, X.shape[1], Y.n_labels)
-            holds_out = out_of_fold and self._n_networks > 1
             self._train(
                 PartialRun(
                     network,
                     session,
-                    held_out=HeldOutRows(session, self._n_networks) if holds_out else None,
                     validation=coded_validation,
                     missing=None if truth is None else _missing_positives(truth, observed),
                 )
@@ -313,6 +297,26 @@ class PartialClassifier(NetworkClassifier):
         mlp.set_params(**{**type(mlp)._test_params(), "epochs": 15, "lr": 2e-2})
         # scikit-learn's checks expect the labels with a probability above one half.
         return {"base": mlp, "threshold": 0.5}
+
+
+def published_base(dataset: str | None) -> Any:
+    """The network of Table 2 of the CLS paper, which all its methods share, and how it is trained.
+
+    It is a ResNet-50 for the three sets of images; its weights from ImageNet are a file that the
+    user adds (``base__encoder__weights``). For all other data it is the default of `base`.
+    """
+    if dataset not in ("ms-coco", "pascal-voc-2007", "nus-wide"):
+        return "mlp"
+    return make(
+        "mlp",
+        encoder=ResNet(50, size=224),
+        epochs=100,
+        lr=4e-5,
+        weight_decay=1e-4,
+        batch_size=120,
+        schedule="cosine",
+        patience=None,
+    )
 
 
 def _missing_positives(truth: LabelMatrix, observed: LabelMatrix) -> sp.csr_array:

@@ -1,29 +1,64 @@
 """Co-label selection (CLS): two networks remove each other's likely missing positives.
 
-The algorithm of the paper is :func:`co_label_selection`. What labelweave adds to it is in
-:mod:`labelweave.partial.cls_plus`.
+The algorithm of the paper is :func:`co_label_selection`; equations are those of the paper. What
+labelweave adds to it is a method of its own, :mod:`labelweave.partial.cls_plus`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.capabilities import capabilities
-from labelweave.exceptions import InputError
 from labelweave.nn.task import Task
 from labelweave.partial._selection.loss_ranks import extreme
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial._selection.selection_rules import MiniBatch, Selection, SelectionRule
-from labelweave.partial.base import SHORT_RUN, PartialClassifier
-from labelweave.partial.cls_plus import LabelEvidence, entry_weight, estimated_rate, soft_targets
-from labelweave.shallow.label_regression import rows_share_labels
+from labelweave.partial.base import PartialClassifier, published_base
 
-__all__ = ["CLS", "co_label_selection", "removed_labels"]
+__all__ = ["CLS", "Negatives", "co_label_selection", "sel_max", "sel_min"]
+
+# Settings of the paper for an MLP in place of its ResNet-50; see *Choices* of CLS.
+PAPER_RUN: dict[str, Any] = {
+    "epochs": 100,
+    "batch_size": 120,
+    "weight_decay": 1e-4,
+    "lr": 1e-3,
+    "schedule": "cosine",
+    "patience": None,
+    "input_dropout": 0.3,
+}
+
+
+class Negatives(NamedTuple):
+    """The negative labels that one network learns from, as boolean arrays of shape (B, C)."""
+
+    true: np.ndarray  # Y_N^f: without the labels of high loss
+    informative: np.ndarray  # Y_N^f': without those of low loss either
+
+
+def sel_min(losses: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
+    """Mask of the `count` labels with the smallest losses, of those in the mask `among`.
+
+    >>> sel_min(np.array([[0.1, 0.9, 0.5]]), np.array([[True, True, True]]), 2)
+    array([[ True, False,  True]])
+    """
+    return _without(among, extreme(losses, among, np.count_nonzero(among) - count))
+
+
+def sel_max(losses: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
+    """Mask of the `count` labels with the largest losses, of those in the mask `among`."""
+    removed = extreme(losses, among, np.count_nonzero(among) - count, largest=False)
+    return _without(among, removed)
+
+
+def _without(labels: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    rest = labels.copy()
+    rest.reshape(-1)[positions] = False
+    return rest
 
 
 def co_label_selection(
@@ -32,7 +67,7 @@ def co_label_selection(
     candidates: np.ndarray,
     keep_high: float,
     keep_low: float,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Negatives, Negatives]:
     """Algorithm 1, lines 6 and 7: the negative labels that each network learns from.
 
     Parameters
@@ -50,10 +85,9 @@ def co_label_selection(
 
     Returns
     -------
-    selected_f, selected_g : boolean arrays of shape (B, C)
-        The sets Y_N^f' and Y_N^g'. Together with the annotated positives they are the labels that
-        f and g learn from (Eq. 5 and 6); their losses are summed over the labels and averaged over
-        the rows (Eq. 7 and 8).
+    of_f, of_g : Negatives
+        The sets Y_N^f and Y_N^f' of f, and those of g. Together with the annotated positives,
+        Y_N^f' are the labels that f learns from (Eq. 5 and 6).
 
     Notes
     -----
@@ -63,154 +97,110 @@ def co_label_selection(
     Examples
     --------
     >>> losses_f, losses_g = np.array([[0.9, 0.2, 0.1]]), np.array([[0.1, 0.7, 0.2]])
-    >>> selected_f, selected_g = co_label_selection(losses_f, losses_g, losses_f > 0, 2 / 3, 1 / 2)
-    >>> selected_f, selected_g
-    (array([[ True, False, False]]), array([[False,  True, False]]))
+    >>> of_f, of_g = co_label_selection(losses_f, losses_g, losses_f > 0, 2 / 3, 1 / 2)
+    >>> of_f.true, of_f.informative
+    (array([[ True, False,  True]]), array([[ True, False, False]]))
     """
-    n_candidates = int(np.count_nonzero(candidates))
-    n_true = round(keep_high * n_candidates)  # R_h(e) |Y_N|
+    n_true = round(keep_high * np.count_nonzero(candidates))  # R_h(e) |Y_N|
     n_informative = round(keep_low * n_true)  # R_l(e) |Y_N^f|
-    selections = []
-    for losses, peer_losses in ((losses_f, losses_g), (losses_g, losses_f)):
-        high, low = removed_labels(
-            losses, peer_losses, candidates, n_candidates - n_true, n_true - n_informative
-        )
-        selected = candidates.copy()
-        selected.reshape(-1)[high] = False
-        selected.reshape(-1)[low] = False
-        selections.append(selected)
-    return selections[0], selections[1]
-
-
-def removed_labels(
-    losses: np.ndarray, peer_losses: np.ndarray, candidates: np.ndarray, n_high: int, n_low: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The candidates that one network does not learn from, as flat positions.
-
-    Parameters
-    ----------
-    losses, peer_losses : arrays of shape (B, C)
-        Losses in this network and in the other one.
-    candidates : boolean array of shape (B, C)
-    n_high, n_low : int
-        Number of labels of high and of low loss to remove.
-
-    Returns
-    -------
-    high, low : arrays of int
-    """
-    # Eq. 1 and 2: the peer removes the labels that look like missing positives.
-    high = extreme(peer_losses, candidates, n_high)
-    # Eq. 3 and 4: the network itself removes the least informative ones of the others.
-    true_negatives = candidates.flatten()
-    true_negatives[high] = False
-    low = extreme(losses.reshape(-1), true_negatives, n_low, largest=False)
-    return high, low
+    true_f = sel_min(losses_g, candidates, n_true)  # Eq. 1
+    true_g = sel_min(losses_f, candidates, n_true)  # Eq. 2
+    informative_f = sel_max(losses_f, true_f, n_informative)  # Eq. 3
+    informative_g = sel_max(losses_g, true_g, n_informative)  # Eq. 4
+    return Negatives(true_f, informative_f), Negatives(true_g, informative_g)
 
 
 class CoLabelSelectionRule(SelectionRule):
-    """Co-label selection of the entries of a mini-batch.
+    """The labels of a mini-batch that each network learns from, Eq. 5 and 6.
 
     Parameters
     ----------
-    action : {"remove", "soften", "correct"}, default="remove"
-        What happens to the entries of high loss, as in :class:`CLS`.
-    evidence : LabelEvidence, optional
-        Added to the losses of the peer.
+    action : {"remove", "correct"}, default="remove"
+        What happens to labels of high loss, as in :class:`CLS`.
     """
 
-    def __init__(self, action: str = "remove", evidence: LabelEvidence | None = None) -> None:
+    def __init__(self, action: str = "remove") -> None:
         super().__init__()
-        self.action = action
-        self.corrects = action != "remove"
-        self.evidence = evidence
+        self.corrects = action == "correct"
 
     def select(self, batch: MiniBatch) -> list[Selection]:
-        evidence = None if self.evidence is None else self.evidence.weighted(batch.rows)
+        # The loss of a negative, log(1 + e^z), rises with its logit z: logits rank like losses.
+        losses_f, losses_g = batch.logits
+        candidates = batch.candidates[0]
+        keep_high, keep_low = 1 - batch.drop_high, 1 - batch.drop_low
         selections = []
-        for losses, peer_losses, candidates in zip(
-            batch.logits, reversed(batch.logits), batch.candidates, strict=True
-        ):
-            if evidence is not None:
-                peer_losses = peer_losses + evidence
-            n_candidates = np.count_nonzero(candidates)
-            n_high = round(batch.drop_high * n_candidates)
-            n_low = round(batch.drop_low * (n_candidates - n_high))
-            high, low = removed_labels(losses, peer_losses, candidates, n_high, n_low)
+        for of in co_label_selection(losses_f, losses_g, candidates, keep_high, keep_low):
+            high, low = candidates & ~of.true, of.true & ~of.informative
             targets = batch.targets.copy()
-            entries = targets.reshape(-1)
-            entries[low] = np.nan
-            if self.action == "soften":
-                entries[high] = soft_targets(peer_losses.reshape(-1)[high])
-            else:
-                entries[high] = np.nan if self.action == "remove" else 1.0
-            selections.append(Selection(targets, high, n_low))
+            targets[low] = np.nan
+            targets[high] = 1.0 if self.corrects else np.nan
+            selections.append(Selection(targets, np.flatnonzero(high), np.count_nonzero(low)))
         return selections
 
 
 class CLS(PartialClassifier):
     """Co-label selection: two networks select the labels that the other one learns from.
 
-    In each mini-batch all unannotated entries (assumed negatives) are ranked by their losses. Those
+    In each mini-batch all unannotated labels (assumed negatives) are ranked by their losses. Those
     of highest loss in one network are likely missing positives: the other network does not learn
     them as negatives (Eq. 1 and 2). Of the rest, each network ignores those of lowest loss, which
     are not informative (Eq. 3 and 4). Annotated positives always stay. The prediction is the mean
     of the probabilities of the two networks.
 
-    The defaults are not those of the paper: entries of high loss are softened rather than removed,
-    unannotated entries have a smaller weight, label evidence is added, `tau_h` is estimated on
-    held-out rows, the logits are shifted to the estimated number of labels, and training has a
-    fixed length. ``action="remove", negative_weight=1`` with fixed `tau_h` and `ramp` is closest to
-    the paper. The rows that each network holds out and the shift of the logits cannot be turned
-    off, unless `base` stops early (`patience`) and holds out validation rows for it.
-
-    Any neural method can be the `base`. All terms of its objective see the selected labels, because
-    an ignored entry is unknown (NaN) for this mini-batch and all methods accept unknown labels.
+    This is the method of the paper. :class:`~labelweave.partial.cls_plus.CLSPlus` adds what makes
+    it better on most data.
 
     Parameters
     ----------
     tau_h : float or "auto", default="auto"
-        Share of the unannotated entries of highest loss to remove in the end. ``"auto"``: the
-        estimated share of entries that are more likely positive than negative.
-    tau_l : float, default=0.02
-        Share of the remaining unannotated entries of lowest loss to remove in the end.
-    negative_weight : float or "auto", default="auto"
-        Weight of an unannotated entry in the loss; 1 is the paper's. ``"auto"``: such that all of
-        them together weigh 2.5 times as much as the annotated positives, at most 1. See Notes.
-    ramp : float or "auto", default="auto"
-        Number of epochs over which both shares rise from zero, the paper's E_k (10). ``"auto"``:
-        half of the run, at most 10.
-    action : {"auto", "remove", "soften", "correct"}, default="auto"
-        What happens to entries of highest loss: ``"remove"``, the paper's, ignores them;
-        ``"soften"`` replaces the target 0 by the probability of the other network; ``"correct"``
-        replaces it by 1 (co-label correction, CLC). ``"auto"`` softens if `base` supports soft
-        targets, and removes otherwise.
-    label_evidence : bool or "auto", default="auto"
-        Whether the annotated labels of a row are considered, in addition to the loss, when its
-        entries of highest loss are selected. ``"auto"``: if entries are softened, `tau_h` is
-        estimated and rows with two annotated labels are not rare.
-    base, unannotated, validation, monitor, threshold, validation_fraction, random_state
+        Share of the unannotated labels of highest loss to remove in the end. ``"auto"``: the
+        estimated share of missing positives among them.
+    tau_l : float, default=0.06
+        Share of the remaining unannotated labels of lowest loss to remove in the end.
+    ramp : float, default=10
+        Number of epochs over which both shares rise from zero, the paper's E_k.
+    action : {"remove", "correct"}, default="remove"
+        What happens to labels of highest loss: ``"remove"`` ignores them, ``"correct"`` makes them
+        positive (co-label correction, CLC, of the paper's Figure 5).
+    base : str or neural estimator, default="mlp"
+        As in :class:`~labelweave.partial.base.PartialClassifier`; ``"mlp"`` is trained as the paper
+        trains its ResNet-50: for 100 epochs in batches of 120, with a weight decay of 1e-4 and a
+        learning rate that falls to 0 by a cosine.
+    threshold : float, str or Threshold, default=0.5
+        As in every estimator.
+    unannotated, validation, monitor, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
 
     Attributes
     ----------
+    tau_h_ : float
+        `tau_h`, or the estimate of it.
     history_ : DataFrame
         Has additional columns, per epoch and averaged over the two networks: ``removed``, the
-        number of unannotated entries removed (or corrected) for their high loss; ``removed_low``,
-        for their low loss; ``tau_h``, if it is estimated; and, if `truth` was passed to `fit`,
-        ``removed_missing``, the number of missing positives among the removed entries.
+        number of unannotated labels removed (or corrected) for their high loss; ``removed_low``,
+        for their low loss; and, if `truth` was passed to `fit`, ``removed_missing``, the number of
+        missing positives among the removed labels.
 
     Notes
     -----
     The ablations of the paper are settings: without high-loss removal (CLS-H) ``tau_h=0``, without
     low-loss removal (CLS-L) ``tau_l=0``, correction instead of removal (CLC) ``action="correct"``.
 
-    ``tau_h="auto"`` scores held-out rows (or the validation rows) after each epoch of the ramp; see
-    :func:`labelweave.partial.cls_plus.estimated_rate`.
+    *Choices.* What the paper leaves open, or what a user does not have:
 
-    ``negative_weight="auto"`` does what the paper leaves to `tau_l`, to balance positives and
-    negatives. Entries of low loss have a small gradient, so removing them has little effect. If the
-    objective of `base` does not support weights of entries (as that of C-Tran), ``"auto"`` is 1.
+    - The paper finds `tau_h` by cross-validation with complete labels. ``"auto"`` needs none: one
+      plain network is trained on four fifths of the rows, and the share of missing positives is
+      estimated from its scores of the other fifth
+      (:func:`labelweave.missing_positives.missing_share`). The two networks then learn from all
+      rows.
+    - `tau_l` is the paper's for MS-COCO and NUS-WIDE; it takes 0.02 for PASCAL VOC.
+    - The learning rate of ``"mlp"`` is 1e-3, because an MLP starts from random weights; the paper
+      takes 4e-5 for a network trained on ImageNet (:meth:`published`). Adam's weight decay is
+      decoupled (AdamW).
+    - The loss is the mean over all labels of a batch instead of the sum over labels (Eq. 7 and 8):
+      a constant factor, which Adam cancels.
+    - The paper does not say how the two networks predict (here: mean of the probabilities) nor the
+      threshold of its F1 scores (here: 0.5, as in the works that it follows).
 
     References
     ----------
@@ -226,20 +216,18 @@ class CLS(PartialClassifier):
     >>> model = CLS(random_state=0).set_params(base__epochs=5)
     >>> model.fit(X, partial, truth=Y).predict_proba(X[:3]).shape
     (3, 5)
-    >>> sorted(set(model.history_.columns) & {"removed", "removed_missing", "tau_h"})
-    ['removed', 'removed_missing', 'tau_h']
+    >>> sorted(set(model.history_.columns) & {"removed", "removed_low", "removed_missing"})
+    ['removed', 'removed_low', 'removed_missing']
     """
 
     _n_networks: ClassVar[int] = 2
-    _default_settings: ClassVar[dict[str, Any]] = SHORT_RUN | {"input_dropout": 0.3}
+    _default_settings: ClassVar[dict[str, Any]] = PAPER_RUN
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialClassifier._parameter_constraints,
         "tau_h": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "tau_l": [Interval(Real, 0, 1, closed="left")],
-        "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "ramp": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "action": [StrOptions({"auto", "remove", "soften", "correct"})],
-        "label_evidence": ["boolean", StrOptions({"auto"})],
+        "ramp": [Interval(Real, 0, None, closed="left")],
+        "action": [StrOptions({"remove", "correct"})],
     }
     tuning_space: ClassVar = {
         "tau_h": ("float", 0.0, 0.5),
@@ -252,15 +240,13 @@ class CLS(PartialClassifier):
         base: Any = "mlp",
         *,
         tau_h: float | str = "auto",
-        tau_l: float = 0.02,
-        negative_weight: float | str = "auto",
-        ramp: float | str = "auto",
-        action: str = "auto",
-        label_evidence: bool | str = "auto",
+        tau_l: float = 0.06,
+        ramp: float = 10,
+        action: str = "remove",
         unannotated: str = "auto",
         validation: str = "partial",
         monitor: str = "auto",
-        threshold: Any = "cardinality",
+        threshold: Any = 0.5,
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
@@ -275,62 +261,46 @@ class CLS(PartialClassifier):
         )
         self.tau_h = tau_h
         self.tau_l = tau_l
-        self.negative_weight = negative_weight
         self.ramp = ramp
         self.action = action
-        self.label_evidence = label_evidence
+
+    @classmethod
+    def published(cls, dataset: str | None = None, *, annotated: str | None = None) -> Self:
+        """CLS with the settings of the paper's tables.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            ``"ms-coco"``, ``"pascal-voc-2007"`` or ``"nus-wide"``; the default settings for others.
+        annotated : {"75%", "50%", "25%", "single"}, optional
+            How many positives are annotated. The paper's `tau_h` depends on it; without it, `tau_h`
+            is estimated.
+        """
+        tau_h, tau_l = _PUBLISHED_RATES.get(dataset or "", ({}, 0.06))
+        rate = "auto" if annotated is None else tau_h.get(annotated, "auto")
+        return cls(published_base(dataset), tau_h=rate, tau_l=tau_l, ramp=10)
 
     def _build_task(self, run: PartialRun) -> Task:
-        objectives = run.objectives()
-        action = self._chosen_action()
-        evidence = self._chosen_evidence(run, action)
+        self.tau_h_ = run.missing_rate() if self.tau_h == "auto" else float(self.tau_h)
         return run.peer_task(
-            CoLabelSelectionRule(action, evidence),
-            objectives=objectives,
-            tau_h=None if self.tau_h == "auto" else float(self.tau_h),
-            tau_l=self.tau_l,
-            ramp=self.ramp,
-            negative_weight=self._chosen_weight(run, objectives[0]),
-            rate=estimated_rate(evidence, run.held_out),
+            CoLabelSelectionRule(self.action), tau_h=self.tau_h_, tau_l=self.tau_l, ramp=self.ramp
         )
 
-    def _chosen_action(self) -> str:
-        if self.action not in ("auto", "soften"):
-            return self.action
-        network = self._network_estimator()
-        if capabilities(network).soft_targets:
-            return "soften"
-        if self.action == "auto":
-            return "remove"
-        raise InputError(
-            f"action is 'soften', but the objective of {type(network).__name__} does not support "
-            "soft targets: use 'remove'",
-            parameter="action",
-        )
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "tau_h": self.tau_h_}
 
-    def _chosen_evidence(self, run: PartialRun, action: str) -> LabelEvidence | None:
-        if not run.held_out or self.tau_h != "auto":
-            if self.label_evidence is True:
-                raise InputError(
-                    "label_evidence needs tau_h='auto' and a base without patience, because its "
-                    "weight is estimated on held-out rows: leave it at 'auto'",
-                    parameter="label_evidence",
-                )
-            return None
-        wanted = action == "soften" if self.label_evidence == "auto" else self.label_evidence
-        positive = sp.csr_array(run.session.Y.positive())
-        if not wanted or not rows_share_labels(positive.sum(axis=1)):
-            return None
-        return LabelEvidence(positive, run.held_out.held_out_by < 0)
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        self.tau_h_ = state["tau_h"]
 
-    def _chosen_weight(self, run: PartialRun, objective: Task) -> float:
-        if objective.weighs_entries:
-            automatic = self.negative_weight == "auto"
-            return entry_weight(run.session.Y) if automatic else float(self.negative_weight)
-        if self.negative_weight not in ("auto", 1):
-            raise InputError(
-                f"negative_weight is {self.negative_weight}, but the objective of "
-                f"{run.session.spec.name} does not support weights of entries: leave it at 1",
-                parameter="negative_weight",
-            )
-        return 1.0
+
+def _rates(*tau_h: float) -> dict[str, float]:
+    return dict(zip(("75%", "50%", "25%", "single"), tau_h, strict=True))
+
+
+# "Implementation Details": tau_h of the four configurations, and tau_l.
+_PUBLISHED_RATES: dict[str, tuple[dict[str, float], float]] = {
+    "pascal-voc-2007": (_rates(0.002, 0.003, 0.005, 0.005), 0.02),
+    "ms-coco": (_rates(0.005, 0.010, 0.012, 0.012), 0.06),
+    "nus-wide": (_rates(0.006, 0.012, 0.020, 0.020), 0.06),
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,7 +18,7 @@ from labelweave.partial._selection.selection_rules import (
     drop_rows,
     row_losses,
 )
-from labelweave.partial.base import PartialClassifier
+from labelweave.partial.base import PartialClassifier, published_base
 
 __all__ = ["CoTeaching", "co_teaching"]
 
@@ -75,8 +75,9 @@ class CoTeaching(PartialClassifier):
     ----------
     noise_rate : float or "auto", default="auto"
         Share of the rows of a mini-batch that are ignored in the end. ``"auto"``: the estimated
-        share of missing positives among the unannotated entries, as in CLS. (The share of rows
-        that miss a positive is often near 1, and would leave almost no rows.)
+        share of missing positives among the unannotated entries, as in
+        :class:`~labelweave.partial.cls.CLS`. (The share of rows that miss a positive is often near
+        1, and would leave almost no rows.)
     ramp : float or "auto", default="auto"
         Number of epochs over which that share rises from zero. ``"auto"``: half of the run, at
         most 10.
@@ -129,9 +130,14 @@ class CoTeaching(PartialClassifier):
         self.noise_rate = noise_rate
         self.ramp = ramp
 
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """The method as trained for Table 2 of the CLS paper, which does not give `noise_rate`."""
+        return cls(published_base(dataset), ramp=10, threshold=0.5)
+
     def _rule(self) -> SelectionRule:
         return CoTeachingRule()
 
     def _build_task(self, run: PartialRun) -> Task:
-        noise_rate = None if self.noise_rate == "auto" else float(self.noise_rate)
+        noise_rate = run.missing_rate() if self.noise_rate == "auto" else float(self.noise_rate)
         return run.peer_task(self._rule(), tau_h=noise_rate, ramp=self.ramp)

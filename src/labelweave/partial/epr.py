@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.nn.losses import bce
 from labelweave.nn.task import Task
 from labelweave.partial._selection.partial_losses import ExpectedTask
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["EPR"]
-
-_PROBE_EPOCHS = 8
 
 
 class EPR(PartialClassifier):
@@ -30,9 +26,8 @@ class EPR(PartialClassifier):
     ----------
     expected : float or "auto", default="auto"
         Expected number of positives per row, the paper's k. ``"auto"``: the annotated positives
-        plus the missing ones as estimated by
-        :func:`labelweave.missing_positives.missing_share`, with a separate network that is trained
-        for a few epochs.
+        plus the missing ones, whose share is estimated as in
+        :class:`~labelweave.partial.cls.CLS`.
     weight : float, default=1.0
         Weight of the second term, the paper's lambda.
     base, unannotated, validation, monitor, threshold, validation_fraction, random_state
@@ -97,18 +92,9 @@ class EPR(PartialClassifier):
         if self.expected != "auto":
             return float(self.expected)
         session = run.session
-        network = session.spec.build_network(session.X.shape[1], session.Y.n_labels)
-        probe = replace(run, network=network)
-        session.train(
-            probe.entry_loss_task(lambda z, y, _: bce(z, y), "an"),
-            stage="probe",
-            epochs=min(_PROBE_EPOCHS, session.n_epochs),
-            monitor=None,
-            patience=None,
-        )
         n_positive = float(session.Y.positive().sum())
         n_unannotated = float((session.Y.to_numpy() == 0).sum())
-        return (n_positive + probe.rate_estimate()() * n_unannotated) / session.Y.n_rows
+        return (n_positive + run.missing_rate() * n_unannotated) / session.Y.n_rows
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval
 
 from labelweave.nn.task import Task
 from labelweave.partial._selection.partial_losses import FreeLabelsTask
 from labelweave.partial._selection.partial_run import PartialRun
+from labelweave.partial.base import published_base
 from labelweave.partial.epr import EPR
 
 __all__ = ["ROLE"]
@@ -75,6 +76,11 @@ class ROLE(EPR):
             random_state=random_state,
         )
         self.label_rate = label_rate
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """The method as trained for Table 2 of the CLS paper."""
+        return cls(published_base(dataset), threshold=0.5)
 
     def _build_task(self, run: PartialRun) -> Task:
         self.expected_ = self._expected_positives(run)

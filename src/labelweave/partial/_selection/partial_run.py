@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,22 @@ import scipy.sparse as sp
 from torch import nn
 
 from labelweave.base import Pair
+from labelweave.data.splits import stratified_holdout
 from labelweave.missing_positives import missing_share
+from labelweave.nn.losses import bce
 from labelweave.nn.prediction import predict_scores
+from labelweave.nn.randomness import forked_rng
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import Task
 from labelweave.partial._selection.held_out import HeldOutRows
 from labelweave.partial._selection.partial_losses import EntryLoss, PartialLossTask
 from labelweave.partial._selection.peer_networks import PeerTask, peers_of
 from labelweave.partial._selection.selection_rules import SelectionRule
+from labelweave.unannotated import assume_negative
 
 __all__ = ["PartialRun"]
+
+_PROBE_EPOCHS = 8
 
 Rate = Callable[[np.ndarray, np.ndarray], float]
 
@@ -102,6 +108,32 @@ class PartialRun:
             one_optimizer=self.session.spec.settings.clip_norm is None,
             **options,
         )
+
+    def missing_rate(self) -> float:
+        """The estimated share of missing positives among the unannotated entries.
+
+        A separate network is trained for a few epochs on four fifths of the rows, with unannotated
+        entries as negatives, and scores the other fifth. It leaves no trace: neither history nor
+        checkpoint nor random numbers.
+        """
+        session = self.session
+        quiet = replace(session.spec.settings, callbacks=None, checkpoint=None)
+        session = replace(session, spec=replace(session.spec, settings=quiet), results=[])
+        rest, held_out = stratified_holdout(
+            assume_negative(session.Y), 0.2, random_state=session.seed
+        )
+        part = session.rows(rest)
+        with forked_rng(session.seed, session.engine.device):
+            network = session.spec.build_network(session.X.shape[1], session.Y.n_labels)
+            task = replace(self, network=network, session=part).entry_loss_task(
+                lambda z, y, _: bce(z, y), "an"
+            )
+            epochs = min(_PROBE_EPOCHS, session.n_epochs)
+            part.train(task, stage="probe", epochs=epochs, monitor=None, patience=None)
+        batches = session.scoring_batches(session.X[held_out], session.Y[held_out])
+        task.eval()
+        scores = predict_scores(session.engine.scores, batches, session.engine)
+        return _missing_rate(scores, session.Y[held_out].to_numpy())
 
     def rate_estimate(self, rate: Rate = _missing_rate) -> Callable[[], float]:
         """A function that estimates a rate from the scores of the network being trained.
