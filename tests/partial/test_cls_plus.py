@@ -1,4 +1,4 @@
-"""Additions to CLS: label evidence against least squares, its weight, and weights of entries."""
+"""CLS+: its rule and its additions against slow computations, and the rows that are held out."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import torch
 from scipy.special import expit, logit
 
 import labelweave as lw
+from labelweave.capabilities import capabilities
 from labelweave.data.scenarios import keep_single_positive
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
@@ -14,8 +15,22 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
 from labelweave.nn.task import StepInfo, SupervisedTask
 from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
-from labelweave.partial.cls import CLS, CoLabelSelectionRule
-from labelweave.partial.cls_plus import LabelEvidence, entry_weight
+from labelweave.partial._selection.posterior import annotation_rate, shifted
+from labelweave.partial.cls_plus import (
+    CLSPlus,
+    CoLabelSelectionPlusRule,
+    LabelEvidence,
+    entry_weight,
+)
+
+RUN = {"hidden": (16,), "epochs": 6, "lr": 2e-2, "patience": None}
+
+
+def two(**changes):
+    return CLSPlus(**({"base": lw.MLP(**RUN), "random_state": 0, "ramp": 3} | changes))
+
+
+# -- entry weights, label evidence, soft targets ---------------------------------------
 
 
 def pairs(n=2000, seed=0):
@@ -64,7 +79,7 @@ def test_selection_uses_logits_and_evidence():
     networks = [torch.nn.Linear(2, 3) for _ in range(2)]
     tasks = [SupervisedTask(one, bce, {}) for one in networks]
     batch = Batch(torch.randn(40, 2), torch.from_numpy(positive).float(), torch.arange(40))
-    rule = CoLabelSelectionRule(evidence=evidence)
+    rule = CoLabelSelectionPlusRule(soften=False, evidence=evidence)
     task = PeerTask(PeerNetwork(networks), tasks, rule, tau_h=0.1, ramp=1)
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
     for weight in (0.0, 1.0, 50.0):
@@ -77,11 +92,6 @@ def test_selection_uses_logits_and_evidence():
             removed = unannotated & (ranked >= np.sort(ranked[unannotated])[-n])
             np.testing.assert_array_equal(np.isnan(view.numpy()), removed)
     assert "rule.evidence.weight" in task.state_dict()  # checkpoints save it
-
-
-def quick(**changes):
-    base = lw.MLP(hidden=(16,), epochs=6, lr=2e-2, patience=None)
-    return CLS(**({"base": base, "random_state": 0, "ramp": 3} | changes))
 
 
 def test_weight_of_unannotated_entries():
@@ -98,7 +108,7 @@ def test_evidence_is_used_if_its_weight_can_be_estimated():
     partial = together * (rng.random(together.shape) < 0.6)
 
     def scores(**changes):
-        return quick(**changes).fit(X, partial).predict_proba(X)
+        return two(**changes).fit(X, partial).predict_proba(X)
 
     with_evidence = scores(label_evidence=True)
     np.testing.assert_array_equal(scores(), with_evidence)
@@ -107,12 +117,168 @@ def test_evidence_is_used_if_its_weight_can_be_estimated():
     np.testing.assert_array_equal(scores(action="remove"), without)
     for changes in ({"tau_h": 0.1}, {"base": lw.MLP(hidden=(16,), epochs=3)}):
         with pytest.raises(InputError, match="label_evidence needs tau_h='auto'"):
-            quick(label_evidence=True, **changes).fit(X, partial)
+            two(label_evidence=True, **changes).fit(X, partial)
 
 
 def test_one_label_per_row_is_no_evidence(data):
     X, Y, _ = data
     single = keep_single_positive(Y, random_state=0).Y
     np.testing.assert_array_equal(
-        *(quick(label_evidence=on).fit(X, single).predict_proba(X) for on in (True, False))
+        *(two(label_evidence=on).fit(X, single).predict_proba(X) for on in (True, False))
     )
+
+
+def test_entries_are_softened_where_the_objective_is_cross_entropy(data):
+    X, _, partial = data
+
+    def scores(base, action):
+        return two(base=base, tau_h=0.2, action=action).fit(X, partial).predict_proba(X)
+
+    plain, other = lw.MLP(**RUN), lw.MLP(**RUN, loss="zlpr")
+    np.testing.assert_array_equal(scores(plain, "auto"), scores(plain, "soften"))
+    np.testing.assert_array_equal(scores(other, "auto"), scores(other, "remove"))
+    with pytest.raises(InputError, match="objective of MLP does not support soft targets"):
+        scores(other, "soften")
+
+
+def test_an_objective_without_weights_of_entries(data):
+    X, _, partial = data
+    base = lw.make("c2ae", **{**lw.methods.get_class("c2ae")._test_params(), "epochs": 1})
+    with pytest.raises(InputError, match="C2AE does not support weights of entries"):
+        CLSPlus(base=base, negative_weight=0.5, random_state=0).fit(X, partial)
+    auto, one = (
+        CLSPlus(base=base, negative_weight=weight, random_state=0).fit(X, partial).predict_proba(X)
+        for weight in ("auto", 1.0)
+    )
+    np.testing.assert_array_equal(auto, one)
+
+
+def test_the_rate_is_estimated_without_clean_labels(data):
+    X, Y, partial = data
+    model = two(base=lw.MLP(**{**RUN, "epochs": 12}), ramp=8).fit(X, partial)
+    missing = ((partial == 0) & (Y == 1)).sum() / (partial == 0).sum()
+    assert missing / 3 < model.history_["tau_h"].iloc[-1] < 3 * missing
+
+
+# -- held-out rows ----------------------------------------------------------------------
+
+
+def selected(rule, held_out_by):
+    """What each network learns from one mini-batch, in the epoch after the ramp."""
+    torch.manual_seed(0)
+    networks = [torch.nn.Linear(3, 4) for _ in range(2)]
+    tasks = [SupervisedTask(one, bce, {}) for one in networks]
+    task = PeerTask(PeerNetwork(networks), tasks, rule, tau_h=0.2, ramp=1, held_out_by=held_out_by)
+    y = (torch.rand(6, 4) < 0.3).float()
+    rows = torch.arange(6) + 2
+    batch = Batch(x=torch.randn(6, 3), y=y, rows=rows)
+    logits = [network(batch.x).detach() for network in networks]
+    return task.select(logits, batch, StepInfo(5, 5, 0.5)), y
+
+
+@pytest.mark.parametrize("soften", [True, False])
+def test_a_network_does_not_learn_from_its_held_out_rows(soften):
+    held_out_by = np.array([0, 0, 0, -1, 1, -1, -1, 0])  # rows 2 to 7 are in the batch
+    views, y = selected(CoLabelSelectionPlusRule(soften=soften), held_out_by)
+    for k, view in enumerate(views):
+        own = held_out_by[2:] == k
+        assert torch.isnan(view[own]).all()
+        n_high = round(0.2 * int((y[~own] == 0).sum()))
+        soft = (view[~own] > 0) & (view[~own] < 1)
+        assert int((soft if soften else torch.isnan(view[~own])).sum()) == n_high
+
+
+@pytest.fixture
+def held_out(monkeypatch):
+    """The arrays `held_out_by` of all fits of the test."""
+    arrays = []
+    build_task = CLSPlus._build_task
+
+    def spy(model, run):
+        arrays.append(run.held_out.held_out_by)
+        return build_task(model, run)
+
+    monkeypatch.setattr(CLSPlus, "_build_task", spy)
+    return arrays
+
+
+def test_held_out_rows_are_scored_by_the_network_that_did_not_learn_from_them(data, held_out):
+    X, _, partial = data
+    model = two().fit(X, partial)
+    of_row = held_out[0]
+    assert len(of_row) == len(X)  # no other rows are held out
+    assert [np.count_nonzero(of_row == k) for k in (-1, 0, 1)] == [192, 24, 24]
+    labels, scores = model._out_of_fold_predictions()
+    expected = []
+    for k, peer in enumerate(peers_of(model.network_)):
+        own = torch.as_tensor(X[of_row == k], dtype=torch.float32)
+        with torch.inference_mode():
+            logits = peer((own - model.scaling_.shift) * model.scaling_.factor)
+            expected.append(torch.sigmoid(logits + model.network_.shift))
+    np.testing.assert_allclose(scores, torch.cat(expected).numpy(), atol=1e-5)
+    np.testing.assert_array_equal(
+        labels.to_numpy(), np.concatenate([partial[of_row == k] for k in (0, 1)])
+    )
+
+
+@pytest.mark.parametrize("negative_weight", [0.05, 1])
+def test_no_more_labels_are_expected_than_estimated(data, negative_weight):
+    """The estimate: annotated positives over their estimated share, whatever the weights."""
+    X, _, partial = data
+    model = two(negative_weight=negative_weight).fit(X, partial)
+    labels, scores = model._out_of_fold_predictions()
+    codes = labels.to_numpy()
+    expected = codes.sum() / annotation_rate(scores, codes)
+    before = shifted(scores, -float(model.network_.shift)).sum()
+    assert scores.sum() == pytest.approx(min(expected, before), rel=1e-3)
+    assert model.threshold_.expected_ == pytest.approx(scores.sum() / len(codes), rel=1e-3)
+
+
+def test_the_shift_is_saved_with_the_model(data, tmp_path):
+    X, _, partial = data
+    model = two().fit(X, partial)
+    model.network_.shift_logits(-0.5)
+    model.save(tmp_path / "model")
+    again = lw.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_labels_of_held_out_rows_are_not_learnt(data, held_out, monkeypatch):
+    """The weights of a network do not depend on the labels of the rows that it holds out."""
+    X, _, partial = data
+    plain = {"tau_h": 0.0, "tau_l": 0.0, "negative_weight": 1}
+    first = two(**plain).fit(X, partial)
+    # The folds follow the labels: keep those of the first fit.
+    monkeypatch.setattr(
+        "labelweave.partial._selection.held_out.stratified_folds",
+        lambda *_, **__: np.where(held_out[0] < 0, 9, held_out[0]),
+    )
+    changed = partial.copy()
+    changed[held_out[0] == 0] = 1 - changed[held_out[0] == 0]
+    second = two(**plain).fit(X, changed)
+    same, other = zip(peers_of(first.network_), peers_of(second.network_), strict=True)
+    assert all(torch.equal(a, b) for a, b in zip(*(n.parameters() for n in same), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(*(n.parameters() for n in other), strict=True))
+
+
+def test_validation_rows_are_learnt_too_and_need_no_truth(data):
+    X, Y, partial = data
+    model = two()
+    model.fit(X[:200], partial[:200], validation=(X[200:], partial[200:]), truth=Y[:200])
+    assert len(model._out_of_fold_predictions()[0]) == 48  # two tenths of all 240
+    assert model.history_["removed_missing"].iloc[-1] > 0
+    with pytest.raises(InputError, match=r"truth has shape \(150, 4\), but Y has \(200, 4\)"):
+        two().fit(X[:200], partial[:200], truth=Y[:150])
+
+
+def test_early_stopping_and_clean_rows_need_no_held_out_tenths():
+    assert capabilities(two()).out_of_fold
+    assert not capabilities(CLSPlus(lw.MLP(patience=5))).out_of_fold
+    assert not capabilities(two(validation="clean")).out_of_fold
+
+
+def test_too_few_rows_to_hold_any_out():
+    X, Y = np.eye(2), np.eye(2)
+    assert two(threshold=0.5).fit(X, Y).predict_proba(X).shape == (2, 2)
+    with pytest.raises(InputError, match="too few to tune a threshold"):
+        two().fit(X, Y)

@@ -17,20 +17,9 @@ from labelweave.nn.task import Task
 from labelweave.partial._selection.loss_ranks import extreme
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial._selection.selection_rules import MiniBatch, Selection, SelectionRule
-from labelweave.partial.base import PartialClassifier, published_base
+from labelweave.partial.base import PAPER_RUN, PartialClassifier, published_base
 
 __all__ = ["CLS", "Negatives", "co_label_selection", "sel_max", "sel_min"]
-
-# Settings of the paper for an MLP in place of its ResNet-50; see *Choices* of CLS.
-PAPER_RUN: dict[str, Any] = {
-    "epochs": 100,
-    "batch_size": 120,
-    "weight_decay": 1e-4,
-    "lr": 1e-3,
-    "schedule": "cosine",
-    "patience": None,
-    "input_dropout": 0.3,
-}
 
 
 class Negatives(NamedTuple):
@@ -271,7 +260,7 @@ class CLS(PartialClassifier):
         Parameters
         ----------
         dataset : str, optional
-            ``"ms-coco"``, ``"pascal-voc-2007"`` or ``"nus-wide"``; the default settings for others.
+            ``"ms-coco"``, ``"pascal-voc-2007"`` or ``"nus-wide"``; others get the defaults.
         annotated : {"75%", "50%", "25%", "single"}, optional
             How many positives are annotated. The paper's `tau_h` depends on it; without it, `tau_h`
             is estimated.
