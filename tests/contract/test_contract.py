@@ -21,7 +21,7 @@ VARIANTS = {
     "mlp": ("asl", "c2ae", "c-gmvae", "ml-gcn", "mpvae", "mulsupcon"),
     "c-tran": ("lamp", "ofcc", "rbcc"),
     "an": ("wan", "an-ls", "epr", "role", "gr", "hill", "splc", "em-apl", "ll-r", "ll-ct", "ll-cp"),
-    "cls": ("co-teaching", "co-teaching+", "decoupling", "jocor"),
+    "cls": ("cls+", "co-teaching", "co-teaching+", "decoupling", "jocor"),
     "em-forest": ("cross-em",),
 }
 VARIANT_IDS = {id for variants in VARIANTS.values() for id in variants}

@@ -8,10 +8,11 @@ import pytest
 from labelweave.bench.kinds import kind_module, other_data
 from labelweave.bench.running import fitting
 from labelweave.bench.running.cell_data import checksum, load, why_missing
+from labelweave.bench.running.method_settings import published_settings
 from labelweave.bench.running.plan import Quick, make_plan
 from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry, load_suite
 from labelweave.data import Dataset
-from labelweave.images import Images
+from labelweave.images import Images, ResNet
 
 Image = pytest.importorskip("PIL.Image")
 SCENES = DataEntry("digit-scenes", options={"images": True})
@@ -83,7 +84,11 @@ def test_a_checksum_follows_the_images():
 
 def test_methods_of_the_image_suites_take_images():
     for name in ("mulsupcon-5-images", "mulsupcon-7-images-back", "mulsupcon-8-images", "cls-2"):
-        for method in load_suite(name).methods:
+        suite = load_suite(name)
+        for method in suite.methods:
             assert isinstance(method, MethodEntry)
-            inner = "base__encoder" if "base__encoder" in method.settings else "encoder"
-            assert method.settings[inner].startswith("resnet")
+            start = published_settings(method.id, method.published, suite.data[0].source)
+            settings = start | dict(method.settings)
+            inner = getattr(settings.get("base"), "encoder", settings.get("base__encoder"))
+            encoder = settings.get("encoder", inner)
+            assert isinstance(encoder, ResNet) or encoder.startswith("resnet")

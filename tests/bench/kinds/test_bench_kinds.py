@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from bench_data import small_suite
 
+from labelweave.base import MultiLabelClassifier
 from labelweave.bench.evaluation_protocol import EvaluationProtocol
 from labelweave.bench.kinds import kind_module
 from labelweave.bench.running import fitting
 from labelweave.bench.running.cell_data import load
 from labelweave.bench.running.plan import all_cells, make_plan
-from labelweave.bench.suite import MethodEntry, ScenarioEntry
+from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry
 from labelweave.exceptions import InputError
+from labelweave.nn.session import TrainingSession
 
 
 @pytest.fixture
@@ -29,13 +31,14 @@ def given(monkeypatch):
     return parts
 
 
-def partial_suite(folder, options=None, **settings):
+def partial_suite(folder, options=None, method=("MLkNN", "mlknn"), **settings):
+    name, id, *more = method
     return small_suite(
         folder,
         seeds=(0,),
         names=("one",),
         kind="partial",
-        methods=(MethodEntry("MLkNN", "mlknn", options=options or {}),),
+        methods=(MethodEntry(name, id, *more, options=options or {}),),
         scenarios=(ScenarioEntry("s", settings=settings),),
         protocols=(EvaluationProtocol("honest", threshold="cardinality"),),
     )
@@ -50,15 +53,63 @@ def n_positives(part):
     return int(part.Y.counts()[0].sum())
 
 
-def test_positives_are_hidden_from_train_and_validation_but_not_from_test(tmp_path, given):
+def test_positives_are_hidden_from_all_rows_but_the_test_rows(tmp_path, given):
     run_first(partial_suite(tmp_path, hide=0.0))
     run_first(partial_suite(tmp_path, hide=0.5))
     whole, half = given
-    for name in ("train", "validation"):
-        left = n_positives(getattr(half, name)) / n_positives(getattr(whole, name))
-        assert left == pytest.approx(0.5, abs=0.06)
+    assert n_positives(half.train) / n_positives(whole.train) == pytest.approx(0.5, abs=0.06)
     assert n_positives(half.test) == n_positives(whole.test)
     assert np.array_equal(half.train.X, whole.train.X)
+
+
+def test_methods_for_partial_labels_are_fitted_to_the_same_rows(tmp_path, monkeypatch):
+    """All get all rows; only what stops early holds validation rows out, and out of the same."""
+    given, learnt = [], []
+    fit, train = MultiLabelClassifier.fit, TrainingSession.train
+
+    def watched_fit(model, X, y, **more):
+        given.append((np.asarray(X), more.get("validation")))
+        return fit(model, X, y, **more)
+
+    def watched_train(session, *arguments, **more):
+        learnt.append(np.asarray(session.X))
+        return train(session, *arguments, **more)
+
+    monkeypatch.setattr(MultiLabelClassifier, "fit", watched_fit)
+    monkeypatch.setattr(TrainingSession, "train", watched_train)
+    small = {"base__hidden": [8], "base__epochs": 2}
+    methods = [
+        ("wan", {}),
+        ("cls", {"tau_h": 0.1}),
+        ("cls+", {}),
+        ("co-teaching", {"noise_rate": 0.1}),
+    ]
+    for id, settings in methods:
+        run_first(partial_suite(tmp_path, method=(id, id, {**small, **settings}), hide=0.5))
+        np.testing.assert_array_equal(learnt[-1], given[-1][0])
+    run_first(partial_suite(tmp_path, method=("an", "an", small), hide=0.5))
+    rows = {tuple(row) for row in given[-1][0]}
+    assert len(learnt[-1]) == pytest.approx(0.8 * len(given[-1][0]), abs=1)
+    assert all(tuple(row) in rows for row in learnt[-1])
+    for X, validation in given:
+        np.testing.assert_array_equal(X, given[0][0])
+        assert validation is None
+
+
+def test_the_true_rate_and_the_published_one(tmp_path, given, monkeypatch):
+    small = {"base__hidden": [8], "base__epochs": 2}
+    suite = partial_suite(tmp_path, {"tau_h": "true"}, ("CLS", "cls", small), hide=0.5)
+    models = []
+    fit = fitting.fit
+    monkeypatch.setattr(fitting, "fit", lambda *a, **k: models.append(fit(*a, **k)) or models[-1])
+    run_first(suite)
+    observed = given[-1].train.Y.to_numpy()
+    train, _ = load(suite.data[0]).split(random_state=0)
+    expected = ((train.Y.to_numpy() == 1) & (observed == 0)).sum() / (observed == 0).sum()
+    assert models[-1][0].tau_h_ == pytest.approx(expected)
+    cell = all_cells(partial_suite(tmp_path, {"tau_h": "published"}, ("CLS", "cls"), hide=0.5))[0]
+    voc = replace(cell, data=DataEntry("pascal-voc-2007"))
+    assert kind_module("partial")._tau_h(voc, None, None) == 0.003
 
 
 def test_one_positive_a_row(tmp_path, given):
@@ -72,7 +123,7 @@ def test_what_is_not_annotated_is_negative_or_unknown(tmp_path, given):
     run_first(partial_suite(tmp_path, hide=0.5))
     assert given[0].train.Y.n_unknown == 0
     cell = all_cells(partial_suite(tmp_path, {"unannotated": "unknown"}, hide=0.5))[0]
-    part = kind_module("partial")._hidden(load(cell.data), cell, seed=0)
+    part = kind_module("partial")._hidden(load(cell.data), cell)
     values = part.Y.to_numpy()
     assert not (values == 0).any()
     assert (values == 1).any()
@@ -85,6 +136,7 @@ def test_what_is_not_annotated_is_negative_or_unknown(tmp_path, given):
         ("supervised", {"options": {"unannotated": "unknown"}}, "unannotated"),
         ("partial", {"scenario": {"hide": 0.5, "single": True}}, "all but one"),
         ("partial", {"options": {"unannotated": "gone"}}, "'negative' or 'unknown'"),
+        ("partial", {"options": {"tau_h": 0.1}}, "'true' or 'published'"),
         ("transfer", {"scenario": {}}, "names its source"),
     ],
 )

@@ -1,8 +1,12 @@
-"""Partial labels: positives are hidden from the train and validation rows, not from the test rows.
+"""Partial labels: positives are hidden from all rows but the test rows.
+
+All methods are fitted to the same rows, train and validation rows together. A method that stops
+early holds its validation rows out of them; a method that chooses nothing learns from all.
 
 A method sees unannotated entries as negatives or, with the option ``unannotated = "unknown"``, as
 unknown entries, so that only positives are known. With ``annotation = "full"`` no label is hidden:
-the upper bound of a table.
+the upper bound of a table. ``tau_h = "true"`` gives CLS the true share of missing positives, which
+nobody knows outside of an experiment, and ``tau_h = "published"`` that of the paper.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from labelweave.bench.running.fitting import Outcome
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
-    from labelweave.pipeline.data_parts import Parts
+    from labelweave.labels import LabelMatrix
 
 __all__ = ["check_options", "check_scenario", "run"]
 
@@ -30,54 +34,72 @@ def check_scenario(settings: Mapping[str, Any]) -> None:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    check_keys(options, ("unannotated", "annotation"), "option of a partial method called")
+    known = ("unannotated", "annotation", "tau_h")
+    check_keys(options, known, "option of a partial method called")
     if options.get("unannotated", "negative") not in ("negative", "unknown"):
         raise InputError("unannotated is 'negative' or 'unknown'")
     if options.get("annotation", "partial") not in ("partial", "full"):
         raise InputError("annotation is 'partial' or 'full'")
+    if options.get("tau_h", "true") not in ("true", "published"):
+        raise InputError("tau_h is 'true' or 'published'")
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
     """Hide positives, then fit and score.
 
     `hide` is the share of positives that are hidden; `single` keeps one positive per row.
-    `most_rows` limits the train and validation rows together, never the test rows.
+    `most_rows` limits the rows that methods are fitted to, never the test rows.
     """
     from labelweave.bench.running.fitting import fit_and_score, quick_rows
+    from labelweave.pipeline.data_parts import Parts
 
-    parts = cell.protocol.parts(quick_rows(cell, data), cell.seed)
-    parts = _bounded(parts, cell.scenario.settings.get("most_rows"), cell.seed)
-    if cell.options.get("annotation") == "full":
-        return fit_and_score(cell, parts)
-    hidden = {
-        name: _hidden(getattr(parts, name), cell, seed=2 * cell.seed + number)
-        for number, name in enumerate(("train", "validation"))
-    }
-    return fit_and_score(cell, parts._replace(**hidden))
+    protocol = cell.protocol
+    if protocol.threshold == "validation":
+        raise InputError(
+            "the validation rows of partial labels are no rows to tune a threshold on: the "
+            "threshold of the protocol is 'cardinality' or a number"
+        )
+    complete, test = quick_rows(cell, data).split(
+        test_size=protocol.test_size, method=protocol.split, random_state=cell.seed
+    )
+    complete = _bounded(complete, cell.scenario.settings.get("most_rows"), cell.seed)
+    full = cell.options.get("annotation") == "full"
+    train = complete if full else _hidden(complete, cell)
+    if "tau_h" in cell.options:
+        tau_h = _tau_h(cell, train.Y, complete.Y)
+        cell = replace(cell, settings={**cell.settings, "tau_h": tau_h})
+    return fit_and_score(cell, Parts(train, train[:0], test))
 
 
-def _bounded(parts: Parts, most_rows: int | None, seed: int) -> Parts:
-    """Draw at most `most_rows` train and validation rows, in the same proportion."""
+def _bounded(data: Dataset, most_rows: int | None, seed: int) -> Dataset:
     import numpy as np
 
-    n_rows = len(parts.train) + len(parts.validation)
-    if most_rows is None or n_rows <= most_rows:
-        return parts
-    rng = np.random.default_rng(seed)
-    drawn = {
-        name: part[np.sort(rng.permutation(len(part))[: len(part) * most_rows // n_rows])]
-        for name, part in (("train", parts.train), ("validation", parts.validation))
-    }
-    return parts._replace(**drawn)
+    if most_rows is None or len(data) <= most_rows:
+        return data
+    return data[np.sort(np.random.default_rng(seed).permutation(len(data))[:most_rows])]
 
 
-def _hidden(part: Dataset, cell: Cell, *, seed: int) -> Dataset:
+def _hidden(data: Dataset, cell: Cell) -> Dataset:
     from labelweave.data.scenarios import hide_positives, keep_single_positive
 
     form = cell.options.get("unannotated", "negative")
-    how: dict[str, Any] = {"as_": form, "random_state": seed}
+    how: dict[str, Any] = {"as_": form, "random_state": cell.seed}
     how["negatives"] = "unknown" if form == "unknown" else "known"
     settings = cell.scenario.settings
     if settings.get("single"):
-        return replace(part, Y=keep_single_positive(part.Y, **how).Y)
-    return replace(part, Y=hide_positives(part.Y, settings.get("hide", 0.0), **how).Y)
+        return replace(data, Y=keep_single_positive(data.Y, **how).Y)
+    return replace(data, Y=hide_positives(data.Y, settings.get("hide", 0.0), **how).Y)
+
+
+def _tau_h(cell: Cell, observed: LabelMatrix, complete: LabelMatrix) -> float | str:
+    """The true share of missing positives among the unannotated entries, or the paper's rate."""
+    if cell.options["tau_h"] == "true":
+        hidden = complete.positive().sum() - observed.positive().sum()
+        unannotated = complete.counts()[1].sum() - observed.positive().sum()
+        return float(hidden / unannotated)
+    from labelweave.methods import get_class
+
+    settings = cell.scenario.settings
+    annotated = "single" if settings.get("single") else f"{1 - settings.get('hide', 0.0):.0%}"
+    cls: Any = get_class(cell.method)
+    return cls.published(cell.data.source, annotated=annotated).tau_h

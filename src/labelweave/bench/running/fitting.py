@@ -15,7 +15,7 @@ from labelweave.bench.running.method_settings import published_settings
 from labelweave.bench.running.plan import Cell
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
-from labelweave.labels import LabelMatrix
+from labelweave.labels import LabelMatrix, as_labels
 from labelweave.pipeline.data_parts import Parts
 from labelweave.pipeline.recipe import Recipe, defaults
 
@@ -48,13 +48,18 @@ def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
     """Fit to the train rows, choose on the validation rows, score the test rows once.
 
     A method that learns from the validation rows too gives its out-of-fold probabilities to
-    choose on: see :meth:`labelweave.base.MultiLabelPredictor.held_out_predictions`.
+    choose on: see :meth:`labelweave.base.MultiLabelPredictor.held_out_predictions`. Without
+    validation rows, only a threshold that uses no labels can be chosen, on the test rows.
     """
     model, seconds = fit(cell, parts)
     at_test = model.predict_proba(parts.test.X)
+    if len(parts.validation):
+        choose_on = model.held_out_predictions(parts.validation)
+    else:
+        choose_on = (as_labels(np.zeros(at_test.shape)), at_test)  # zeros: no labels are used
     scores, thresholds = score_test_rows(
         cell.protocol,
-        model.held_out_predictions(parts.validation),
+        choose_on,
         (parts.test.Y, at_test),
         (*PANEL, *cell.metrics),
         train_labels=parts.train.Y,
@@ -70,7 +75,8 @@ def fit(cell: Cell, parts: Parts, **more: Any) -> tuple[Any, float]:
     model = Recipe(cell.method, parameters).make(parts.train)
     _watch_test_rows(cell, model, parts)
     started = time.perf_counter()
-    model.fit(parts.train.X, parts.train.Y, validation=parts.validation)
+    validation = parts.validation if len(parts.validation) else None
+    model.fit(parts.train.X, parts.train.Y, validation=validation)
     return model, time.perf_counter() - started
 
 

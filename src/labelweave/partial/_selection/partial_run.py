@@ -114,9 +114,11 @@ class PartialRun:
 
         A separate network is trained for a few epochs on four fifths of the rows, with unannotated
         entries as negatives, and scores the other fifth. It leaves no trace: neither history nor
-        checkpoint nor random numbers.
+        checkpoint nor random numbers. It is 0 with fewer than five rows.
         """
         session = self.session
+        if session.Y.n_rows < 5:
+            return 0.0
         quiet = replace(session.spec.settings, callbacks=None, checkpoint=None)
         session = replace(session, spec=replace(session.spec, settings=quiet), results=[])
         rest, held_out = stratified_holdout(
