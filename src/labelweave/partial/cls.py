@@ -35,12 +35,12 @@ def sel_min(losses: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
     >>> sel_min(np.array([[0.1, 0.9, 0.5]]), np.array([[True, True, True]]), 2)
     array([[ True, False,  True]])
     """
-    return _without(among, extreme(losses, among, np.count_nonzero(among) - count))
+    return _without(among, extreme(losses, among, int(among.sum()) - count))
 
 
 def sel_max(losses: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
     """Mask of the `count` labels with the largest losses, of those in the mask `among`."""
-    removed = extreme(losses, among, np.count_nonzero(among) - count, largest=False)
+    removed = extreme(losses, among, int(among.sum()) - count, largest=False)
     return _without(among, removed)
 
 
@@ -123,7 +123,7 @@ class CoLabelSelectionRule(SelectionRule):
             targets = batch.targets.copy()
             targets[low] = np.nan
             targets[high] = 1.0 if self.corrects else np.nan
-            selections.append(Selection(targets, np.flatnonzero(high), np.count_nonzero(low)))
+            selections.append(Selection(targets, np.flatnonzero(high), int(low.sum())))
         return selections
 
 

@@ -139,7 +139,7 @@ class CoLabelSelectionPlusRule(SelectionRule):
         ):
             if evidence is not None:
                 peer_losses = peer_losses + evidence
-            n_candidates = np.count_nonzero(candidates)
+            n_candidates = int(candidates.sum())
             n_true = n_candidates - round(batch.drop_high * n_candidates)
             n_low = round(batch.drop_low * n_true)
             true = sel_min(peer_losses, candidates, n_true)  # Eq. 1 and 2
