@@ -1,14 +1,18 @@
 """How well unseen labels are ranked: XML0's Table II protocol on texts of the catalog.
 
 A fifth of the labels is held out at random, several times; the test documents that have such a
-label are scored on the order of the unseen labels alone. The linear base classifier is one a
-label, so it is fitted once to all labels and each draw takes the columns of its seen ones: the
-same as fitting it to these alone.
+label are scored on the order of the unseen labels alone. The default base classifier has one linear
+model per label, so it is fitted once to all labels, and each draw uses the columns of its seen
+labels: the same as fitting it to these alone.
 
-    python benchmarks/unseen_quality.py --train-rows 2500 --test-rows 1000 --draws 6
+    python benchmarks/unseen_quality.py --train-rows 2500 --test-rows 1000 --draws 3
 
 takes the rows of the suite xml0-ii-stand-in, with one split into train and validation rows for all
-draws. Training the encoder itself takes minutes a draw and has to be asked for:
+draws. The features of XML0+ are compared by
+
+    python benchmarks/unseen_quality.py --train-rows 2500 --test-rows 1000 --draws 3 --ablation
+
+Training the encoder itself takes minutes per draw and has to be asked for:
 
     python benchmarks/unseen_quality.py --datasets cooking-se --train-rows 2500 --test-rows 1000 \
         --methods SBERT 'SBERT + full' --steps 60
@@ -28,6 +32,7 @@ from labelweave.bench.kinds.unseen import capped_rows
 from labelweave.data.scenarios import hold_labels_out
 from labelweave.metrics import ndcg_at_k, precision_at_k, recall_at_k
 from labelweave.unseen._fusion.seen_classifier import make_classifier
+from labelweave.unseen.xml0_plus import FEATURES, fit_stacker
 
 METRICS = {
     "P@1": lambda Y, S: precision_at_k(Y, S, k=1),
@@ -53,25 +58,60 @@ class SharedBase(BaseEstimator):
         return np.array([KNOWN[text] for text in X])[:, self.columns]
 
 
-SLOW = ("SBERT + full", "XML0 + full")
+def with_features(names):
+    """XML0+ with some of its features."""
+
+    class Fewer(lw.XML0Plus):
+        def _fit_combination(self, draws):
+            return fit_stacker(names, draws, self._generator())
+
+    return Fewer
+
+
+def without(*dropped):
+    """The features of XML0+ that do not derive from these scores."""
+    return [name for name in FEATURES if name.split("_")[0] not in dropped]
+
+
+ABLATION = {
+    "XML0's two scores, stacked": ["similarity", "fusion"],
+    "XML0+ without fusion": without("fusion"),
+    "XML0+ without ConSE": without("conse"),
+    "XML0+ without fusion and ConSE": without("fusion", "conse"),
+    "XML0+ without words": without("words"),
+}
 
 
 def methods(base, encoder, steps):
-    full = {"finetune": "full", "finetune_steps": steps, "random_state": 0}
+    on_base = {"classifier": base, "encoder": encoder, "random_state": 0}
+    full = {"finetune": "full", "finetune_steps": steps}
     return {
         "TF-IDF": lambda: lw.TFIDF(),
         "ZestXML": lambda: lw.ZestXML(random_state=0),
-        "ConSE": lambda: lw.ConSE(base, encoder=encoder, random_state=0),
-        "XML0-LF": lambda: lw.XML0LF(base, encoder=encoder, random_state=0),
+        "ConSE": lambda: lw.ConSE(**on_base),
+        "XML0-LF": lambda: lw.XML0LF(**on_base),
         "SBERT": lambda: lw.SBERT(encoder=encoder, random_state=0),
-        "XML0": lambda: lw.XML0(base, encoder=encoder, random_state=0),
-        "XML0 rrf": lambda: lw.XML0(base, encoder=encoder, combine="rrf", random_state=0),
-        "XML0+": lambda: lw.XML0Plus(base, encoder=encoder, random_state=0),
+        "XML0": lambda: lw.XML0(**on_base),
+        "XML0, rrf": lambda: lw.XML0(**on_base, combine="rrf"),
+        "XML0+": lambda: lw.XML0Plus(**on_base),
         "SBERT + map": lambda: lw.SBERT(encoder=encoder, finetune="map", random_state=0),
-        "XML0+ + map": lambda: lw.XML0Plus(base, encoder=encoder, finetune="map", random_state=0),
-        "SBERT + full": lambda: lw.SBERT(encoder=encoder, **full),
-        "XML0 + full": lambda: lw.XML0(base, encoder=encoder, **full),
+        "XML0+ + map": lambda: lw.XML0Plus(**on_base, finetune="map"),
+        "SBERT + full": lambda: lw.SBERT(encoder=encoder, random_state=0, **full),
+        "XML0 + full": lambda: lw.XML0(**on_base, **full),
+        **{
+            name: lambda features=features: with_features(features)(**on_base)
+            for name, features in ABLATION.items()
+        },
     }
+
+
+def chosen_methods(options):
+    if options.methods:
+        return options.methods
+    if options.ablation:
+        return ["SBERT", "XML0", "XML0+", *ABLATION]
+    slow = ("SBERT + full", "XML0 + full")
+    return [name for name in methods(None, None, None) if name not in (*slow, *ABLATION)]
 
 
 def load(name, train_rows, test_rows):
@@ -90,16 +130,13 @@ def main():
     parser.add_argument("--datasets", nargs="+", default=["cfc-mesh", "cooking-se", "debtags"])
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--methods", nargs="+", help="All but those that train the encoder.")
-    parser.add_argument("--train-rows", type=int, help="At most, a fifth of them to choose on.")
+    parser.add_argument("--ablation", action="store_true", help="Compare the features of XML0+.")
+    parser.add_argument("--train-rows", type=int, help="At most; a fifth is for validation.")
     parser.add_argument("--test-rows", type=int)
-    parser.add_argument("--steps", type=int, default=60, help="Of training the encoder.")
+    parser.add_argument("--steps", type=int, default=60, help="Steps of training the encoder.")
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--cache", default=True)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    encoder = options.encoder
-    if encoder == "minilm":
-        encoder = lw.SentenceEmbedder(cache=options.cache)
     for name in options.datasets:
         train, validation, test = load(name, options.train_rows, options.test_rows)
         start = time.process_time()
@@ -110,38 +147,33 @@ def main():
         KNOWN.update(zip(every, fitted.predict_proba(every), strict=True))
         print(f"{name}: base fitted in {time.process_time() - start:.1f} CPU s", flush=True)
         place = {label: j for j, label in enumerate(names)}
-        found: dict[str, list[dict[str, float]]] = {}
+        scored: dict[str, list[dict[str, float]]] = {}
         for draw in range(options.draws):
             held = hold_labels_out(train, test, 0.2, random_state=draw)
             base = SharedBase([place[label] for label in held.seen])
-            only = held.test_unseen
-            for method, make in methods(base, encoder, options.steps).items():
-                if method not in options.methods if options.methods else method in SLOW:
-                    continue
+            unseen = held.test_unseen
+            makers = methods(base, options.encoder, options.steps)
+            for method in chosen_methods(options):
                 start = time.process_time()
-                model = make().fit(
+                model = makers[method]().fit(
                     held.train.X, held.train.Y, validation=validation.select_labels(held.seen)
                 )
                 texts = {n: train.Y.descriptions.get(n, "") for n in held.unseen}
                 model.add_labels(held.unseen, texts)
-                scores = model.predict_proba(only.X)[:, -len(held.unseen) :]
-                row = {metric: score(only.Y, scores) for metric, score in METRICS.items()}
+                scores = model.predict_proba(unseen.X)[:, -len(held.unseen) :]
+                row = {metric: score(unseen.Y, scores) for metric, score in METRICS.items()}
                 row["CPU s"] = time.process_time() - start
-                found.setdefault(method, []).append(row)
+                scored.setdefault(method, []).append(row)
                 if options.json:
                     shown = {"data": name, "method": method, "draw": draw, **row}
                     print(json.dumps(shown), flush=True)
-                if hasattr(model, "combination_") and method == "XML0+" and draw == 0:
-                    line = model.combination_
-                    shown = zip(line.names, line.weights.round(2), strict=True)
-                    print("  weights:", dict(shown), flush=True)
-        print(f"{name}: {len(held.unseen)} unseen labels, {len(only)} documents, last draw")
-        for method, rows in found.items():
+        print(f"{name}: {len(held.unseen)} unseen labels, {len(unseen)} documents, last draw")
+        for method, rows in scored.items():
             cells = (
                 f"{m} {np.mean([r[m] for r in rows]):.3f}±{np.std([r[m] for r in rows]):.3f}"
                 for m in (*METRICS, "CPU s")
             )
-            print(f"  {method:14}", "  ".join(cells), flush=True)
+            print(f"  {method:30}", "  ".join(cells), flush=True)
 
 
 if __name__ == "__main__":

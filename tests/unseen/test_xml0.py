@@ -11,6 +11,8 @@ from sklearn.pipeline import make_pipeline
 
 import labelweave as lw
 from labelweave.exceptions import InputError
+from labelweave.pipeline.parameters import parse_settings
+from labelweave.pipeline.recipe import Recipe
 from labelweave.unseen._fusion.label_scores import LabelScores
 from labelweave.unseen.xml0 import learn_weight
 from labelweave.unseen.xml0_algorithm import label_fusion_reference
@@ -241,6 +243,19 @@ def test_features_with_label_fusion_alone():
     assert model.rank(X[:3], 1, among="unseen")[2][0][0] == "street"
     with pytest.raises(InputError, match="list of texts"):
         lw.XML0(encoder="tfidf").fit(X, labels)
+
+
+def test_the_published_form_is_expressible_by_settings():
+    published = lw.XML0.published().get_params(deep=False)
+    settings = parse_settings(
+        ["classifier=attentionxml", "finetune=full", "finetune_steps=62500", "classifier__epochs=2"]
+    )
+    model = Recipe.checked("xml0", settings, seed=0).make()
+    assert isinstance(model.classifier, lw.AttentionXML)
+    assert model.classifier.epochs == 2
+    changed = {"classifier", "threshold", "random_state"}
+    rest = {name: value for name, value in published.items() if name not in changed}
+    assert rest.items() <= model.get_params(deep=False).items()
 
 
 # -- ranking and labels that come and go -----------------------------------------------
