@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ import os, sys
 import numpy as np
 import torch
 from torch import nn
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from labelweave.dependent.mlp import MLP
 from labelweave.dependent.mulsupcon import MulSupCon
 from labelweave.nn.batches import Batches
@@ -53,65 +53,66 @@ class Contrast(Task):
         return [make_plan(self.network.parameters(), n_steps=n_steps, lr=0.01)]
 
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(45, 10)).astype(np.float32)
-Y = (X @ rng.normal(size=(10, 4)) > 0.5).astype(np.float32)
-Y[rng.random(Y.shape) < 0.1] = np.nan
-out = {}
-for norm in (None, "batch"):
-    model = MLP(hidden=(16, 16), dropout=0.3, norm=norm, epochs=2, batch_size=11, patience=2,
-                clip_norm=1.0, random_state=3, checkpoint=f"{sys.argv[1]}-{norm}", lr=0.01)
-    model.fit(X, Y)
-    out[f"mlp {norm}"] = model.network_.state_dict()
-    out[f"history {norm}"] = torch.tensor(
-        model.history_.drop(columns="seconds").to_numpy(), dtype=torch.float32)
+def models(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(45, 10)).astype(np.float32)
+    Y = (X @ rng.normal(size=(10, 4)) > 0.5).astype(np.float32)
+    Y[rng.random(Y.shape) < 0.1] = np.nan
+    out = {}
+    for norm in (None, "batch"):
+        model = MLP(hidden=(16, 16), dropout=0.3, norm=norm, epochs=2, batch_size=11, patience=2,
+                    clip_norm=1.0, random_state=3, checkpoint=f"{name}-{norm}", lr=0.01)
+        model.fit(X, Y)
+        out[f"mlp {norm}"] = model.network_.state_dict()
+        out[f"history {norm}"] = torch.tensor(
+            model.history_.drop(columns="seconds").to_numpy(), dtype=torch.float32)
 
-model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=1, epochs=1,
-                  pretrain_steps=None, pretrain_batch_size=11, batch_size=11, min_steps=1,
-                  random_state=3)
-out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
+    model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=1, epochs=1,
+                      pretrain_steps=None, pretrain_batch_size=11, batch_size=11, min_steps=1,
+                      random_state=3)
+    out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
 
-for method in ("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"):
-    options = get_class(method)._test_params() | {"epochs": 1, "batch_size": 11, "patience": 1}
-    model = get_class(method)(**options, random_state=3).fit(X, Y)
-    out[method] = model.network_.state_dict()
+    for method in ("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"):
+        options = get_class(method)._test_params() | {"epochs": 1, "batch_size": 11, "patience": 1}
+        model = get_class(method)(**options, random_state=3).fit(X, Y)
+        out[method] = model.network_.state_dict()
 
-base = MLP(hidden=(16,), dropout=0.3, epochs=2, batch_size=11, lr=0.01)
-for id, given in (("cls", {"ramp": 1}), ("jocor", {"ramp": 1}), ("role", {}),
-                  ("em-apl", {"warmup": 1}), ("ll-cp", {"delta": 0.05})):
-    model = make(id, base=base, random_state=3, **given)
-    out[id] = model.fit(X, Y).network_.state_dict()
+    base = MLP(hidden=(16,), dropout=0.3, epochs=2, batch_size=11, lr=0.01)
+    for id, given in (("cls", {"ramp": 1}), ("jocor", {"ramp": 1}), ("role", {}),
+                      ("em-apl", {"warmup": 1}), ("ll-cp", {"delta": 0.05})):
+        model = make(id, base=base, random_state=3, **given)
+        out[id] = model.fit(X, Y).network_.state_dict()
 
-engine = make_engine()
-with forked_rng(0):
-    task = Contrast(nn.Linear(10, 3))
-    batches = Batches(X, as_labels(np.nan_to_num(Y)), batch_size=11, rank=engine.rank,
-                      world=engine.world)
-    train(task, batches, LoopSettings(epochs=1), engine=engine)
-out["contrast"] = task.state_dict()
-out["world"] = engine.world
-out["fabric"] = "lightning_fabric" in sys.modules
-torch.save(out, f"{sys.argv[1]}.{os.environ.get('RANK', 'alone')}.pt")
+    engine = make_engine()
+    with forked_rng(0):
+        task = Contrast(nn.Linear(10, 3))
+        batches = Batches(X, as_labels(np.nan_to_num(Y)), batch_size=11, rank=engine.rank,
+                          world=engine.world)
+        train(task, batches, LoopSettings(epochs=1), engine=engine)
+    out["contrast"] = task.state_dict()
+    out["world"] = engine.world
+    out["fabric"] = "lightning_fabric" in sys.modules
+    torch.save(out, f"{name}.{os.environ.get('RANK', 'alone')}.pt")
+
+
+folder = sys.argv[1]
+models(f"{folder}/one")  # first, so that the two processes have nothing left to import
+config = LaunchConfig(
+    min_nodes=1, max_nodes=1, nproc_per_node=2, start_method="fork", rdzv_backend="c10d",
+    rdzv_endpoint="127.0.0.1:0", local_addr="127.0.0.1", run_id="test", max_restarts=0)
+elastic_launch(config, models)(f"{folder}/two")
 """
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> dict[str, dict]:
-    """What one process gives, and each of two processes under torchrun."""
+    """What one process gives, and each of two processes that torchrun's launcher starts."""
     folder = tmp_path_factory.mktemp("torchrun")
-    script = folder / "train.py"
-    script.write_text(SCRIPT)
-    torchrun = [
-        *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-        *("--master-addr", "127.0.0.1", "--rdzv-backend", "c10d"),
-        *("--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"),
-    ]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    for command, name in (([sys.executable], "one"), (torchrun, "two")):
-        command = [*command, str(script), str(folder / name)]
-        done = subprocess.run(command, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    return {path.stem: torch.load(path, weights_only=True) for path in Path(folder).glob("*.pt")}
+    command = [sys.executable, "-c", SCRIPT, str(folder)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {path.stem: torch.load(path, weights_only=True) for path in folder.glob("*.pt")}
 
 
 ALL = [

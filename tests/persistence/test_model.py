@@ -1,9 +1,6 @@
 """A loaded model equals the saved one: predictions to the last bit, parameters, labels."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -299,20 +296,6 @@ def test_descriptions_come_back(frequency, rows, labels, tmp_path):
 def test_package_level_names(saved, rows):
     assert lw.load(saved).predict_proba(rows).shape == (40, 3)
     assert lw.save is save
-
-
-def test_loading_arrays_imports_no_torch(saved):
-    """A model without tensors must be usable where torch takes too long to import."""
-    program = (
-        "import sys; from labelweave.persistence import load; "
-        f"load({str(saved)!r}); print('torch' in sys.modules)"
-    )
-    site = Path(sys.modules["weave_frequency"].__file__).parent
-    environment = {**os.environ, "PYTHONPATH": str(site)}
-    answer = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "False"
 
 
 def test_a_model_of_a_method_that_is_not_installed(saved, monkeypatch):

@@ -19,15 +19,11 @@ HERE = Path(__file__).parents[1]
 ALONE = Pool(1)
 
 
-def start(script, *arguments):
-    command = [sys.executable, str(HERE / script), *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=HERE)
-
-
-def numbers(process):
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
-    return [int(word) for word in out.split()]
+def run_script(name, *arguments):
+    """The numbers that the script prints."""
+    command = [sys.executable, HERE / name, *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=HERE, check=True)
+    return [int(word) for word in done.stdout.split()]
 
 
 def test_a_run_keeps_one_record_a_cell(suite, tmp_path):
@@ -141,8 +137,8 @@ def test_a_share_of_the_training_rows(suite, tmp_path):
 
 def test_killed_at_every_kind_of_moment_it_ends_with_the_same_table(tmp_path):
     suite = small_suite(tmp_path, seeds=range(3))
-    killed, n_before, kept, n_run, n_records = numbers(
-        start("killed_run.py", tmp_path, tmp_path / "killed")
+    killed, n_before, kept, n_run, n_records = run_script(
+        "killed_run.py", tmp_path, tmp_path / "killed"
     )
     assert killed == 8
     assert kept == n_before == 16  # nothing finished was run again
@@ -153,8 +149,9 @@ def test_killed_at_every_kind_of_moment_it_ends_with_the_same_table(tmp_path):
 
 def test_two_processes_share_one_folder(tmp_path):
     small_suite(tmp_path)  # writes the data
-    both = [start("shared_run.py", tmp_path, tmp_path / "out") for _ in range(2)]
-    (first, n_first, failed), (second, n_second, also_failed) = map(numbers, both)
+    first, n_first, failed, second, n_second, also_failed = run_script(
+        "shared_run.py", tmp_path, tmp_path / "out"
+    )
     assert n_first == n_second == 32  # each ends with the whole table
     assert first + second == 32  # no cell was run twice
     assert failed == also_failed == 0

@@ -147,9 +147,9 @@ def test_more_bytes_than_the_file_has_are_not_read_to_the_end(server, tmp_path):
 def test_a_refused_connection(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with refused_leaving_the_old_file(tmp_path, "cannot download .*refused") as target:
-        download(f"http://127.0.0.1:{port}/file", target, sha256=CHECKSUM)
+        port = free.getsockname()[1]  # taken, but nobody listens
+        with refused_leaving_the_old_file(tmp_path, "cannot download .*refused") as target:
+            download(f"http://127.0.0.1:{port}/file", target, sha256=CHECKSUM)
 
 
 def test_no_network(tmp_path, monkeypatch):
