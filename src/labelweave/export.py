@@ -48,12 +48,7 @@ class ServingModule(nn.Module):
 
 
 def serving_module(model: Any) -> ServingModule:
-    """Return the module that both export formats write, on the CPU and in evaluation mode.
-
-    Parameters
-    ----------
-    model : a fitted neural estimator
-    """
+    """Return the module that both export formats write, on the CPU and in evaluation mode."""
     from labelweave.nn.network_classifier import NetworkClassifier
 
     if not isinstance(model, NetworkClassifier):

@@ -14,19 +14,10 @@ __all__ = ["log_odds"]
 def log_odds(p: Any, eps: float, dtype: DTypeLike | None = None) -> np.ndarray:
     """Compute log(p / (1 - p)) with finite values for probabilities of 0 and 1.
 
-    Parameters
-    ----------
-    p : array-like of probabilities
-        They are clipped, and their log odds computed, in the precision that they have.
-    eps : float
-        Probabilities are clipped to the range from `eps` to ``1 - eps``. A larger value limits how
-        much evidence one probability can be (1e-4 gives log odds of at most 9.2); a smaller one
-        keeps the order of very small probabilities.
-    dtype : dtype, optional
-        Type of the result. Default: that of the log odds.
+    Probabilities are clipped, in the precision that they have, to the range from `eps` to
+    ``1 - eps``. A larger value limits how much evidence one probability can be (1e-4 gives log odds
+    of at most 9.2); a smaller one keeps the order of very small probabilities.
 
-    Examples
-    --------
     >>> log_odds(np.array([0.5, 1.0]), 1e-4).round(2)
     array([0.  , 9.21])
     """

@@ -20,15 +20,10 @@ def count_rows(X: Any) -> int:
 
 
 def concatenate_features(parts: Sequence[Any]) -> Any:
-    """Return the rows of all parts in one object of their kind.
+    """Return the rows of arrays, sparse matrices, DataFrames, Images or lists in one of their kind.
 
-    Parameters
-    ----------
-    parts : sequence of arrays, sparse matrices, DataFrames, Images or lists
-        At least one. Parts without rows are left out; the result is sparse if any part is.
+    Parts without rows are left out; the result is sparse if any part is.
 
-    Examples
-    --------
     >>> concatenate_features([np.zeros((2, 3)), sp.csr_array(np.ones((1, 3)))]).shape
     (3, 3)
     >>> concatenate_features([["one text"], ["another"]])

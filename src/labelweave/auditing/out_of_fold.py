@@ -27,8 +27,8 @@ def out_of_fold_scores(
 ) -> np.ndarray:
     """Compute the probability of every entry with models that did not see its row.
 
-    * `model`: Cloned for each fold. A method for partial labels (one with a parameter
-      `unannotated`) is told which entries are unannotated; for all others they are negatives.
+    `model` is cloned for each fold. A method for partial labels has a parameter `unannotated`,
+    which is set to the rule of the audit; for all others unannotated entries are negatives.
     """
     from labelweave.model_selection import MultiLabelKFold, cross_val_predict_proba
 

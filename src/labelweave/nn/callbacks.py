@@ -65,12 +65,7 @@ class Callback:
 
 
 class TimeLimit(Callback):
-    """Stops all runs of a `fit` after this many seconds, at the end of an epoch.
-
-    Parameters
-    ----------
-    seconds : float
-    """
+    """Stops all runs of a `fit` after this many seconds, at the end of an epoch."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -42,17 +42,11 @@ class FeatureScaling:
 def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
     """Fit a scaling to training rows; None if the features are not scaled.
 
-    Parameters
-    ----------
-    X : ndarray or SciPy sparse
-    how : {"auto", "standard", "max-abs", "none"}
-        "standard": mean 0, variance 1; "max-abs": divided by the largest absolute value, so
-        that zeros stay zero; "auto": "standard" if at least a quarter of the entries is not zero;
-        else "max-abs", or "none" if every row has length one, as TF-IDF weights have. (Scaled
-        one by one, a word that occurs in one text would count as much as a common word.)
+    "standard": mean 0, variance 1; "max-abs": divided by the largest absolute value, so that zeros
+    stay zero; "auto": "standard" if at least a quarter of the entries is not zero; else "max-abs",
+    or "none" if every row has length one, as TF-IDF weights have. (Scaled one by one, a word that
+    occurs in one text would count as much as a common word.)
 
-    Examples
-    --------
     >>> scaling = fit_scaling(np.array([[0.0, 5.0], [2.0, 5.0]]), "standard")
     >>> scaling.apply(torch.tensor([[2.0, 5.0]]))
     tensor([[1., 0.]])

@@ -93,12 +93,9 @@ def _check(changes: Sequence[Change], loaded: LoadedModel) -> None:
 async def change_labels(
     served: ServedModel, store: Store, changes: Sequence[Change], by: str
 ) -> int:
-    """Apply changes and store them; once this returns, they survive a crash of the service.
+    """Apply changes, store them and return the new version of the labels.
 
-    Returns
-    -------
-    int
-        The new version of the labels.
+    Once this returns, the changes survive a crash of the service.
     """
     await served.loaded()
     async with served.lock:  # changes of one model are made one after the other

@@ -29,8 +29,8 @@ class ReviewQueue:
 
     def progress(self, verdicts: Mapping[Key, str]) -> dict[str, int]:
         """Return the number of entries, in total and by verdict."""
-        given = Counter(verdicts.get(entry.key) for entry in self.entries)
-        counts = {verdict: given[verdict] for verdict in VERDICTS}
+        number = Counter(verdicts.get(entry.key) for entry in self.entries)
+        counts = {verdict: number[verdict] for verdict in VERDICTS}
         return {"entries": len(self.entries), "reviewed": sum(counts.values()), **counts}
 
     def export(self, verdicts: Mapping[Key, str], format: str) -> str:

@@ -133,17 +133,17 @@ class _MatrixProducts:
         self._cast: dict[str, Any] = {}
 
     def search(self, queries: Any, k: int) -> np.ndarray:
-        own = queries is None
-        Q = self._rows if own else queries
-        if not own and self._center is not None:
+        among_rows = queries is None
+        Q = self._rows if among_rows else queries
+        if not among_rows and self._center is not None:
             Q = Q - self._center
-        norms = self._norms if own else _squared_norms(Q)
+        norms = self._norms if among_rows else _squared_norms(Q)
         dtype, error = self._number_type(Q, norms)
         step = max(1, _CHUNK_BYTES // (dtype.itemsize * max(self._rows.shape)))
 
         def search_chunk(start: int) -> np.ndarray:
             index = np.arange(start, min(start + step, Q.shape[0]))
-            return self._search_chunk(Q, norms, index, k, dtype, error, own)
+            return self._search_chunk(Q, norms, index, k, dtype, error, among_rows)
 
         starts = range(0, Q.shape[0], step)
         if len(starts) == 1:
@@ -173,14 +173,14 @@ class _MatrixProducts:
         k: int,
         dtype: np.dtype,
         error: float,
-        own: bool,
+        among_rows: bool,
     ) -> np.ndarray:
         """Find the neighbours of one chunk of queries."""
         norms = norms[index]
         n_queries = len(index)
         part = Q if n_queries == Q.shape[0] else Q[index]
         distances = self._distances(part, norms, dtype)
-        if own:
+        if among_rows:
             top = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
             distances[index, np.arange(n_queries)] = top
         # If every distance is off by at most e, a true neighbour is at most 2 e beyond the
