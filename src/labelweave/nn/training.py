@@ -4,6 +4,11 @@ A method provides a :class:`~labelweave.nn.task.Task`; the loop takes care of ba
 terms, optimisers and schedules, validation, early stopping, checkpoints, history and
 callbacks. It has no code for particular methods.
 
+**One step.** :meth:`labelweave.nn.session.TrainingSession.train` makes the batches and calls
+:func:`train`. For each batch, `_Run._step` gets the loss terms of the task from the engine, adds
+them up, computes the gradients, lets every optimiser step, and calls the task's `after_step`.
+After the last batch, `_Run._end_epoch` validates and keeps the best weights.
+
 **Exact resume.** A checkpoint holds the full state of the run: the task, the optimisers and
 schedules, the state of the random generators, the position within the epoch
 (the order of its rows follows from seed and epoch), the best weights so far and the history.
