@@ -93,8 +93,8 @@ def command(
     loaded = Source(data, reading).load()
     how = f"{options['folds']} folds of {method}" if scores is None else f"scores of {scores}"
     output.say(f"{loaded.name}: {len(loaded):,} rows, {loaded.Y.n_labels:,} labels; {how}")
-    if told := about_unannotated(loaded.Y, options["unannotated"], "--unannotated unknown"):
-        output.say(told)
+    if note := about_unannotated(loaded.Y, options["unannotated"], "--unannotated unknown"):
+        output.say(note)
     report = lw.audit(
         loaded,
         method=recipe.make(loaded),

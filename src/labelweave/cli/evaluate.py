@@ -76,10 +76,10 @@ def command(
     everything = all_metrics or metrics is not None
     title = f"scores on {loaded.name}: {how}"
     show_scores(output, scores, title, everything=everything, per_label=per_label)
-    if told := about_unknown(rows.Y):
-        output.say(told)
-    if "f1_example" in scores and (told := about_empty_rows(rows.Y)):
-        output.say(told)
+    if note := about_unknown(rows.Y):
+        output.say(note)
+    if "f1_example" in scores and (note := about_empty_rows(rows.Y)):
+        output.say(note)
     output.result(
         {
             "model": model,

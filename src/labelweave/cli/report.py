@@ -44,7 +44,7 @@ def command(
 ) -> None:
     """Write a report on PATH: a model folder, or a folder of results of the bench.
 
-    A model folder that `labelweave train` wrote knows its data and is judged on the test rows
+    A model folder that `labelweave train` wrote names its data and is scored on the test rows
     of its training; other rows are given with --data. (A file whose format has to be named
     takes --data-option format=NAME.)
     """

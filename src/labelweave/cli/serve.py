@@ -81,7 +81,7 @@ def _free_port(host: str) -> int:
 @click.option(
     "--rate",
     type=click.FloatRange(min=0),
-    help="Requests a second of one client; 0: any. [default: any on loopback, else 100]",
+    help="Requests per second of one client; 0: any. [default: any on loopback, else 100]",
 )
 @count_option("--max-batch", 256, "Rows to predict together, at most.")
 @click.option(
@@ -96,7 +96,7 @@ def _free_port(host: str) -> int:
 @count_option("--max-body", 16, "Megabytes of a request, at most.")
 @count_option("--max-pixels", 25_000_000, "Pixels of an image, at most.")
 @count_option("--threads", 1, "Threads of a prediction.")
-@click.option("--no-access-log", is_flag=True, help="Do not log a line a request.")
+@click.option("--no-access-log", is_flag=True, help="Do not log a line per request.")
 @output_options
 def command(
     models: tuple[str, ...],

@@ -106,7 +106,7 @@ def command(
     from labelweave.pipeline.recipe import Recipe, check_parameters, defaults, fit
 
     require("optuna", "tune")
-    judge = get_metric(metric)
+    goal = get_metric(metric)
     protocol = SplitSettings(**pop_protocol(options))
     recipe = Recipe.checked(method, parameters, seed=protocol.seed, metric=metric)
     space = parameter_search.make_space(get_class(method), spaces)
@@ -128,26 +128,26 @@ def command(
     opened = parameter_search.open_study(
         url,
         study or name,
-        maximize=judge.greater_is_better,
+        maximize=goal.greater_is_better,
         seed=protocol.seed,
         resume=resume,
         identity={
             "data": fingerprint(loaded),
             "method": method,
-            "metric": judge.name,
+            "metric": goal.name,
             "parameters": {key: repr(value) for key, value in recipe.parameters.items()},
             "protocol": asdict(protocol),
             "space": [str(values) for values in space.values()],
         },
     )
-    output.say(f"searching {method} by {judge.label} on the validation rows; study in {url}")
+    output.say(f"searching {method} by {goal.label} on the validation rows; study in {url}")
     for values in space.values():
         output.say(f"  {values}")
 
     def objective(tried: dict[str, Any]) -> float:
         model = recipe.with_parameters(tried).make(parts.train)
         fit(model, parts)
-        return validation_score(model, parts.validation, judge)
+        return validation_score(model, parts.validation, goal)
 
     parameter_search.search(
         opened,
@@ -162,16 +162,16 @@ def command(
     chosen = recipe.with_parameters(best)
     atomic_write_text(
         folder / "best.toml",
-        _config(data, reading, chosen, protocol, judge.name),
+        _config(data, reading, chosen, protocol, goal.name),
     )
-    output.show(f"best {judge.label} on the validation rows: {opened.best_value:.4f} with")
+    output.show(f"best {goal.label} on the validation rows: {opened.best_value:.4f} with")
     for key, value in best.items():
         output.show(f"  {key} = {value}")
     output.say(f"written to {folder / 'best.toml'}, for `labelweave train --config`")
     result = {
         "study": opened.study_name,
         "storage": url,
-        "metric": judge.name,
+        "metric": goal.name,
         "trials": parameter_search.trial_rows(opened, space),
         "best": {"validation": opened.best_value, "parameters": best},
         "config": str(folder / "best.toml"),

@@ -54,11 +54,11 @@ class Recipe:
         rule = default if isinstance(default, str) else DEFAULT_THRESHOLD
         chosen: dict[str, Any] = {"threshold": rule, "random_state": seed}
         if metric is not None:
-            judge = get_metric(metric)
-            if judge.needs == "pred":
-                chosen["threshold"] = f"tuned:{judge.name}"
+            goal = get_metric(metric)
+            if goal.needs == "pred":
+                chosen["threshold"] = f"tuned:{goal.name}"
             if "monitor" in defaults(method):
-                chosen["monitor"] = judge.name
+                chosen["monitor"] = goal.name
         recipe = cls(method, {**chosen, **parameters}, verbose)
         recipe.make()._validate_params()
         make_threshold(recipe.parameters["threshold"])
