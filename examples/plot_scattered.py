@@ -21,7 +21,7 @@ models = {
     "union": lw.TeacherUnion(teachers).fit(shares.rest.X),
     "bl": lw.BL(teachers, student=student, random_state=0).fit(shares.rest.X),
     "tc": lw.TC(teachers, student=student, random_state=0).fit(shares.rest.X),
-    "ant": lw.ANT(teachers, student=student, random_state=0).fit(shares.rest.X),
+    "ant+": lw.ANTPlus(teachers, student=student, random_state=0).fit(shares.rest.X),
     "labelled": student.fit(shares.rest.X, shares.rest.Y),
 }
 scores = {}

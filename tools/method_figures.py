@@ -599,7 +599,7 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
         ("cls", "ll-r", "ll-ct", "ll-cp", "co-teaching", "co-teaching+", "decoupling", "jocor"),
     ),
     "posterior": (posterior, ("cross-em", "em-forest")),
-    "rules": (rules, ("ant", "bl", "tc", "union")),
+    "rules": (rules, ("ant", "ant+", "bl", "tc", "union")),
     "label-counts": (label_counts, ("smoothed-union",)),
     "layers": (layers, ("cfl", "aka", "fka")),
     "fusion": (fusion, ("xml0", "xml0+", "xml0-lf", "conse")),

@@ -177,6 +177,8 @@ METHODS = (
     _method("ant", "scattered.ant:ANT",
             "adaptive knowledge transfer: a student of predictions that teachers revised",
             "Thadajarassiri et al., AAAI 2023"),
+    _method("ant+", "scattered.ant_plus:ANTPlus",
+            "ANT with synthetic rows, and logits shifted to the label prevalence"),
     _method("bl", "scattered.bl:BL",
             "student of the teachers' majority vote, the baseline"),
     _method("cfl", "scattered.cfl:CFL",

@@ -211,3 +211,29 @@ def test_scene_is_learnt(data_home):
     train, test = lw.load_dataset("scene").split()
     model = OFCC(threshold="tuned", random_state=0).fit(train.X, train.Y)
     assert f1_example(test.Y, model.predict(test.X)) > 0.68
+
+
+def test_published_settings():
+    # Of the first teacher, the second teacher and the student.
+    hidden_sizes = {
+        "emotions": (32, 64, 16),
+        "scene": (16, 32, 16),
+        "yelp": (128, 256, 32),
+        "yeast": (32, 64, 32),
+        "birds": (64, 128, 32),
+        "tmc2007-500": (128, 256, 64),
+        "genbase": (128, 256, 64),
+        "medical": (128, 256, 64),
+    }
+    batch_sizes = {"yelp": 32, "tmc2007-500": 128, "medical": 16}
+    epochs = {"teacher-1": 1000, "teacher-2": 1000, "student": 200}
+    for dataset, sizes in hidden_sizes.items():
+        for role, hidden_size in zip(epochs, sizes, strict=True):
+            chain = OFCC.published(dataset, role=role)
+            assert (chain.hidden_size, chain.epochs) == (hidden_size, epochs[role])
+            assert chain.batch_size == batch_sizes.get(dataset, 8)
+            assert (chain.lr, chain.weight_decay, chain.min_steps) == (1e-3, 0, 1)
+            assert (chain.loss, chain.reveal, chain.encoder) == ("final", 0, ())
+    assert OFCC.published(source="program").loss == "every-step"
+    with pytest.raises(InputError, match="role must be one of"):
+        OFCC.published(role="pupil")

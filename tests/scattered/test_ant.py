@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scattered_data import fake_chains, permuted, small_student
-from scipy.optimize import brentq
-from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +16,7 @@ import labelweave as lw
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.metrics import hamming_loss
 from labelweave.scattered.ant import ANT
+from labelweave.scattered.ant_plus import ANTPlus
 from labelweave.scattered.teacher import Teacher
 
 
@@ -148,7 +147,7 @@ def test_global_generators_are_left_alone(easy):
 
 
 @pytest.mark.parametrize("form", ["sparse", "frame"])
-def test_forms_of_rows(easy, fitted, form):
+def test_forms_of_rows(easy, form):
     X, _, teachers = easy
     names = [f"x{j}" for j in range(X.shape[1])]
     rows = sp.csr_array(X) if form == "sparse" else pd.DataFrame(X, columns=names)
@@ -157,9 +156,8 @@ def test_forms_of_rows(easy, fitted, form):
         return lambda X: model.predict_proba(np.asarray(X) if form == "frame" else X)
 
     boxes = [Teacher(box(t.model), t.labels) for t in teachers]
-    settings = {"augment": 0} if form == "sparse" else {}  # synthetic sparse rows differ
-    expected = make(boxes, **settings).fit(X).predict_proba(X)
-    p = make(boxes, **settings).fit(rows).predict_proba(rows)
+    expected = make(boxes).fit(X).predict_proba(X)
+    p = make(boxes).fit(rows).predict_proba(rows)
     assert np.allclose(p, expected, atol=1e-4)
 
 
@@ -168,54 +166,10 @@ def test_texts_get_a_student_for_texts():
     warm = Teacher(lambda X: np.array([[0.9 if "s" in t[:3] else 0.1] for t in X]), ["warm"])
     sea = Teacher(lambda X: np.array([[0.9 if "sea" in t else 0.1] for t in X]), ["sea"])
     with pytest.warns(LabelweaveWarning, match="no label in common"):
-        model = ANT([warm, sea], random_state=0).fit(texts)
+        model = ANTPlus([warm, sea], random_state=0).fit(texts)
     assert model.predict_proba(["sea"]).shape == (1, 2)
     p = model.predict_proba(["sea breeze", "cold ice"])[:, model.label_names_ == "sea"]
     assert p[0] > p[1]
-
-
-# -- beyond the paper ------------------------------------------------------------------
-
-
-def test_the_student_is_shifted_to_the_prevalence_of_its_teachers(easy):
-    X, _, teachers = easy
-    model = make(teachers, student=small_student(epochs=3), min_precision=0.9).fit(X)
-    prevalence = [dict(zip(t.labels, t.prevalence, strict=True)) for t in teachers]
-    shares = {
-        label: np.mean([known[label] for known in prevalence if label in known])
-        for label in model.label_names_
-    }
-
-    def shifted(z, share):
-        return z + brentq(lambda t: expit(z + t).mean() - share, -20, 20)
-
-    student = logit(model.student_.predict_proba(X).astype(np.float64))
-    columns = zip(student.T, shares.values(), strict=True)
-    logits = np.stack([shifted(z, share) for z, share in columns], axis=1)
-    probabilities = np.full((2, *logits.shape), np.nan)
-    for t, teacher in enumerate(teachers):
-        for label, z in zip(teacher.labels, teacher.logits(X).T.astype(np.float64), strict=True):
-            probabilities[t, :, "abcde".index(label)] = expit(shifted(z, shares[label]))
-    ranked = np.nanmean(probabilities, axis=0).ravel()[np.argsort(-logits, axis=None)]
-    n_expected = round(expit(logits).sum())
-    n = max(k for k in range(1, n_expected + 1) if ranked[:k].mean() >= 0.9)
-    assert n < n_expected  # the precision of n_expected would be too low
-    p = model.predict_proba(X)
-    assert (p > 0.5).sum() == n
-    common = logit(p.astype(np.float64)) - logits
-    assert np.allclose(common, common[0, 0], atol=1e-3)
-
-
-def test_without_prevalence_the_student_is_not_shifted(easy, fitted):
-    X, _, teachers = easy
-    silent = [Teacher(t.model, prevalence=[np.nan] * len(t.labels), name=t.name) for t in teachers]
-    for model in (
-        make(silent, augment=0).fit(X),
-        make(teachers, augment=0, prevalence_weight=0).fit(X),
-    ):
-        assert not model.shift_.any()
-        assert np.array_equal(model.predict_proba(X), model.student_.predict_proba(X))
-    assert fitted.shift_.any()
 
 
 # -- a few labels ----------------------------------------------------------------------
@@ -250,12 +204,6 @@ def test_other_rules(easy, rule):
     model = make(teachers, integrate=rule).fit(X)
     assert hamming_loss(Y, model.predict(X)) < 0.75 * hamming_loss(Y, np.zeros_like(Y))
     assert ("reliability" in model.notes_) == (rule == "reliability")
-
-
-def test_synthetic_rows_are_learnt_from(easy, fitted):
-    X, _, teachers = easy
-    less = make(teachers, augment=0).fit(X)
-    assert not np.array_equal(less.predict_proba(X), fitted.predict_proba(X))
 
 
 def test_a_threshold_tuned_on_pseudo_labels_warns(easy):
@@ -302,5 +250,45 @@ def test_black_boxes_only(easy):
         OneVsRestClassifier(LogisticRegression()).fit(X[100:], Y[100:, 2:]),
     ]
     model = make([Teacher(models[0], list("abc")), Teacher(models[1], list("cde"))]).fit(X)
-    assert model.notes_["transfers"] == 0
+    assert model.notes_["transfers"] == model.notes_["changed_targets"] == 0
     assert len(model.notes_["cannot_revise"]) == 2
+
+
+# -- the paper's settings --------------------------------------------------------------
+
+
+def test_published_settings():
+    hidden_and_batch_size = {
+        "emotions": (16, 8),
+        "scene": (16, 8),
+        "yelp": (32, 32),
+        "yeast": (32, 8),
+        "birds": (32, 8),
+        "tmc2007-500": (64, 128),
+        "genbase": (64, 8),
+        "medical": (64, 16),
+        "another": (32, 8),
+    }
+    for method in (ANT, lw.BL, lw.AKA, lw.FKA, lw.CFL, lw.TC):
+        for dataset, expected in hidden_and_batch_size.items():
+            model = method.published(dataset)
+            student = model.student
+            assert (student.hidden_size, student.batch_size) == expected
+            assert (student.epochs, student.patience, student.lr) == (200, None, 1e-3)
+            assert (student.loss, student.reveal, student.encoder) == ("final", 0, ())
+            assert model.augment == 0
+    program = ANT.published("scene", source="program")
+    assert (program.keep_original, program.student.loss) == (True, "every-step")
+    assert ANT.published().student.get_params() == ANT().default_part("student").get_params()
+    assert ANT.published().get_params()["keep_original"] is ANT().keep_original is False
+    with pytest.raises(InputError, match="source must be"):
+        ANT.published(source="talk")
+
+
+def test_the_targets_that_the_transfer_changes_are_counted(easy):
+    X, _, teachers = easy
+    counted = [
+        make(teachers, max_rounds=n, student=small_student(epochs=1)).fit(X).notes_ for n in (0, 10)
+    ]
+    assert counted[0]["changed_targets"] == 0
+    assert 0 < counted[1]["changed_targets"] <= counted[1]["targets"] == 200 * 5

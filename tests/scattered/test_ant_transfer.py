@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scattered_data import fake_chains, permuted
+from scattered_data import FakeChain, fake_chains, permuted
 from scipy.special import expit
 
 from labelweave.exceptions import LabelweaveWarning
@@ -86,66 +86,81 @@ def test_prediction_integrator_against_equation_5(seed):
                 assert p[i, j] == max(candidates)
 
 
-def slow_targets(teachers, x, max_rounds=10):
+def slow_targets(teachers, x, *, keep_original=False, max_rounds=10):
     """Eq. 1 to 5 for one row, with dictionaries of label names."""
 
-    def bounded(values):
-        return np.clip(values, -9.21024, 9.21024)
+    def run(teacher, start=None):
+        logits = teacher.model.chain_logits(x[None], start=start)[0]
+        return dict(zip(teacher.labels, np.clip(logits, -9.21024, 9.21024), strict=True))
 
-    first = [
-        dict(zip(t.labels, bounded(t.model.chain_logits(x[None]))[0], strict=True))
-        for t in teachers
-    ]
-    variants = [[own] for own in first]
+    def highest(t, label):
+        return max(logits[label] for logits in predicted[t])
+
+    original = [run(teacher) for teacher in teachers]  # Eq. 1 and 2
+    predicted = [[logits] for logits in original]  # of each teacher: L^n, or its revisions L^n'
     received = set()
-    positive_entries = [
-        (t, label) for t, own in enumerate(first) for label in own if own[label] > 0
-    ]
+    positive = {(t, c) for t, logits in enumerate(original) for c in logits if logits[c] > 0}
     for _ in range(max_rounds):
-        best = [{c: max(v[c] for v in variants[t]) for c in first[t]} for t in range(len(first))]
-        transferor = {}
-        for t, label in positive_entries:
-            transferor[label] = max(transferor.get(label, -np.inf), best[t][label])
-        revisions = []
-        for t, own in enumerate(first):
-            for label, value in transferor.items():
-                if label in own and best[t][label] <= 0 and (t, label) not in received:
-                    start = np.array([{**own, label: value}[name] for name in teachers[t].labels])
-                    new = bounded(teachers[t].model.chain_logits(x[None], start=start[None]))[0]
-                    revisions.append((t, label, dict(zip(teachers[t].labels, new, strict=True))))
-        if not revisions:
-            break
-        for t, label, new in revisions:
-            received.add((t, label))
-            variants[t].append(new)
-        positive_entries = [
-            (t, label)
-            for t in range(len(first))
-            for label in first[t]
-            if best[t][label] <= 0 < max(v[label] for v in variants[t])
+        transferor = {}  # of each shared label y_c: the logit of the most confident T^m
+        for t, c in positive:
+            transferor[c] = max(transferor.get(c, -np.inf), highest(t, c))
+        transfers = [
+            (t, c)
+            for t in range(len(teachers))
+            for c in transferor
+            if c in original[t] and highest(t, c) <= 0 and (t, c) not in received
         ]
-    targets = {}
-    for label in sorted({label for own in first for label in own}):
-        candidates = [v[label] for own in variants for v in own if label in v]
-        positive = any(value > 0 for value in candidates)
-        targets[label] = expit(max(candidates) if positive else min(candidates))
-    return np.array(list(targets.values())), len(received)
+        if not transfers:
+            break
+        received.update(transfers)
+        before = {(t, c) for t, logits in enumerate(original) for c in logits if highest(t, c) > 0}
+        for t, teacher in enumerate(teachers):
+            revisions = []
+            for c in [c for receiver, c in transfers if receiver == t]:
+                initial = {**original[t], c: transferor[c]}
+                start = np.array([[initial[label] for label in teacher.labels]])
+                revisions.append(run(teacher, start))  # Eq. 3
+            is_first = predicted[t][0] is original[t]
+            if revisions and is_first and not keep_original:
+                predicted[t] = revisions  # Eq. 3 revises Eq. 2
+            else:
+                predicted[t] += revisions
+        after = {(t, c) for t, logits in enumerate(original) for c in logits if highest(t, c) > 0}
+        positive = after - before
+    targets = []
+    for j in sorted({label for logits in original for label in logits}):
+        candidates = [logits[j] for own in predicted for logits in own if j in logits]  # Eq. 4
+        negative = all(expit(value) <= 0.5 for value in candidates)
+        targets.append(expit(min(candidates) if negative else max(candidates)))  # Eq. 5
+    return np.array(targets), len(received)
 
 
 def predict(teachers, X):
     return predict_with_teachers(teachers, joint_vocabulary(teachers), X)
 
 
+@pytest.mark.parametrize("keep_original", [False, True])
 @pytest.mark.parametrize("n_teachers", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_against_the_equations_row_by_row(n_teachers, seed):
+def test_against_the_equations_row_by_row(n_teachers, seed, keep_original):
     teachers = fake_chains(seed=seed)[:n_teachers]
     X = np.random.default_rng(seed).normal(size=(60, 4))
     predictions = predict(teachers, X)
-    exchanged = exchange_knowledge(predictions, X)
-    slow = [slow_targets(teachers, x) for x in X]
+    exchanged = exchange_knowledge(predictions, X, keep_original=keep_original)
+    slow = [slow_targets(teachers, x, keep_original=keep_original) for x in X]
     assert np.allclose(integrate(exchanged.logits, "positive"), [row for row, _ in slow], atol=1e-4)
     assert exchanged.n_transfers == sum(n for _, n in slow) > 0
+
+
+@pytest.mark.parametrize(("keep_original", "logit_of_d"), [(False, -1.0), (True, 1.0)])
+def test_a_revised_prediction_replaces_the_original(keep_original, logit_of_d):
+    one = FakeChain([[2.0]], [[1.0]])  # T^m predicts c positive
+    two = FakeChain([[-2.0, 1.0]], [[1.0, -0.5], [0.0, 1.0]])  # T^n: c negative, d positive
+    teachers = [Teacher(one, ["c"], name="one"), Teacher(two, ["c", "d"], name="two")]
+    X = np.ones((1, 1))
+    # T^n runs again with c at 2 in place of -2, which takes d from 1 to 1 - 0.5 * 4 = -1.
+    exchanged = exchange_knowledge(predict(teachers, X), X, keep_original=keep_original)
+    assert np.allclose(exchanged.logits[:, 0], [[2, np.nan], [2, logit_of_d]], equal_nan=True)
 
 
 def test_the_number_of_rounds_can_be_limited():

@@ -43,8 +43,8 @@ def test_a_union_has_no_parameters_of_a_student():
     with pytest.raises(TypeError, match="student"):
         TeacherUnion(fake_chains(), student="mlp")
     X = np.random.default_rng(0).normal(size=(20, 4))
-    again = clone(TeacherUnion(fake_chains(), match="exact", batch_rows=7, threshold=0.3))
-    assert (again.match, again.batch_rows) == ("exact", 7)
+    again = clone(TeacherUnion(fake_chains(), match="exact", threshold=0.3))
+    assert (again.match, again.threshold) == ("exact", 0.3)
     np.testing.assert_array_equal(again.fit(X).predict(X), again.predict_proba(X) >= 0.3)
 
 

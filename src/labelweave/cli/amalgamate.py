@@ -36,7 +36,7 @@ _MAX_LINES = 10  # of a list that could be long
     help="Unlabelled rows to train the student on: a file or a name of `datasets`.",
 )
 @click.option("--out", type=click.Path(), help="Model folder. [default: DATA-METHOD, numbered]")
-@click.option("-m", "--method", default="ant", help="See `methods --room scattered`.")
+@click.option("-m", "--method", default="ant+", help="See `methods --room scattered`.")
 @set_option("A parameter of the method, such as integrate=mean-logit or student__hidden_size=128.")
 @click.option("--student", metavar="METHOD", help="Method of the student. [default: ofcc]")
 @click.option(

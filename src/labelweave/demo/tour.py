@@ -121,7 +121,7 @@ def scattered(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) ->
         )
         for id, what in (
             ("bl", "a student of the majority vote"),
-            ("ant", "a student of teachers after knowledge transfer"),
+            ("ant+", "a student of teachers after knowledge transfer"),
         )
     ]
     description = f"{train.name}, labels in two trained models ({sizes})"

@@ -3,29 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.probabilities import log_odds
 from labelweave.scattered._amalgamation.agreement import Disagreement
 from labelweave.scattered._amalgamation.integration import (
     INTEGRATION_RULES,
     integrate,
     teacher_reliability,
 )
+from labelweave.scattered._amalgamation.student import published_student
 from labelweave.scattered._amalgamation.student_method import StudentMethod
 from labelweave.scattered._amalgamation.training_set import TrainingSet
-from labelweave.scattered.ant_prevalence import prevalence_correction
 from labelweave.scattered.ant_transfer import exchange_knowledge
-from labelweave.scattered.teacher import Teacher, take_rows
+from labelweave.scattered.teacher import Teacher
 
-__all__ = ["ANT"]
+__all__ = ["ANT", "ant_targets"]
 
-_EPS = 1e-12  # keeps the order of very small probabilities
+
+def ant_targets(
+    training_set: TrainingSet, *, rule: str, max_rounds: int, keep_original: bool
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """P(y_j | x), the targets of the student (Eq. 1 to 5), and figures of the transfer.
+
+    Parameters
+    ----------
+    training_set : TrainingSet
+    rule : {"positive", "mean-logit", "vote", "reliability"}
+        The paper's Prediction Integrator is ``"positive"``.
+    max_rounds, keep_original
+        As in :func:`labelweave.scattered.ant_transfer.exchange_knowledge`.
+
+    Returns
+    -------
+    targets : array of shape (rows, labels)
+    notes : dict
+        See the attribute `notes_` of :class:`ANT`.
+    """
+    predictions = training_set.predictions
+    transfer = exchange_knowledge(
+        predictions, training_set.X, max_rounds=max_rounds, keep_original=keep_original
+    )
+    revised = predictions._replace(logits=transfer.logits)
+    weights = None
+    notes: dict[str, Any] = {
+        "transfers": transfer.n_transfers,
+        "revised": transfer.n_revised,
+        "rounds": transfer.n_rounds,
+        "cannot_revise": [
+            name
+            for name, teacher in zip(predictions.names, predictions.teachers, strict=True)
+            if not teacher.can_revise
+        ],
+    }
+    if rule == "reliability":
+        notes["reliability"] = teacher_reliability(predictions, training_set.known_labels)
+        weights = np.array(list(notes["reliability"].values()), np.float32)
+    targets = integrate(revised.without_abstentions(), rule, weights)
+    without_transfer = integrate(predictions.without_abstentions(), rule, weights)
+    notes["targets"] = int(np.count_nonzero(~np.isnan(targets)))
+    notes["changed_targets"] = int(np.count_nonzero((targets > 0.5) != (without_transfer > 0.5)))
+    return targets, notes
 
 
 class ANT(StudentMethod):
@@ -38,14 +79,13 @@ class ANT(StudentMethod):
     of the student (Prediction Integrator). No labelled row is needed. The three components are pure
     functions in :mod:`labelweave.scattered.ant_transfer`.
 
-    Beyond the paper, the student also learns from synthetic rows (`augment`), and its logits are
-    shifted to the label prevalence that the teachers know
-    (:mod:`labelweave.scattered.ant_prevalence`). ``augment=0, prevalence_weight=0`` leaves both
-    out.
+    This is the method of the paper. :class:`labelweave.scattered.ant_plus.ANTPlus` adds synthetic
+    rows and the label prevalence, and is better where rows are few.
 
     Parameters
     ----------
     teachers : sequence of Teacher
+        The paper's teachers are order-free chains (:class:`labelweave.dependent.ofcc.OFCC`).
     integrate : {"positive", "mean-logit", "vote", "reliability"}, default="positive"
         How the predictions of the teachers are combined. ``"positive"`` is the paper's rule (Eq.
         5): the highest probability if any is above one half, else the lowest. ``"mean-logit"`` is
@@ -53,28 +93,23 @@ class ANT(StudentMethod):
         the reliability of each teacher, which is estimated from their agreement.
     max_rounds : int, default=10
         Largest number of rounds of knowledge transfer; with 0 there is none.
-    prevalence_weight : float from 0 to 1, default=1.0
-        How far the student's logits are shifted towards the label prevalence; 0 leaves them as
-        they are.
-    min_precision : float from 0 to 1, default=0.6
-        The predicted labels of the rows of `fit` have at least this mean probability according to
-        the teachers; fewer labels are predicted where it would be lower.
-    augment : float or "auto", default="auto"
-        Number of synthetic rows per row, as in
-        :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
-    student, aliases, match, calibration, batch_rows, verbose, on_disagreement
-        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
-    threshold, validation_fraction, random_state
+    keep_original : bool, default=False
+        Whether the prediction that a transferee made before its revision stays a candidate of
+        Eq. 4, as in the authors' program. By default the revised prediction replaces it (Eq. 3).
+    student : estimator or id of a method, optional
+        By default the paper's order-free chain with its settings (`published`).
+    augment, aliases, match, calibration, verbose, on_disagreement, threshold,
+    validation_fraction, random_state
         As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
 
     Attributes
     ----------
-    shift_ : ndarray
-        What is added to the student's logits of each label.
     notes_ : dict
         `transfers` (number of predictions that were transferred, each to one transferee),
-        `revised` (number of entries that became positive by a revision), `rounds`, and
-        `cannot_revise` (names of the teachers that are not chains).
+        `revised` (number of entries that became positive by a revision), `rounds`,
+        `targets` (number of entries that the student learns), `changed_targets` (number of those
+        that the transfer moved to the other side of one half), and `cannot_revise` (names of the
+        teachers that are not chains).
 
     Notes
     -----
@@ -82,9 +117,11 @@ class ANT(StudentMethod):
     :class:`labelweave.dependent.ofcc.OFCC`). Any other teacher can be a transferor, but not a
     transferee: without chains among the teachers ANT consists of the integrator and the student.
 
-    Choices: the targets are computed once, before the student is trained, since they do not depend
-    on it; the student stops early on held-out rows; among several transferors the most confident
-    one is chosen.
+    Choices where the paper is silent: among several transferors the most confident one is chosen;
+    a transferee that receives several labels of a row runs once for each, from its own final
+    logits; labels that become positive by a revision are transferred in the next round. The
+    targets are computed once, before the student is trained, since they do not depend on it. A
+    student that predicts the same for every row is trained again with a lower learning rate.
 
     References
     ----------
@@ -99,7 +136,7 @@ class ANT(StudentMethod):
     >>> first = OFCC(16, epochs=10, random_state=0).fit(X[:200], Y[:200, :3])
     >>> second = OFCC(16, epochs=10, random_state=0).fit(X[200:400], Y[200:400, 2:])
     >>> teachers = [Teacher(first, ["a", "b", "c"]), Teacher(second, ["c", "d", "e"])]
-    >>> student = ANT(teachers, random_state=0).fit(X[400:])
+    >>> student = ANT(teachers, student=OFCC(16, epochs=10), random_state=0).fit(X[400:])
     >>> student.label_names_.tolist(), student.predict(X[:2]).shape
     (['a', 'b', 'c', 'd', 'e'], (2, 5))
     """
@@ -108,8 +145,7 @@ class ANT(StudentMethod):
         **StudentMethod._parameter_constraints,
         "integrate": [StrOptions(set(INTEGRATION_RULES))],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
-        "prevalence_weight": [Interval(Real, 0, 1, closed="both")],
-        "min_precision": [Interval(Real, 0, 1, closed="both")],
+        "keep_original": ["boolean"],
     }
 
     def __init__(
@@ -118,14 +154,12 @@ class ANT(StudentMethod):
         *,
         integrate: str = "positive",
         max_rounds: int = 10,
-        prevalence_weight: float = 1.0,
-        min_precision: float = 0.6,
+        keep_original: bool = False,
         student: Any = None,
-        augment: float | str = "auto",
+        augment: float | str = 0.0,
         aliases: Mapping[str, str] | None = None,
         match: str = "ignore-case",
         calibration: str | None = None,
-        batch_rows: int = 4096,
         verbose: int = 0,
         on_disagreement: Callable[[Disagreement], None] | None = None,
         threshold: Any = 0.5,
@@ -139,7 +173,6 @@ class ANT(StudentMethod):
             aliases=aliases,
             match=match,
             calibration=calibration,
-            batch_rows=batch_rows,
             verbose=verbose,
             on_disagreement=on_disagreement,
             threshold=threshold,
@@ -148,55 +181,32 @@ class ANT(StudentMethod):
         )
         self.integrate = integrate
         self.max_rounds = max_rounds
-        self.prevalence_weight = prevalence_weight
-        self.min_precision = min_precision
+        self.keep_original = keep_original
+
+    @classmethod
+    def published(cls, dataset: str | None = None, *, source: str = "text") -> Self:
+        """ANT with the settings of the paper's Tables 2 to 4.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            Name of a data set in the catalog.
+        source : {"text", "program"}, default="text"
+            The authors' program keeps the prediction before a revision as a candidate of Eq. 4,
+            and trains the student on the logits of every step in place of the final ones (Eq. 11).
+        """
+        return cls(
+            keep_original=source == "program", student=published_student(dataset, source=source)
+        )
+
+    def _default_chain(self) -> Any:
+        return published_student()
 
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
-        predictions = training_set.predictions
-        transfer = exchange_knowledge(predictions, training_set.X, max_rounds=self.max_rounds)
-        self.notes_ = {
-            "transfers": transfer.n_transfers,
-            "revised": transfer.n_revised,
-            "rounds": transfer.n_rounds,
-            "cannot_revise": [
-                name
-                for name, teacher in zip(predictions.names, predictions.teachers, strict=True)
-                if not teacher.can_revise
-            ],
-        }
-        revised = predictions._replace(logits=transfer.logits).without_abstentions()
-        if self.integrate != "reliability":
-            return integrate(revised, self.integrate)
-        weights = teacher_reliability(predictions, training_set.known_labels)
-        self.notes_["reliability"] = weights
-        return integrate(revised, "reliability", np.array(list(weights.values()), np.float32))
-
-    # -- beyond the paper: label prevalence --------------------------------------------
-
-    def _train_student(self, student: Any, training_set: TrainingSet, targets: np.ndarray) -> Any:
-        fitted = super()._train_student(student, training_set, targets)
-        self.shift_ = np.zeros(self.n_labels_)
-        if self.prevalence_weight > 0 and not np.isnan(self.label_prevalence_).all():
-            rows = training_set.real_rows()
-            p = fitted.predict_proba(self._student_rows(take_rows(training_set.X, rows)))
-            self.shift_ = prevalence_correction(
-                log_odds(p.astype(np.float64), _EPS),
-                training_set.predictions.logits[:, rows],
-                self.label_prevalence_,
-                weight=self.prevalence_weight,
-                min_precision=self.min_precision,
-            )
-        return fitted
-
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        p = super()._predict_proba(X)
-        if not self.shift_.any():
-            return p
-        return expit(log_odds(p.astype(np.float64), _EPS) + self.shift_)
-
-    def _state(self) -> dict[str, Any]:
-        return {**super()._state(), "shift": self.shift_}
-
-    def _set_state(self, state: Mapping[str, Any]) -> None:
-        super()._set_state(state)
-        self.shift_ = state["shift"]
+        targets, self.notes_ = ant_targets(
+            training_set,
+            rule=self.integrate,
+            max_rounds=self.max_rounds,
+            keep_original=self.keep_original,
+        )
+        return targets

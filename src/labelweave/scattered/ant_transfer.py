@@ -130,7 +130,8 @@ class KnowledgeTransfer(NamedTuple):
     Attributes
     ----------
     logits : float32 array of shape (teachers, rows, labels)
-        For each teacher the most confident (Eq. 5) of its own prediction and its revisions.
+        The prediction of each teacher. Where it was revised, this is the revised prediction
+        L^n' in place of L^n; of several revisions of a row the most confident (Eq. 5).
     n_transfers : int
         Number of predictions that were transferred, each to one transferee.
     n_revised : int
@@ -145,7 +146,7 @@ class KnowledgeTransfer(NamedTuple):
 
 
 def exchange_knowledge(
-    predictions: TeacherPredictions, X: Any, *, max_rounds: int = 10
+    predictions: TeacherPredictions, X: Any, *, max_rounds: int = 10, keep_original: bool = False
 ) -> KnowledgeTransfer:
     """Let teachers that are chains revise their predictions (Eq. 1 to 3).
 
@@ -161,11 +162,14 @@ def exchange_knowledge(
     max_rounds : int, default=10
         The largest number of rounds. A label of a row is transferred to a teacher only once, so
         that the exchange ends.
+    keep_original : bool, default=False
+        Whether L^n stays a candidate beside L^n' in Eq. 4. Otherwise L^n' replaces it (Eq. 3).
     """
     lowest, highest = predictions.logits.copy(), predictions.logits.copy()
     margins = predictions.margins[:, None, None]
     positive = highest > margins
     received = np.zeros_like(positive)
+    replaceable = np.full(positive.shape[:2], not keep_original)  # rows without a revision yet
     n_transfers = n_revised = n_rounds = 0
     for _ in range(max_rounds):
         transferor_logits, transferee = transfer_indicator(highest, positive)
@@ -184,8 +188,10 @@ def exchange_knowledge(
             n_transfers += int(transferee[t].sum())
             rows, low, high = _revisions(predictions, X, t, transferor_logits, transferee[t])
             was_positive = highest[t][rows] > 0
-            lowest[t][rows] = np.fmin(lowest[t][rows], low)
-            highest[t][rows] = np.fmax(highest[t][rows], high)
+            replace = replaceable[t][rows][:, None]
+            lowest[t][rows] = np.where(replace, low, np.fmin(lowest[t][rows], low))
+            highest[t][rows] = np.where(replace, high, np.fmax(highest[t][rows], high))
+            replaceable[t][rows] = False
             positive[t][rows] = (highest[t][rows] > margins[t]) & ~was_positive
         n_revised += int(positive.sum())
     return KnowledgeTransfer(_most_confident(lowest, highest), n_transfers, n_revised, n_rounds)

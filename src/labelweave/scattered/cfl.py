@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Self
 
 import torch
-from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.process_rows import gather_rows
-from labelweave.scattered._amalgamation.agreement import Disagreement
 from labelweave.scattered._amalgamation.layerwise import (
     LayerwiseMethod,
     LayerwiseTask,
-    TeacherLayers,
 )
-from labelweave.scattered.teacher import Teacher
+from labelweave.scattered._amalgamation.student import published_student
 
 __all__ = ["CFL", "CFLTask", "mmd"]
 
@@ -45,25 +41,17 @@ def mmd(a: Tensor, b: Tensor, sigmas: Sequence[float] = SIGMAS) -> Tensor:
 class CFLTask(LayerwiseTask):
     """Distillation, similarity in a common space, reconstruction of the teachers' features."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        teachers: Sequence[TeacherLayers],
-        n_train: int,
-        optimizer_options: dict[str, Any],
-        *,
-        student_width: int,
-        weights: tuple[float, float],
-    ) -> None:
-        super().__init__(network, teachers, n_train, optimizer_options)
-        width = max(student_width // 4, 1)
-        self.weights = weights
-        self.align = nn.Sequential(nn.Linear(student_width, width), nn.ReLU())
+    def add_maps(self, widths: Sequence[int]) -> None:
+        width = max(widths[-1] // 4, 1)
+        self.align = nn.Sequential(nn.Linear(widths[-1], width), nn.ReLU())
         self.align_teacher = nn.ModuleList(
-            nn.Sequential(nn.Linear(teacher.widths[-1], width), nn.ReLU()) for teacher in teachers
+            nn.Sequential(nn.Linear(teacher.widths[-1], width), nn.ReLU())
+            for teacher in self.teachers
         )
         self.extract = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
-        self.decode = nn.ModuleList(nn.Linear(width, teacher.widths[-1]) for teacher in teachers)
+        self.decode = nn.ModuleList(
+            nn.Linear(width, teacher.widths[-1]) for teacher in self.teachers
+        )
 
     def layer_losses(self, batch: Batch, hidden: list[Tensor], rows: Tensor) -> dict[str, Tensor]:
         ours = _unit(self.extract(self.align(hidden[-1])))
@@ -74,7 +62,7 @@ class CFLTask(LayerwiseTask):
             common = self.extract(align(features))
             discrepancy = discrepancy + mmd(gather_rows(ours), gather_rows(_unit(common)))
             reconstruction = reconstruction + F.mse_loss(decode(common), features)
-        return {"mmd": self.weights[0] * discrepancy, "decode": self.weights[1] * reconstruction}
+        return {"mmd": discrepancy, "decode": reconstruction}
 
 
 def _unit(rows: Tensor) -> Tensor:
@@ -93,15 +81,10 @@ class CFL(LayerwiseMethod):
     ----------
     teachers : sequence of Teacher
         Networks with hidden layers: OFCC or MLP.
-    mmd_weight : float, default=1.0
-        Weight of the maximum mean discrepancy, with Gaussian kernels of widths .001 to 2.
-    decode_weight : float, default=1.0
-        Weight of the mean squared error of the reconstruction.
-    student, augment, aliases, match, calibration, batch_rows, verbose, on_disagreement
+    student, augment, aliases, match, calibration, verbose, on_disagreement, threshold,
+    validation_fraction, random_state
         As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`; the
         student is an OFCC or an MLP.
-    threshold, validation_fraction, random_state
-        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
 
     Notes
     -----
@@ -116,59 +99,9 @@ class CFL(LayerwiseMethod):
     """
 
     _same_depth = False
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LayerwiseMethod._parameter_constraints,
-        "mmd_weight": [Interval(Real, 0, None, closed="left")],
-        "decode_weight": [Interval(Real, 0, None, closed="left")],
-    }
+    _task = CFLTask
 
-    def __init__(
-        self,
-        teachers: Sequence[Teacher] = (),
-        *,
-        mmd_weight: float = 1.0,
-        decode_weight: float = 1.0,
-        student: Any = None,
-        augment: float | str = 0.0,
-        aliases: Mapping[str, str] | None = None,
-        match: str = "ignore-case",
-        calibration: str | None = None,
-        batch_rows: int = 4096,
-        verbose: int = 0,
-        on_disagreement: Callable[[Disagreement], None] | None = None,
-        threshold: Any = 0.5,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            teachers,
-            student=student,
-            augment=augment,
-            aliases=aliases,
-            match=match,
-            calibration=calibration,
-            batch_rows=batch_rows,
-            verbose=verbose,
-            on_disagreement=on_disagreement,
-            threshold=threshold,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-        )
-        self.mmd_weight = mmd_weight
-        self.decode_weight = decode_weight
-
-    def _make_task(
-        self,
-        network: nn.Module,
-        teachers: Sequence[TeacherLayers],
-        n_train: int,
-        optimizer_options: dict[str, Any],
-    ) -> LayerwiseTask:
-        return CFLTask(
-            network,
-            teachers,
-            n_train,
-            optimizer_options,
-            student_width=self._student_widths(network)[-1],
-            weights=(self.mmd_weight, self.decode_weight),
-        )
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """CFL with the student of the ANT paper's tables; `dataset` is a name of the catalog."""
+        return cls(student=published_student(dataset))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
 from labelweave.scattered._amalgamation.layerwise import (
     LayerwiseMethod,
     LayerwiseTask,
-    TeacherLayers,
     linear_maps,
 )
+from labelweave.scattered._amalgamation.student import published_student
 
 __all__ = ["FKA", "FKATask"]
 
@@ -23,20 +23,11 @@ __all__ = ["FKA", "FKATask"]
 class FKATask(LayerwiseTask):
     """Distillation, and unchanged predictions of teachers with a layer of the student."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        teachers: Sequence[TeacherLayers],
-        n_train: int,
-        optimizer_options: dict[str, Any],
-        *,
-        student_widths: Sequence[int],
-    ) -> None:
-        super().__init__(network, teachers, n_train, optimizer_options)
-        self.adapt: Any = linear_maps(student_widths, teachers)
+    def add_maps(self, widths: Sequence[int]) -> None:
+        self.adapt: Any = linear_maps(widths, self.teachers)
         with torch.no_grad():
             self.predictions = [
-                torch.sigmoid(teacher.network.head(teacher.hidden[-1])) for teacher in teachers
+                torch.sigmoid(teacher.network.head(teacher.hidden[-1])) for teacher in self.teachers
             ]
 
     def layer_losses(self, batch: Batch, hidden: list[Tensor], rows: Tensor) -> dict[str, Tensor]:
@@ -61,11 +52,10 @@ class FKA(LayerwiseMethod):
     ----------
     teachers : sequence of Teacher
         Networks with the same number of hidden layers: OFCC or MLP.
-    student, augment, aliases, match, calibration, batch_rows, verbose, on_disagreement
+    student, augment, aliases, match, calibration, verbose, on_disagreement, threshold,
+    validation_fraction, random_state
         As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`; the
         student is a network of the same depth.
-    threshold, validation_fraction, random_state
-        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
 
     Notes
     -----
@@ -81,17 +71,9 @@ class FKA(LayerwiseMethod):
        Task-customized Student from Multi-task Teachers. IJCAI 2019.
     """
 
-    def _make_task(
-        self,
-        network: nn.Module,
-        teachers: Sequence[TeacherLayers],
-        n_train: int,
-        optimizer_options: dict[str, Any],
-    ) -> LayerwiseTask:
-        return FKATask(
-            network,
-            teachers,
-            n_train,
-            optimizer_options,
-            student_widths=self._student_widths(network),
-        )
+    _task = FKATask
+
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """FKA with the student of the ANT paper's tables; `dataset` is a name of the catalog."""
+        return cls(student=published_student(dataset))

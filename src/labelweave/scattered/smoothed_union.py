@@ -62,9 +62,8 @@ class SmoothedUnion(TeacherUnion):
         the sum of its probabilities.
     integrate, revise
         As in :class:`labelweave.scattered.union.TeacherUnion`.
-    aliases, match, calibration, batch_rows, verbose, on_disagreement
-        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
-    threshold, validation_fraction, random_state
+    aliases, match, calibration, verbose, on_disagreement, threshold, validation_fraction,
+    random_state
         As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
 
     Attributes
@@ -104,7 +103,6 @@ class SmoothedUnion(TeacherUnion):
         aliases: Mapping[str, str] | None = None,
         match: str = "ignore-case",
         calibration: str | None = None,
-        batch_rows: int = 4096,
         verbose: int = 0,
         on_disagreement: Callable[[Disagreement], None] | None = None,
         threshold: Any = 0.5,
@@ -118,7 +116,6 @@ class SmoothedUnion(TeacherUnion):
             aliases=aliases,
             match=match,
             calibration=calibration,
-            batch_rows=batch_rows,
             verbose=verbose,
             on_disagreement=on_disagreement,
             threshold=threshold,

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
 
 from labelweave.nn.batches import as_tensor
 from labelweave.nn.losses import bce
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import fit_scaling
-from labelweave.scattered._amalgamation.agreement import Disagreement
 from labelweave.scattered._amalgamation.integration import integrate
+from labelweave.scattered._amalgamation.student import published_student
 from labelweave.scattered._amalgamation.student_method import StudentMethod
 from labelweave.scattered._amalgamation.training_set import TrainingSet
-from labelweave.scattered.teacher import Teacher
 
 __all__ = ["TC", "teacher_weights"]
 
@@ -38,13 +34,8 @@ class TC(StudentMethod):
     Parameters
     ----------
     teachers : sequence of Teacher
-    weight_hidden : int, default=16
-        Hidden units of the network that computes the weights; 0 makes it linear.
-    weight_steps : int, default=300
-        Number of its training steps, each on all labelled rows.
-    student, augment, aliases, match, calibration, batch_rows, verbose, on_disagreement
-        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
-    threshold, validation_fraction, random_state
+    student, augment, aliases, match, calibration, verbose, on_disagreement, threshold,
+    validation_fraction, random_state
         As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
 
     Attributes
@@ -64,46 +55,10 @@ class TC(StudentMethod):
        Knowledge Amalgamation for Sequence Classification. AAAI 2021.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **StudentMethod._parameter_constraints,
-        "weight_hidden": [Interval(Integral, 0, None, closed="left")],
-        "weight_steps": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        teachers: Sequence[Teacher] = (),
-        *,
-        weight_hidden: int = 16,
-        weight_steps: int = 300,
-        student: Any = None,
-        augment: float | str = 0.0,
-        aliases: Mapping[str, str] | None = None,
-        match: str = "ignore-case",
-        calibration: str | None = None,
-        batch_rows: int = 4096,
-        verbose: int = 0,
-        on_disagreement: Callable[[Disagreement], None] | None = None,
-        threshold: Any = 0.5,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            teachers,
-            student=student,
-            augment=augment,
-            aliases=aliases,
-            match=match,
-            calibration=calibration,
-            batch_rows=batch_rows,
-            verbose=verbose,
-            on_disagreement=on_disagreement,
-            threshold=threshold,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-        )
-        self.weight_hidden = weight_hidden
-        self.weight_steps = weight_steps
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """TC with the student of the ANT paper's tables; `dataset` is a name of the catalog."""
+        return cls(student=published_student(dataset))
 
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
         predictions = training_set.predictions
@@ -114,8 +69,6 @@ class TC(StudentMethod):
             training_set.X,
             logits,
             training_set.known_labels,
-            hidden=self.weight_hidden,
-            steps=self.weight_steps,
             seed=training_set.seed,
         )
         means = weights.mean(axis=1).tolist()
@@ -124,7 +77,13 @@ class TC(StudentMethod):
 
 
 def teacher_weights(
-    X: Any, logits: np.ndarray, known_labels: np.ndarray, *, hidden: int, steps: int, seed: int
+    X: Any,
+    logits: np.ndarray,
+    known_labels: np.ndarray,
+    *,
+    seed: int,
+    hidden: int = 16,
+    steps: int = 300,
 ) -> np.ndarray:
     """Learn the weight of each teacher on each row from a few labelled rows.
 
@@ -136,7 +95,11 @@ def teacher_weights(
         NaN where there is no prediction.
     known_labels : array of shape (rows, labels)
         1 or 0, NaN where a label is unknown.
-    hidden, steps, seed : int
+    seed : int
+    hidden : int, default=16
+        Hidden units of the network that computes the weights; 0 makes it linear.
+    steps : int, default=300
+        Number of its training steps, each on all labelled rows.
 
     Returns
     -------

@@ -40,9 +40,8 @@ class TeacherUnion(TeacherMethod):
         As in :class:`labelweave.scattered.ant.ANT`.
     revise : bool, default=False
         Whether teachers that are chains exchange their knowledge, as in ANT.
-    aliases, match, calibration, batch_rows, verbose, on_disagreement
-        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
-    threshold, validation_fraction, random_state
+    aliases, match, calibration, verbose, on_disagreement, threshold, validation_fraction,
+    random_state
         As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
     """
 
@@ -61,7 +60,6 @@ class TeacherUnion(TeacherMethod):
         aliases: Mapping[str, str] | None = None,
         match: str = "ignore-case",
         calibration: str | None = None,
-        batch_rows: int = 4096,
         verbose: int = 0,
         on_disagreement: Callable[[Disagreement], None] | None = None,
         threshold: Any = 0.5,
@@ -73,7 +71,6 @@ class TeacherUnion(TeacherMethod):
             aliases=aliases,
             match=match,
             calibration=calibration,
-            batch_rows=batch_rows,
             verbose=verbose,
             on_disagreement=on_disagreement,
             threshold=threshold,
@@ -102,9 +99,7 @@ class TeacherUnion(TeacherMethod):
         return integrate(predictions.without_abstentions(), self.integrate, weights)
 
     def _union(self, X: Any) -> np.ndarray:
-        logits = teacher_logits(
-            self._calibrated_teachers, self._vocabulary, X, batch_rows=self.batch_rows
-        )
+        logits = teacher_logits(self._calibrated_teachers, self._vocabulary, X)
         return self._combined(
             TeacherPredictions(self._calibrated_teachers, self._vocabulary, logits), X
         )
@@ -115,7 +110,7 @@ class TeacherUnion(TeacherMethod):
     def _state(self) -> dict[str, Any]:
         raise InputError(
             "a union of teachers cannot be saved, since it consists of them: save each teacher, or "
-            "train a student (ant, tc)"
+            "train a student (ant+, tc)"
         )
 
     def _set_state(self, state: Mapping[str, Any]) -> None:

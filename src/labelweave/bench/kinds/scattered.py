@@ -221,7 +221,6 @@ def _make_method(cell: Cell, **more: Any) -> Any:
     """Make the unfitted method of a cell, with fewer epochs in a smoke run."""
     from labelweave.bench.running.method_settings import published_settings
     from labelweave.pipeline.recipe import Recipe
-    from labelweave.scattered._amalgamation.student import make_student
 
     start = published_settings(cell.method, cell.published, cell.data.source)
     parameters = {"random_state": cell.seed, **start, **cell.settings, **more}
@@ -229,7 +228,7 @@ def _make_method(cell: Cell, **more: Any) -> Any:
     if cell.quick is not None:
         inner = model
         if "student" in model.get_params(deep=False):
-            inner = make_student(model.student, is_text=False)
+            inner = model.default_part("student")
             model.set_params(student=inner)
         if "epochs" in inner.get_params(deep=False):
             inner.set_params(epochs=min(inner.epochs, cell.quick.epochs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -166,6 +165,8 @@ class LayerwiseTask(Task):
     teachers : list of TeacherLayers
         On the training rows, then the held-out rows.
     n_train : int
+    widths : list of int
+        Widths of the student's hidden layers.
     optimizer_options : dict
         Arguments of :func:`labelweave.nn.task.make_plan`.
     """
@@ -175,6 +176,7 @@ class LayerwiseTask(Task):
         network: nn.Module,
         teachers: Sequence[TeacherLayers],
         n_train: int,
+        widths: Sequence[int],
         optimizer_options: dict[str, Any],
     ) -> None:
         super().__init__(network)
@@ -188,6 +190,11 @@ class LayerwiseTask(Task):
                 "use an OFCC or an MLP"
             )
         self.layers = layers
+        self.add_maps(widths)
+
+    def add_maps(self, widths: Sequence[int]) -> None:
+        """Add the learnt maps between hidden layers of these widths and the teachers'."""
+        raise NotImplementedError
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         # The training rows come first in the training set, the held-out rows after them.
@@ -206,21 +213,12 @@ class LayerwiseTask(Task):
 class LayerwiseMethod(StudentMethod):
     """Base of CFL, AKA and FKA: teachers and student are networks with hidden layers.
 
-    A subclass writes `_make_task`. `_same_depth` says whether teachers and student must have the
-    same number of hidden layers.
+    `_task` is the objective of the student. `_same_depth` says whether teachers and student must
+    have the same number of hidden layers.
     """
 
+    _task: ClassVar[type[LayerwiseTask]]
     _same_depth: ClassVar[bool] = True
-
-    @abstractmethod
-    def _make_task(
-        self,
-        network: nn.Module,
-        teachers: Sequence[TeacherLayers],
-        n_train: int,
-        optimizer_options: dict[str, Any],
-    ) -> LayerwiseTask:
-        """The objective of a student."""
 
     def _check_teachers(self, teachers: Sequence[Teacher]) -> None:
         name, depths = type(self).__name__, []
@@ -285,7 +283,8 @@ class LayerwiseMethod(StudentMethod):
                     parameter="student",
                 )
             options = session.spec.settings.optimizer_options()
-            return self._make_task(network, teachers, training_set.n_train, options)
+            widths = self._student_widths(network)
+            return self._task(network, teachers, training_set.n_train, widths, options)
 
         rows = self._student_rows(training_set.X)
         return fit_student(student, rows, targets, training_set.n_train, build_task=build_task)
@@ -293,7 +292,8 @@ class LayerwiseMethod(StudentMethod):
     def _student_widths(self, network: nn.Module) -> list[int]:
         """Widths of the student's hidden layers."""
         layers = layers_of(network)
-        assert layers is not None
+        if layers is None:
+            return []
         was_training = network.training
         network.eval()  # one row is too few for batch norm
         widths = layers.widths(self.n_features_in_)

@@ -11,34 +11,39 @@ from sklearn.base import clone
 
 from labelweave.exceptions import LabelweaveWarning
 from labelweave.labels import LabelMatrix
-from labelweave.methods import make
+from labelweave.methods import get_class, make
 from labelweave.scattered.teacher import take_rows
 
-__all__ = ["fit_student", "make_student"]
+__all__ = ["default_chain", "fit_student", "make_student", "published_student"]
 
-# With the defaults of OFCC, larger batches and smaller steps, a chain would not have converged when
-# its epochs are over: unlabelled rows are often few.
-_CHAIN_SETTINGS = {"lr": 1e-2, "batch_size": 32}
 _LEARNING_RATES = ("lr", "classifier__lr")  # the latter of a student for texts
 _SLOWER = 0.3  # factor of the learning rate for a student that has learnt nothing
 _CONSTANT = 0.02  # spread of its probabilities over rows, as a share of that of its targets
 
 
-def make_student(student: Any, *, is_text: bool) -> Any:
-    """An unfitted student; by default an order-free chain.
+def default_chain() -> Any:
+    """An order-free chain for few rows.
+
+    With the defaults of OFCC, larger batches and smaller steps, it would not have converged when
+    its epochs are over.
+    """
+    return make("ofcc", lr=1e-2, batch_size=32)
+
+
+def published_student(dataset: str | None = None, *, source: str = "text") -> Any:
+    """The student in the tables of the ANT paper, which all compared methods share."""
+    chain: Any = get_class("ofcc")
+    return chain.published(dataset, source=source, role="student")
+
+
+def make_student(student: Any) -> Any:
+    """An unfitted student from an estimator or the id of a method.
 
     No true labels are known here, so that none are revealed to a chain in training.
     """
-    if student is None:
-        model = make("ofcc", **_CHAIN_SETTINGS)
-    else:
-        model = make(student) if isinstance(student, str) else clone(student)
+    model = make(student) if isinstance(student, str) else clone(student)
     if "reveal" in model.get_params(deep=False):
         model.set_params(reveal=0.0)
-    if is_text and student is None:
-        from labelweave.text import TextClassifier
-
-        return TextClassifier(model)
     return model
 
 

@@ -13,7 +13,7 @@ from labelweave.capabilities import capabilities
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
 from labelweave.scattered._amalgamation.agreement import Disagreement
-from labelweave.scattered._amalgamation.student import fit_student, make_student
+from labelweave.scattered._amalgamation.student import default_chain, fit_student, make_student
 from labelweave.scattered._amalgamation.teacher_method import TeacherMethod
 from labelweave.scattered._amalgamation.training_set import TrainingSet, auto_augmentation
 from labelweave.scattered.teacher import Teacher
@@ -38,9 +38,8 @@ class StudentMethod(TeacherMethod):
         Number of synthetic rows per row, mixed from two rows each, that the teachers label for
         the student. ``"auto"``: five per row, at most 5000 altogether, and none where the rows
         are not numbers.
-    aliases, match, calibration, batch_rows, verbose, on_disagreement
-        As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
-    threshold, validation_fraction, random_state
+    aliases, match, calibration, verbose, on_disagreement, threshold, validation_fraction,
+    random_state
         As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
 
     Attributes
@@ -63,7 +62,6 @@ class StudentMethod(TeacherMethod):
         aliases: Mapping[str, str] | None = None,
         match: str = "ignore-case",
         calibration: str | None = None,
-        batch_rows: int = 4096,
         verbose: int = 0,
         on_disagreement: Callable[[Disagreement], None] | None = None,
         threshold: Any = 0.5,
@@ -75,7 +73,6 @@ class StudentMethod(TeacherMethod):
             aliases=aliases,
             match=match,
             calibration=calibration,
-            batch_rows=batch_rows,
             verbose=verbose,
             on_disagreement=on_disagreement,
             threshold=threshold,
@@ -87,9 +84,15 @@ class StudentMethod(TeacherMethod):
 
     def default_part(self, parameter: str) -> Any:
         """Return the estimator that None or the id in `student` stands for."""
-        return make_student(self.student, is_text=False) if parameter == "student" else None
+        if parameter != "student":
+            return None
+        return make_student(self._default_chain() if self.student is None else self.student)
 
     # -- what a method may write -------------------------------------------------------
+
+    def _default_chain(self) -> Any:
+        """The unfitted student where `student` is None."""
+        return default_chain()
 
     def _train_student(self, student: Any, training_set: TrainingSet, targets: np.ndarray) -> Any:
         """Return the fitted student."""
@@ -105,7 +108,11 @@ class StudentMethod(TeacherMethod):
     def _learn(
         self, training_set: TrainingSet, targets: np.ndarray, generator: np.random.RandomState
     ) -> None:
-        student = make_student(self.student, is_text=is_texts(training_set.X))
+        student = self.default_part("student")
+        if self.student is None and is_texts(training_set.X):
+            from labelweave.text import TextClassifier
+
+            student = TextClassifier(student)
         if student.get_params(deep=False).get("random_state", 0) is None:
             student.set_params(random_state=int(generator.randint(np.iinfo(np.int32).max)))
         if self.verbose and capabilities(student).progress_bar:

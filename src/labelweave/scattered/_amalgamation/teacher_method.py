@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from labelweave.base import MultiLabelPredictor
 from labelweave.calibration import METHODS as CALIBRATIONS
@@ -55,8 +54,6 @@ class TeacherMethod(MultiLabelPredictor):
     calibration : {"temperature", "sigmoid", "isotonic"} or None, default=None
         How the probabilities of each teacher are calibrated on the rows whose labels are known;
         it needs such rows.
-    batch_rows : int, default=4096
-        Number of rows that a teacher predicts at a time.
     verbose : int, default=0
         1 shows progress bars where there is a terminal.
     on_disagreement : function, optional
@@ -90,7 +87,6 @@ class TeacherMethod(MultiLabelPredictor):
         "aliases": [dict, None],
         "match": [StrOptions(set(MATCHES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "batch_rows": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
         "on_disagreement": [callable, None],
     }
@@ -103,7 +99,6 @@ class TeacherMethod(MultiLabelPredictor):
         aliases: Mapping[str, str] | None = None,
         match: str = "ignore-case",
         calibration: str | None = None,
-        batch_rows: int = 4096,
         verbose: int = 0,
         on_disagreement: Callable[[Disagreement], None] | None = None,
         threshold: Any = 0.5,
@@ -114,7 +109,6 @@ class TeacherMethod(MultiLabelPredictor):
         self.aliases = aliases
         self.match = match
         self.calibration = calibration
-        self.batch_rows = batch_rows
         self.verbose = verbose
         self.on_disagreement = on_disagreement
         self.threshold = threshold
@@ -183,7 +177,6 @@ class TeacherMethod(MultiLabelPredictor):
             validation_fraction=self.validation_fraction,
             calibration=self.calibration,
             augment=self._synthetic_per_row(X),
-            batch_rows=self.batch_rows,
             verbose=self.verbose,
         )
         self.notes_: dict[str, Any] = {}
@@ -203,7 +196,7 @@ class TeacherMethod(MultiLabelPredictor):
         """How closely the predictions follow each teacher on other rows; see `fidelity_`."""
         teachers = as_teachers(self.teachers)
         vocabulary = joint_vocabulary(teachers, aliases=self.aliases, match=self.match)
-        predictions = predict_with_teachers(teachers, vocabulary, X, batch_rows=self.batch_rows)
+        predictions = predict_with_teachers(teachers, vocabulary, X)
         return fidelity_to_teachers(predictions, self.predict_proba(X))
 
     # -- the steps of `fit` ------------------------------------------------------------

@@ -22,6 +22,8 @@ __all__ = [
     "teacher_logits",
 ]
 
+_BATCH_ROWS = 4096  # rows that a teacher predicts at a time
+
 
 class TeacherPredictions(NamedTuple):
     """The logits of all teachers.
@@ -85,7 +87,6 @@ def predict_with_teachers(
     vocabulary: Vocabulary,
     X: Any,
     *,
-    batch_rows: int = 4096,
     verbose: int = 0,
 ) -> TeacherPredictions:
     """Compute the predictions of all teachers on all rows.
@@ -100,11 +101,10 @@ def predict_with_teachers(
         Of these teachers in this order.
     X : rows
         Passed to each teacher as they are: array, sparse matrix, DataFrame or texts.
-    batch_rows : int, default=4096
     verbose : int, default=0
         1 shows a progress bar.
     """
-    logits = teacher_logits(teachers, vocabulary, X, batch_rows=batch_rows, verbose=verbose)
+    logits = teacher_logits(teachers, vocabulary, X, verbose=verbose)
     order = _canonical_order(vocabulary, logits)
     ordered = Vocabulary(
         vocabulary.names, tuple(vocabulary.columns[t] for t in order), vocabulary.spellings
@@ -119,7 +119,6 @@ def teacher_logits(
     vocabulary: Vocabulary,
     X: Any,
     *,
-    batch_rows: int = 4096,
     verbose: int = 0,
 ) -> np.ndarray:
     """The logits of all teachers as an array of shape (teachers, rows, labels)."""
@@ -127,8 +126,8 @@ def teacher_logits(
     logits = np.full((len(teachers), n_rows, len(vocabulary.names)), np.nan, dtype=np.float32)
     with ProgressBar("teachers", len(teachers) * n_rows, verbose=verbose) as bar:
         for t, (teacher, columns) in enumerate(zip(teachers, vocabulary.columns, strict=True)):
-            for first in range(0, n_rows, batch_rows):
-                rows = np.arange(first, min(first + batch_rows, n_rows))
+            for first in range(0, n_rows, _BATCH_ROWS):
+                rows = np.arange(first, min(first + _BATCH_ROWS, n_rows))
                 logits[t, first : first + len(rows), columns] = teacher.logits(take_rows(X, rows)).T
                 bar.advance(len(rows), note=teacher.name)
     return logits

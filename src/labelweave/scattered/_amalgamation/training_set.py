@@ -98,7 +98,6 @@ def make_training_set(
     validation_fraction: float,
     calibration: str | None,
     augment: float,
-    batch_rows: int,
     verbose: int,
 ) -> TrainingSet:
     """Hold rows out, calibrate the teachers, add synthetic rows, and predict them all."""
@@ -129,9 +128,7 @@ def make_training_set(
             known, rest = known_labels[: len(train)], known_labels[len(train) :]
             known_labels = np.concatenate([known, _unknown(n_synthetic, n_labels), rest])
     rows = concatenate_features(parts)
-    predictions = predict_with_teachers(
-        teachers, vocabulary, rows, batch_rows=batch_rows, verbose=verbose
-    )
+    predictions = predict_with_teachers(teachers, vocabulary, rows, verbose=verbose)
     seed = int(generator.randint(np.iinfo(np.int32).max))
     numbers = np.concatenate([train, np.full(n_synthetic, -1), late])
     return TrainingSet(rows, predictions, known_labels, numbers, len(train) + n_synthetic, seed)
