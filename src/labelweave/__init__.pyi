@@ -85,6 +85,7 @@ from labelweave.reporting import report as report
 from labelweave.scattered._amalgamation.agreement import disagreement as disagreement
 from labelweave.scattered.aka import AKA as AKA
 from labelweave.scattered.ant import ANT as ANT
+from labelweave.scattered.ant_plus import ANTPlus as ANTPlus
 from labelweave.scattered.bl import BL as BL
 from labelweave.scattered.cfl import CFL as CFL
 from labelweave.scattered.fka import FKA as FKA

@@ -1,8 +1,8 @@
 """Scattered labels: teachers learn on some rows, and a student on other rows without labels.
 
 Labels and rows are divided among teachers (`n_teachers`, `overlap`, `teacher_rows`), which are
-order-free chains (or another method, `teacher`) that stop early on rows of their own. The protocol
-splits the rows that no teacher saw: a student sees the train rows without labels, stops early on
+order-free chains (or another method, `teacher`) that stop early on rows of their own. With
+`teacher_published` they have the settings of the ANT paper's tables. The protocol splits the rows that no teacher saw: a student sees the train rows without labels, stops early on
 the teachers' predictions for the validation rows, and is scored on the test rows. The labels of
 the validation rows choose the threshold and nothing else.
 
@@ -42,7 +42,14 @@ if TYPE_CHECKING:
 __all__ = ["check_options", "check_scenario", "run"]
 
 ROLES = ("student", "oracle", "bound", "teachers", "nothing")
-_SETTINGS = ("n_teachers", "overlap", "teacher_rows", "teacher", "teacher_settings")
+_SETTINGS = (
+    "n_teachers",
+    "overlap",
+    "teacher_rows",
+    "teacher",
+    "teacher_settings",
+    "teacher_published",
+)
 _KEPT = 24  # teachers and predictions that a process keeps, for cells that share them
 _memory: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
@@ -158,7 +165,11 @@ def _teacher(cell: Cell, rows: Dataset, number: int) -> Teacher:
 
     settings = dict(cell.scenario.settings.get("teacher_settings", {}))
     id = cell.scenario.settings.get("teacher", "ofcc")
-    model = OFCC(**settings) if id == "ofcc" else make(id, **settings)
+    if cell.scenario.settings.get("teacher_published", False):
+        role = "teacher-1" if number == 0 else "teacher-2"
+        model = OFCC.published(cell.data.source, role=role).set_params(**settings)
+    else:
+        model = OFCC(**settings) if id == "ofcc" else make(id, **settings)
     own = model.get_params(deep=False)
     if "random_state" in own:
         model.set_params(random_state=1000 * cell.seed + number)
