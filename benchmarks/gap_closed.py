@@ -10,7 +10,7 @@ line by more than its spread over the seeds. Last come the shares of all metrics
 between which two values the mean lies in 95 of 100 samples of as many seeds, drawn from these with
 replacement for each data set (where every data set has three seeds or more).
 
-    labelweave bench run ant-2 --only emotions --only birds
+    labelweave bench run ant-2-plus --only emotions --only birds
     python benchmarks/gap_closed.py bench-results
 
     labelweave bench run cls-2-stand-in --only 'single label' --only '25% labels left'
@@ -149,7 +149,7 @@ def interval(by_metric: list[dict[str, Gain]], n_samples: int = 2000) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", nargs="?", default="bench-results")
-    parser.add_argument("--suite", default="ant-2")
+    parser.add_argument("--suite", default="ant-2-plus")
     parser.add_argument("--bottom", default="union, mean logit")
     parser.add_argument("--top", default="bound")
     parser.add_argument(

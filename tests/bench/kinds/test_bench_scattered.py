@@ -112,7 +112,7 @@ def test_unknown_settings_are_refused():
         scattered.check_options({"role": "spectator"})
 
 
-@pytest.mark.parametrize("name", ["ant-2", "ant-3", "ant-4", "ant-4-stand-in"])
+@pytest.mark.parametrize("name", ["ant-2-plus", "ant-3", "ant-4", "ant-4-stand-in"])
 def test_the_suites_of_the_paper_can_be_planned(name):
     suite = load_suite(name)
     for scenario in suite.scenarios:
@@ -125,8 +125,24 @@ def test_the_suites_of_the_paper_can_be_planned(name):
 
 
 def test_the_large_set_has_the_columns_that_a_share_of_the_gap_needs():
-    suite, whole = load_suite("ant-2-large"), load_suite("ant-2")
+    suite, whole = load_suite("ant-2-large"), load_suite("ant-2-plus")
     names = {method.name for method in suite.methods}
     assert {"union, mean logit", "union, smoothed", "bound"} <= names
     assert names <= {method.name for method in whole.methods}
     assert {entry.name for entry in suite.data} <= {entry.name for entry in whole.data}
+
+
+def test_the_published_table_has_published_teachers_and_students(tmp_path):
+    from labelweave.dependent.ofcc import OFCC
+
+    suite = load_suite("ant-2")
+    (scenario,) = suite.scenarios
+    assert scenario.settings["teacher_published"]
+    assert all(
+        m.published for m in suite.methods if m.line in ("BL", "AKA", "FKA", "CFL", "TC", "ANT")
+    )
+    settings = {"teacher_published": True, "teacher_settings": {"epochs": 2}}
+    (cell, _) = make_plan(suite_of(tmp_path, MethodEntry("U", "union"), **settings)).cells
+    first, second = scattered._teach(cell, load(cell.data)).teachers
+    sizes = [OFCC.published(role=role).hidden_size for role in ("teacher-1", "teacher-2")]
+    assert [first.model.hidden_size, second.model.hidden_size] == sizes

@@ -1,10 +1,11 @@
 """Scattered labels: teachers learn on some rows, and a student on other rows without labels.
 
 Labels and rows are divided among teachers (`n_teachers`, `overlap`, `teacher_rows`), which are
-order-free chains (or another method, `teacher`) that stop early on rows of their own. With
-`teacher_published` they have the settings of the ANT paper's tables. The protocol splits the rows that no teacher saw: a student sees the train rows without labels, stops early on
-the teachers' predictions for the validation rows, and is scored on the test rows. The labels of
-the validation rows choose the threshold and nothing else.
+order-free chains (or another method, `teacher`) that stop early on rows of their own; with
+`teacher_published` they have the settings of the ANT paper's tables. The protocol splits the rows
+that no teacher saw: a student sees the train rows without labels, stops early on the teachers'
+predictions for the validation rows, and is scored on the test rows. The labels of the validation
+rows choose the threshold and nothing else.
 
 The option `role` of a method selects another line of the table:
 
