@@ -229,11 +229,11 @@ def test_published_settings():
     epochs = {"teacher-1": 1000, "teacher-2": 1000, "student": 200}
     for dataset, sizes in hidden_sizes.items():
         for role, hidden_size in zip(epochs, sizes, strict=True):
-            chain = OFCC.published(dataset, role=role)
+            chain = OFCC.published(dataset, source="text", role=role)
             assert (chain.hidden_size, chain.epochs) == (hidden_size, epochs[role])
             assert chain.batch_size == batch_sizes.get(dataset, 8)
             assert (chain.lr, chain.weight_decay, chain.min_steps) == (1e-3, 0, 1)
             assert (chain.loss, chain.reveal, chain.encoder) == ("final", 0, ())
-    assert OFCC.published(source="program").loss == "every-step"
+    assert OFCC.published("scene").loss == "every-step"
     with pytest.raises(InputError, match="role must be one of"):
         OFCC.published(role="pupil")

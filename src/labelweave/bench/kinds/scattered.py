@@ -168,7 +168,8 @@ def _teacher(cell: Cell, rows: Dataset, number: int) -> Teacher:
     id = cell.scenario.settings.get("teacher", "ofcc")
     if cell.scenario.settings.get("teacher_published", False):
         role = "teacher-1" if number == 0 else "teacher-2"
-        model = OFCC.published(cell.data.source, role=role).set_params(**settings)
+        model = OFCC.published(cell.data.source, source="text", role=role)
+        model.set_params(**settings)
     else:
         model = OFCC(**settings) if id == "ofcc" else make(id, **settings)
     own = model.get_params(deep=False)
