@@ -69,6 +69,15 @@ def test_an_invalid_list_is_refused_with_its_line(tmp_path):
         read_queues([str(tmp_path / "none.csv")])
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_list_of_more_than_512_mb_is_refused(tmp_path, ending):
+    path = tmp_path / f"list.{ending}"
+    with path.open("wb") as file:
+        file.truncate(513 * 2**20)  # no byte is written
+    with pytest.raises(InputError, match="larger than 512 MiB"):
+        read_queues([str(path)])
+
+
 def test_a_share_of_zero_is_not_a_missing_share(tmp_path):
     lines = ('{"score": 0.5, "annotated": 0.0, "label": "sea", "row": 1}',)
     lines += ('{"score": 0.4, "label": "sun", "row": 2}',)

@@ -74,6 +74,8 @@ def _read_entries(path: Path) -> Iterator[Finding]:
 
 
 def _read_records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if path.is_file() and path.stat().st_size > _MAX_BYTES:
+        raise DataFileError(f"the list is larger than {_MAX_BYTES // 2**20} MiB", path=path)
     if path.suffix.lower() == ".jsonl":
         yield from iter_json_objects(path)
     elif path.suffix.lower() == ".csv":
