@@ -298,6 +298,23 @@ def test_an_encoder_of_ones_own(data):
         quick(encoder=lambda n_features: torch.nn.Linear(n_features, 3)).fit(*data)
 
 
+def test_class_similarity_is_that_of_a_loop(data):
+    X, Y = data
+    model = quick().fit(X, Y)
+    Y = Y.copy()
+    Y[Y.sum(axis=1) == 1, 3] = 0  # the label 3 never stands alone
+    z = model.transform(X).astype(float)
+    means = {}
+    for j in (0, 1, 2, 4):
+        rows = [i for i in range(len(Y)) if Y[i, j] == 1 and Y[i].sum() == 1]
+        means[j] = sum(z[i] for i in rows) / len(rows)
+    table = model.class_similarity(X, Y)
+    assert list(table.index) == list(table.columns) == [model.label_names_[j] for j in means]
+    for row, a in enumerate(means.values()):
+        exps = [np.exp(a @ b / np.sqrt(a @ a) / np.sqrt(b @ b)) for b in means.values()]
+        np.testing.assert_allclose(table.iloc[row], np.array(exps) / sum(exps), rtol=1e-5)
+
+
 def test_transform_names_its_columns(data):
     X, Y = data
     model = quick().fit(X, Y)

@@ -336,6 +336,35 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         encoder, _ = encoder_and_head(self.network_)
         return self._in_batches(encoder, self._checked_features(X, reset=False))
 
+    def class_similarity(self, X: Any, y: Any) -> Any:
+        """How well the representation separates the labels (Figure 3 of the paper).
+
+        The embedding of a label is the mean representation of the rows that have this label
+        alone. Labels without such a row are left out.
+
+        Parameters
+        ----------
+        X : features
+        y : their labels
+
+        Returns
+        -------
+        DataFrame
+            One row per label: the softmax over all labels of the cosines of the embeddings.
+        """
+        import pandas as pd
+
+        Y = self._known_labels(y).to_numpy() == 1
+        alone = Y & (Y.sum(axis=1, keepdims=True) == 1)
+        shown = alone.any(axis=0)
+        members = alone[:, shown].astype(np.float64)
+        means = members.T @ self.transform(X) / members.sum(axis=0)[:, None]
+        unit = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+        shares = np.exp(unit @ unit.T)
+        names = np.asarray(self.label_names_)[shown]
+        shares /= shares.sum(axis=1, keepdims=True)
+        return pd.DataFrame(shares, index=names, columns=names)
+
     @property
     def _n_features_out(self) -> int:
         return encoder_and_head(self.network_)[1].in_features  # type: ignore[return-value]

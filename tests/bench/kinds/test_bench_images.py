@@ -63,16 +63,26 @@ def test_an_encoder_of_one_set_is_probed_on_another():
 
 def test_published_folders_are_found(tmp_path, monkeypatch):
     monkeypatch.setenv("LABELWEAVE_DATA", str(tmp_path))
-    entry = load_suite("mulsupcon-5").data[0]
-    assert "MS-COCO 2014 images" in why_missing(entry)
-    folder = tmp_path / "ms-coco"
+    (entry,) = [one for one in load_suite("mulsupcon-6").data if one.name == "pascal-voc-2007"]
+    assert "PASCAL VOC 2007 images" in why_missing(entry)
+    folder = tmp_path / "pascal-voc-2007"
     folder.mkdir()
     Image.new("RGB", (8, 8)).save(folder / "a.png")
     (folder / "labels.csv").write_text("image,dog\na.png,1\n")
     assert why_missing(entry) is None
     data = load(entry)
-    assert data.name == "ms-coco"
+    assert data.name == "pascal-voc-2007"
     assert data.X.size == 224
+
+
+def test_mulsupcon_reads_the_labels_of_its_paper():
+    """24 labels of MIRFLICKR, labelled images of COCO alone, features in folders of their own."""
+    options = {one.name: one.options for one in load_suite("mulsupcon-6").data}
+    assert options["mirflickr"]["annotated"] == "potential"
+    assert options["ms-coco"]["keep_unlabelled"] is False
+    (source,) = {one.source for one in load_suite("c-gmvae-1").data if one.name == "mirflickr"}
+    of_vectors = {one.source for one in load_suite("mulsupcon-4").data} | {source}
+    assert not of_vectors & set(options)
 
 
 def test_a_checksum_follows_the_images():

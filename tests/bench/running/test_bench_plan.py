@@ -108,8 +108,8 @@ def test_published_settings_come_first_and_those_of_the_suite_on_top(suite, publ
 
 
 def test_a_method_without_published_settings_is_one_clear_error(suite):
-    entry = MethodEntry("MLkNN", "mlknn", published=True)
-    with pytest.raises(InputError, match="mlknn has no published settings"):
+    entry = MethodEntry("trees", "extra-trees", published=True)
+    with pytest.raises(InputError, match="extra-trees has no published settings"):
         make_plan(replace(suite, methods=(entry,)))
 
 

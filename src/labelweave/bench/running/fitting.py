@@ -21,7 +21,7 @@ from labelweave.pipeline.recipe import Recipe, defaults
 
 __all__ = ["KEEPABLE", "Outcome", "fit", "fit_and_score", "quick_rows"]
 
-KEEPABLE = ("label_similarity", "test_curve:<metric>")
+KEEPABLE = ("label_similarity", "class_similarity", "test_curve:<metric>")
 
 
 @dataclass
@@ -134,22 +134,30 @@ def _history(model: Any) -> dict[str, list[Any]] | None:
 def _artifacts(cell: Cell, model: Any, parts: Parts) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for what in cell.keep:
-        if what == "label_similarity" and hasattr(model, "label_similarity"):
-            kept[what] = _label_similarity(model, parts.test.Y)
-        elif what != "label_similarity" and not what.startswith("test_curve:"):
+        if what == "label_similarity":
+            if hasattr(model, what):
+                kept[what] = _label_similarity(model, parts.test.Y)
+        elif what == "class_similarity":
+            if hasattr(model, what):
+                table = model.class_similarity(parts.test.X, parts.test.Y)
+                kept[what] = {
+                    "names": [str(name) for name in table.columns],
+                    "values": np.round(table.to_numpy(), 6).tolist(),
+                }
+        elif not what.startswith("test_curve:"):
             raise InputError(f"{what!r} cannot be kept: it is one of {', '.join(KEEPABLE)}")
     return kept
 
 
 def _label_similarity(model: Any, Y: LabelMatrix) -> dict[str, Any]:
-    """Compute the cosines of the label embeddings and how they agree with co-occurrence.
+    """Compute the inner products of the label embeddings and how they agree with co-occurrence.
 
     `agreement` is Spearman's correlation, over pairs of labels, with the correlation of the two
     labels on the test rows.
     """
     from scipy.stats import spearmanr
 
-    table = model.label_similarity("cosine")
+    table = model.label_similarity()
     together = np.corrcoef(np.nan_to_num(Y.to_numpy()), rowvar=False)
     pairs = np.triu_indices(len(table), 1)
     values = table.to_numpy()
