@@ -9,6 +9,17 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, however slow the machine is.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,7 +39,7 @@ def data_home() -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory) -> Path:
-    """The folder of a sentence-transformers model with random weights: 16 numbers a text."""
+    """The folder of a sentence-transformers model with random weights: 16 numbers per text."""
     models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
     library = pytest.importorskip("sentence_transformers")
     import torch

@@ -86,7 +86,7 @@ def test_the_kept_positive_is_drawn_evenly():
     assert np.abs(kept - 2000).max() < 200  # more than five standard deviations
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(share=st.floats(0, 1), seed=st.integers(0, 100), keep_one=st.booleans())
 def test_share_and_seed_decide(share, seed, keep_one):
     Y = make_labels(seed=seed)
@@ -152,7 +152,7 @@ def rows_of(data):
     return set(data.X[:, 0].astype(int))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     n_labels=st.integers(4, 20),
     n_teachers=st.integers(2, 4),
@@ -250,7 +250,7 @@ def test_unseen_labels_are_gone_from_train_and_kept_in_test(sparse):
     assert data.Y.n_labels == 9  # nothing given is changed
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 200), min_examples=st.integers(1, 4), count=st.integers(1, 3))
 def test_dropping_rows_leaves_every_seen_label_its_examples(seed, min_examples, count):
     data = make_data(n_labels=8, seed=seed, density=0.15)

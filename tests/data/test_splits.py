@@ -44,7 +44,7 @@ def make_labels(n_rows=200, n_labels=8, seed=0, unknown=0.0):
 # -- invariants ------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(Y=label_matrices(), seed=seeds, balance=balances, data=st.data())
 def test_folds_partition_the_rows_in_equal_sizes(Y, seed, balance, data):
     n_folds = data.draw(st.integers(2, len(Y)))
@@ -55,7 +55,7 @@ def test_folds_partition_the_rows_in_equal_sizes(Y, seed, balance, data):
     assert sizes.max() - sizes.min() <= 1
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(Y=label_matrices(), seed=seeds, fraction=st.floats(0.01, 0.99), balance=balances)
 def test_holdout_has_the_exact_size(Y, seed, fraction, balance):
     rest, held = stratified_holdout(Y, fraction, balance=balance, random_state=seed)
@@ -65,7 +65,7 @@ def test_holdout_has_the_exact_size(Y, seed, fraction, balance):
     assert (np.diff(held) > 0).all()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(Y=label_matrices(), seed=seeds, data=st.data())
 def test_groups_stay_together_and_no_part_is_empty(Y, seed, data):
     groups = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(Y), max_size=len(Y))))
@@ -88,7 +88,7 @@ def test_groups_stay_together_and_no_part_is_empty(Y, seed, data):
         assert len(set(fold[groups == group])) == 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(Y=label_matrices(min_rows=6), seed=seeds, data=st.data())
 def test_order_of_rows_does_not_matter_for_the_balance(Y, seed, data):
     order = np.array(data.draw(st.permutations(range(len(Y)))))
@@ -101,7 +101,7 @@ def test_order_of_rows_does_not_matter_for_the_balance(Y, seed, data):
         assert ((counts > 0).sum(axis=0)[several] >= 2).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(Y=label_matrices(), seed=seeds)
 def test_forms_of_labels_give_the_same_folds(Y, seed):
     marked = sp.csr_array(np.where(np.isnan(Y), 2.0, Y))

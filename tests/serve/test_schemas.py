@@ -54,9 +54,6 @@ def test_no_request_is_an_internal_error(served, mode):
 
         @hypothesis.settings(
             max_examples=CASES,
-            deadline=None,
-            database=None,
-            derandomize=True,
             phases=[hypothesis.Phase.generate],
             suppress_health_check=list(hypothesis.HealthCheck),
         )

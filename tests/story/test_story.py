@@ -1,6 +1,6 @@
 """One story through all four conditions of labels, on texts that it makes.
 
-Two teachers learn partial labels with CLS, each of other labels; ANT+ makes one student of them;
+Two teachers learn partial labels with CLS+, each of other labels; ANT+ makes one student of them;
 XML0 adds labels without examples; the audit finds what was blanked; the model is saved, served by
 a process of its own and called over HTTP.
 """
@@ -51,7 +51,7 @@ def story(tmp_path_factory):
         texts, labels = documents(240, rng, list(WORDS))
         full = lw.as_labels([[n for n in row if n in known] for row in labels], names=known)
         hidden = hide_positives(full, 0.4, random_state=0)
-        network = lw.CLS(random_state=0).set_params(base__epochs=25, base__hidden=[32])
+        network = lw.CLSPlus(random_state=0).set_params(base__epochs=25, base__hidden=[32])
         teacher = lw.TextClassifier(network, random_state=0).fit(texts, hidden.Y)
         teachers.append(lw.Teacher(teacher))
         audited = audited or (texts, full, hidden.Y)

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelweave.data.readers import FORMATS
@@ -53,11 +53,7 @@ TOKENS = [
     b"10000000000 10000000000 10000000000\n", b"null", b"{}", b"1:1", b"\r",
 ]  # fmt: skip
 
-quiet = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+quiet = settings(max_examples=60)
 
 
 def read_all_ways(path, format):

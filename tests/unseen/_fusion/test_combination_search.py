@@ -71,7 +71,7 @@ def check_is_algorithm_1(found, plain, k):
 
 
 @given(case=cases)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_score_is_that_of_algorithm_1(case):
     p, embeddings, unseen = make_case(*case)
     plain = label_fusion_reference(p, embeddings, unseen)
@@ -82,7 +82,7 @@ def test_every_score_is_that_of_algorithm_1(case):
 
 
 @given(case=cases, k=st.integers(1, 12), precision=st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_best_are_those_of_algorithm_1(case, k, precision):
     p, embeddings, unseen = make_case(*case)
     B, G = products(p, embeddings, unseen)
@@ -97,7 +97,7 @@ def test_the_best_are_those_of_algorithm_1(case, k, precision):
 
 
 @given(case=cases)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_bounds_hold(case):
     p, embeddings, unseen = make_case(*case)
     B, G = products(p, embeddings, unseen)
@@ -110,7 +110,7 @@ def test_bounds_hold(case):
 
 
 @given(case=cases)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_combination_reaches_the_score(case):
     p, embeddings, unseen = make_case(*case)
     B, G = products(p, embeddings, unseen)

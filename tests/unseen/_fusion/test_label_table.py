@@ -57,7 +57,7 @@ def test_any_walk_ends_at_the_model_of_the_names_that_are_left(method):
     expected = dict(zip(every.label_names_, every.predict_proba(DOCUMENTS).T, strict=True))
     alone = set(expected) if method == "tf-idf" else set(SEEN)
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=25)
     @given(todo=steps)
     def check(todo):
         model, names = deepcopy(base), list(SEEN)
@@ -77,7 +77,7 @@ def test_any_walk_ends_at_the_model_of_the_names_that_are_left(method):
     check()
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(todo=steps)
 def test_names_keep_their_rows(todo):
     names, rows, given_out = LabelNames(SEEN), {name: i for i, name in enumerate(SEEN)}, 3
