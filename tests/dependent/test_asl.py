@@ -3,19 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent.asl import ASL
 from labelweave.dependent.mlp import MLP
 from labelweave.metrics import f1_example
 
 QUICK = {"hidden": (32,), "epochs": 15, "lr": 1e-2, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def data():
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    return X.astype(np.float64), Y
 
 
 @pytest.mark.parametrize("given", [{}, {"gamma_neg": 2.0, "gamma_pos": 0.0, "clip": 0.1}])

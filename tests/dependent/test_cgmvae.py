@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 import torch
 from batches import check_shares_add_up, make_batch
-from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent._networks.mixture import sample_gaussian
 from labelweave.dependent.cgmvae import CGMVAE
@@ -38,12 +37,6 @@ TEXT = {
 }
 mean_average_precision = get_metric("map")
 START = StepInfo(0, 0, 0.0)
-
-
-@pytest.fixture(scope="module")
-def data():
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    return X.astype(np.float64), Y
 
 
 def quick(**changes):

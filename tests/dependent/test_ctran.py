@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.dependent._networks.label_attention import LabelMaskTask
@@ -14,12 +13,6 @@ from labelweave.metrics import f1_example, mean_average_precision
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
 from labelweave.nn.task import StepInfo
-
-
-@pytest.fixture(scope="module")
-def data():
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    return X.astype(np.float64), Y
 
 
 def quick(**changes):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.dependent.mlgcn import MLGCN, reweighted_graph
@@ -12,12 +11,6 @@ from labelweave.exceptions import InputError
 from labelweave.export import serving_module
 from labelweave.labels import as_labels
 from labelweave.metrics import f1_example, mean_average_precision
-
-
-@pytest.fixture(scope="module")
-def data():
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    return X.astype(np.float64), Y
 
 
 def quick(**changes):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from sklearn.datasets import make_multilabel_classification
 from sklearn.metrics import average_precision_score
 
 from labelweave.dependent.mlp import MLP
@@ -12,12 +11,6 @@ from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example
 from labelweave.nn.losses import LOSSES
 from labelweave.nn.training import DivergedError
-
-
-@pytest.fixture(scope="module")
-def data():
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    return X.astype(np.float64), Y
 
 
 def quick(**changes):

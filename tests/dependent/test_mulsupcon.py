@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.base import clone
-from sklearn.datasets import make_multilabel_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -16,12 +15,6 @@ from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.callbacks import Callback
 from labelweave.nn.encoders import MLPEncoder
-
-
-@pytest.fixture(scope="module")
-def data():
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    return X.astype(np.float64), Y
 
 
 def quick(**changes):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent.ofcc import OFCC, OFCCTask, OrderFreeChain
 from labelweave.exceptions import InputError
@@ -168,12 +167,6 @@ def test_revealed_labels_are_given_and_not_asked_for():
             part = Batch(batch.x[rows], batch.y[rows], batch.rows[rows], share)
             halves.append(task.losses(part, START)["bce"])
     torch.testing.assert_close(sum(halves) / 2, whole)
-
-
-@pytest.fixture(scope="module")
-def data():
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    return X.astype(np.float64), Y
 
 
 def test_a_logit_set_from_outside_moves_the_others(data):
