@@ -14,9 +14,20 @@ import numpy as np
 
 from labelweave.exceptions import LabelweaveWarning
 
-__all__ = ["EmbeddingCache"]
+__all__ = ["EmbeddingCache", "folder_of_cache"]
 
 _MAX_KEYS = 500  # keys per query, which SQLite limits
+
+
+def folder_of_cache(cache: bool | str | PathLike[str]) -> Path | None:
+    """Return the folder that the parameter `cache` of an embedder stands for; None for no cache."""
+    if cache is False:
+        return None
+    if cache is True:
+        from labelweave.files import cache_folder
+
+        return cache_folder() / "embeddings"
+    return Path(cache)
 
 
 class EmbeddingCache:

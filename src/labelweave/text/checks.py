@@ -1,4 +1,4 @@
-"""What counts as a list of texts."""
+"""Checks of lists of texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["checked_texts"]
 
 
 def checked_texts(X: Any) -> list[str]:
-    """The texts as a list, or one sentence on what is wrong with them.
+    """Return the texts as a list; raise an error if X is not a list of texts.
 
     >>> checked_texts(("a", "b"))
     ['a', 'b']
@@ -21,7 +21,7 @@ def checked_texts(X: Any) -> list[str]:
         raise InputError(f"X must be a list of texts, but it has shape {X.shape}")
     texts = list(X)
     if not texts:
-        raise InputError("X holds no text")
+        raise InputError("X holds no text: pass at least one")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"X must be a list of texts, but row {i} is {type(text).__name__}")

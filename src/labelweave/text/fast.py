@@ -1,4 +1,4 @@
-"""Static vectors of tokens, distilled from a sentence encoder: texts in microseconds."""
+"""Embeddings of texts by a table of token vectors, distilled from a sentence encoder."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import require
+from labelweave.text.cache import folder_of_cache
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import unit_rows
 from labelweave.text.encoder_files import MINILM, encoder_checksum, encoder_folder
@@ -23,33 +24,34 @@ from labelweave.text.tfidf import string_tags
 
 __all__ = ["FastEmbedder", "distil"]
 
-_COMMON = 1e-4  # how far frequent tokens are damped
-_TOKENS_AT_ONCE = 512
+_COMMON = 1e-4  # tokens with a larger share of the text get less weight
+_BATCH = 512  # tokens per batch
 
 
 class FastEmbedder(TransformerMixin, BaseEstimator):
-    """Vectors of length one from a table of token vectors, far quicker than the encoder.
+    """Vectors of length one from a table of token vectors, much faster than the encoder.
 
-    The table holds what the encoder gives for each token of its vocabulary alone, centred,
-    reduced to its main components and damped for frequent tokens [1]_; a text is the sum over
-    its tokens. It is distilled once, in about half a minute, and kept in the cache folder.
+    The table holds the embedding of each token of the encoder's vocabulary. They are centred,
+    reduced to their main components and weighted, frequent tokens less than rare ones [1]_. A text
+    is the sum over its tokens. The table is computed once, in about half a minute, and cached.
 
     Parameters
     ----------
     model : str or path, default="all-MiniLM-L6-v2"
         The encoder, as for :class:`~labelweave.text.sentence.SentenceEmbedder`.
     dimensions : int, default=256
-        Length of the vectors; at most that of the encoder.
+        Dimension of the vectors; at most that of the encoder.
     cache : bool or path, default=True
-        Folder of the tables; True is ``embeddings`` in labelweave's cache folder, False keeps
-        none.
+        Folder of the cached tables; True is ``embeddings`` in labelweave's cache folder, False
+        disables the cache.
     verbose : int, default=0
+        1 shows a progress bar in a terminal.
 
     Attributes
     ----------
     table_ : ndarray of shape (n_tokens, dimensions)
     checksum_ : str
-        Of the files of the encoder.
+        Checksum of the files of the encoder.
 
     References
     ----------
@@ -84,24 +86,24 @@ class FastEmbedder(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Distil the encoder, or read the table that was distilled before."""
+        """Distil the encoder, or read the cached table."""
         self._validate_params()
         folder = encoder_folder(str(self.model))
         self.checksum_ = encoder_checksum(folder)
-        kept = self._kept_table()
-        if kept is not None and kept.is_file():
+        path = self._cached_table()
+        if path is not None and path.is_file():
             from safetensors.numpy import load_file
 
-            self.table_ = load_file(kept)["table"]
+            self.table_ = load_file(path)["table"]
         else:
             self.table_ = distil(folder, self.dimensions, verbose=self.verbose)
-            if kept is not None:
-                _keep(self.table_, kept)
+            if path is not None:
+                _store(self.table_, path)
         self.tokenizer_json_ = (folder / "tokenizer.json").read_text("utf-8")
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """One vector per text, as a float32 array; zero for a text without a known token."""
+        """Return one vector per text, as a float32 array; zero for a text without known tokens."""
         check_is_fitted(self)
         tokens = _tokenizer(self.tokenizer_json_).encode_batch_fast(
             checked_texts(X), add_special_tokens=False
@@ -122,21 +124,16 @@ class FastEmbedder(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         return string_tags(super().__sklearn_tags__())
 
-    def _kept_table(self) -> Path | None:
-        if self.cache is False:
+    def _cached_table(self) -> Path | None:
+        folder = folder_of_cache(self.cache)
+        if folder is None:
             return None
-        if self.cache is True:
-            from labelweave.files import cache_folder
-
-            folder = cache_folder() / "embeddings"
-        else:
-            folder = Path(self.cache)
         name = hashlib.sha256(f"{self.checksum_} {self.dimensions}".encode()).hexdigest()[:24]
         return folder / f"static-{name}.safetensors"
 
 
 def distil(folder: Path, dimensions: int, *, verbose: int = 0) -> np.ndarray:
-    """Vectors of every token of an encoder's vocabulary, as a float32 table."""
+    """Return the vectors of all tokens of an encoder's vocabulary, as a float32 table."""
     torch = require("torch", "text")
     from labelweave.progress import track
     from labelweave.text.sentence import _loaded
@@ -147,9 +144,9 @@ def distil(folder: Path, dimensions: int, *, verbose: int = 0) -> np.ndarray:
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
     special = np.array(sorted(tokenizer.all_special_ids))
     vectors = []
-    blocks = [ids[at : at + _TOKENS_AT_ONCE] for at in range(0, len(ids), _TOKENS_AT_ONCE)]
-    for block in track(blocks, "distilling the encoder", verbose=verbose):
-        inputs = torch.tensor([[first, int(token), last] for token in block])
+    batches = [ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH)]
+    for batch in track(batches, "distilling the encoder", verbose=verbose):
+        inputs = torch.tensor([[first, int(token), last] for token in batch])
         with torch.inference_mode():
             output = network({"input_ids": inputs, "attention_mask": torch.ones_like(inputs)})
         vectors.append(output["sentence_embedding"].numpy())
@@ -158,7 +155,7 @@ def distil(folder: Path, dimensions: int, *, verbose: int = 0) -> np.ndarray:
     table -= table[ordinary].mean(axis=0)
     _, axes = np.linalg.eigh(table[ordinary].T @ table[ordinary])
     table = table @ axes[:, ::-1][:, :dimensions]
-    # Vocabularies are sorted by frequency: Zipf's law gives the share of a token.
+    # Vocabularies are sorted by frequency, so Zipf's law estimates the share of a token.
     share = 1 / np.arange(2, len(table) + 2)
     share /= share.sum()
     table *= (_COMMON / (_COMMON + share))[:, None]
@@ -166,7 +163,7 @@ def distil(folder: Path, dimensions: int, *, verbose: int = 0) -> np.ndarray:
     return table.astype(np.float32)
 
 
-def _keep(table: np.ndarray, path: Path) -> None:
+def _store(table: np.ndarray, path: Path) -> None:
     from safetensors.numpy import save_file
 
     from labelweave.files import atomic_path
@@ -176,7 +173,7 @@ def _keep(table: np.ndarray, path: Path) -> None:
 
 
 @lru_cache(maxsize=4)
-def _tokenizer(text: str) -> Any:  # reading it takes longer than a short text
+def _tokenizer(text: str) -> Any:  # reading it takes longer than tokenizing a short text
     tokenizer = require("tokenizers", "text").Tokenizer.from_str(text)
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -20,9 +20,9 @@ from labelweave.exceptions import InputError
 __all__ = ["fine_tune", "learn_map"]
 
 _TEMPERATURE = 0.05
-_PARTS = 5  # of the labels; a map is learnt without each
-_CHECK_EVERY = 20  # steps between two looks at the labels held out
-_KEEP = 1.0  # pull of the map towards leaving documents as they are
+_PARTS = 5  # parts of the labels, each of which is held out of one map
+_CHECK_EVERY = 20  # steps between two evaluations on the held-out labels
+_PENALTY = 1.0  # weight of the map's squared distance to the identity
 
 
 def fine_tune(
@@ -37,24 +37,24 @@ def fine_tune(
     seed: int = 0,
     verbose: int = 0,
 ) -> Any:
-    """A sentence embedder whose weights were trained on pairs of documents and label texts.
+    """Train the weights of a sentence embedder on pairs of documents and label texts.
 
     Parameters
     ----------
     embedder : fitted SentenceEmbedder
     documents, label_texts : sequence of str
     positive : csr_array of shape (n, L)
-        Which document has which label.
+        1 where a document has a label.
     steps, batch_size : int
-        5 to 8 processor seconds a step of 32 to 64 long documents with MiniLM.
+        A step of 32 to 64 long documents takes 5 to 8 CPU seconds with MiniLM.
     lr : float
-    seed : int
-    verbose : int
+        Learning rate at the start; it falls linearly to zero.
+    seed, verbose : int
 
     Returns
     -------
     SentenceEmbedder
-        A new one; the one given is left as it is.
+        A new embedder; `embedder` is not changed.
     """
     import copy
 
@@ -109,11 +109,11 @@ def learn_map(
     lr: float = 1e-3,
     seed: int = 0,
 ) -> np.ndarray:
-    """A matrix that moves vectors of documents towards their labels'.
+    """Learn a matrix that moves the vectors of documents closer to those of their labels.
 
-    It is the mean of five maps, each learnt without a fifth of the labels: the moment to stop is
-    where documents rank these best, so that the map serves labels that nobody has seen. Where no
-    step helps them, a map leaves everything as it is.
+    It is the mean of five maps. Each is learnt without a fifth of the labels and is the map of the
+    step that ranked these labels best, so that it works for unseen labels as well. If no step
+    improves their ranks, the map is the identity.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def learn_map(
         Unit vectors.
     positive : csr_array of shape (n, L)
     steps, batch_size, lr, seed
-        Of the training.
+        Settings of the training.
 
     Returns
     -------
@@ -154,48 +154,50 @@ def _one_map(
     lr: float,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """The map, learnt without the labels held out, that ranks these best."""
+    """Learn a map without the held-out labels and return the one that ranks these best."""
     import torch
     from torch.nn.functional import cross_entropy, normalize
 
-    taught = np.setdiff1d(np.arange(positive.shape[1]), held)
+    learnt = np.setdiff1d(np.arange(positive.shape[1]), held)
     identity = torch.eye(X.shape[1])
-    best, best_rank = identity.numpy(), _mean_rank(X, E, identity, positive, held)
-    own = sp.csr_array(positive[:, taught])
-    rows, columns = own.nonzero()
+    best, best_rank = identity.numpy(), _reciprocal_rank(X, E, identity, positive, held)
+    truth = sp.csr_array(positive[:, learnt])
+    rows, columns = truth.nonzero()
     if not len(rows) or not len(held):
         return best
     matrix = identity.clone().requires_grad_()
     optimizer = torch.optim.Adam([matrix], lr=lr)
-    targets = E[taught]
+    targets = E[learnt]
     for step in range(1, steps + 1):
         chosen = random.integers(len(rows), size=min(batch_size, len(rows)))
         logits = normalize(X[rows[chosen]] @ matrix, dim=1) @ targets.T / _TEMPERATURE
-        also = own[rows[chosen]].toarray() > 0
+        also = truth[rows[chosen]].toarray() > 0
         also[np.arange(len(chosen)), columns[chosen]] = False
         logits = logits.masked_fill(torch.from_numpy(also), -torch.inf)
         loss = cross_entropy(logits, torch.from_numpy(columns[chosen].astype(np.int64)))
-        loss = loss + _KEEP * ((matrix - identity) ** 2).mean()
+        loss = loss + _PENALTY * ((matrix - identity) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if step % _CHECK_EVERY == 0 or step == steps:
-            rank = _mean_rank(X, E, matrix.detach(), positive, held)
+            rank = _reciprocal_rank(X, E, matrix.detach(), positive, held)
             if rank > best_rank:
                 best, best_rank = matrix.detach().numpy().copy(), rank
     return best
 
 
-def _mean_rank(X: Any, E: Any, matrix: Any, positive: sp.csr_array, held: np.ndarray) -> float:
-    """Mean reciprocal rank of the labels held out, over their documents."""
+def _reciprocal_rank(
+    X: Any, E: Any, matrix: Any, positive: sp.csr_array, held: np.ndarray
+) -> float:
+    """Mean reciprocal rank of the held-out labels over their documents."""
     import torch
     from torch.nn.functional import normalize
 
     truth = positive[:, held].toarray() > 0
-    some = np.flatnonzero(truth.any(axis=1))[:2000]
-    if not len(some):
+    rows = np.flatnonzero(truth.any(axis=1))[:2000]
+    if not len(rows):
         return 0.0
     with torch.no_grad():
-        scores = (normalize(X[some] @ matrix, dim=1) @ E[held].T).numpy()
+        scores = (normalize(X[rows] @ matrix, dim=1) @ E[held].T).numpy()
     ranks = np.argsort(np.argsort(-scores, axis=1), axis=1) + 1
-    return float((1 / ranks)[truth[some]].mean())
+    return float((1 / ranks)[truth[rows]].mean())

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError, require
-from labelweave.text.cache import EmbeddingCache
+from labelweave.text.cache import EmbeddingCache, folder_of_cache
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import unit_rows
 from labelweave.text.encoder_files import MINILM, encoder_checksum, encoder_folder
@@ -192,14 +192,9 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
             )
 
     def _cache(self) -> EmbeddingCache | None:
-        if self.cache is False:
+        folder = folder_of_cache(self.cache)
+        if folder is None:
             return None
-        if self.cache is True:
-            from labelweave.files import cache_folder
-
-            folder = cache_folder() / "embeddings"
-        else:
-            folder = Path(self.cache)
         tuned = "" if self.weights_ is None else f"-{_weights_checksum(self.weights_)}"
         return EmbeddingCache(folder / f"{self.checksum_[:24]}{tuned}-{self.max_tokens}.sqlite")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 
 from labelweave.unseen._fusion.label_extension import SingleScoreExtension
@@ -41,16 +39,6 @@ class ConSE(SingleScoreExtension):
     >>> [row[0][0] for row in model.rank(["deep blue sea", "hot dry sand"], 1, among="unseen")]
     ['sea', 'land']
     """
-
-    @classmethod
-    def published(cls, dataset: str | None = None) -> Self:
-        """Return an estimator with the settings of Table II of the XML0 paper.
-
-        The classifier is AttentionXML and the encoder is MiniLM without fine-tuning, which the
-        paper describes for the semantic similarity only. The settings are the same for all data
-        sets.
-        """
-        return cls("attentionxml")
 
     def _default_combination(self) -> ScoreCombination:
         return ScoreCombination(["conse"], np.ones(1), 10.0, -5.0)

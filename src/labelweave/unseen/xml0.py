@@ -165,10 +165,6 @@ class XML0(LabelExtension):
             combination = weighted_sum(learn_weight(draws), 10.0, -5.0)
         return calibrated(combination, draws, self._generator())
 
-    @classmethod
-    def _test_params(cls) -> dict[str, Any]:
-        return {"encoder": "tfidf"}
-
 
 def learn_weight(draws: Draws) -> float:
     """Return the weight of label fusion that ranks labels treated as unseen best.

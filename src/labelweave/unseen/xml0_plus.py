@@ -180,10 +180,6 @@ class XML0Plus(LabelExtension):
         if self.words_ is not None:
             self.label_words_ = GrowingRows(state["label_words"])
 
-    @classmethod
-    def _test_params(cls) -> dict[str, Any]:
-        return {"encoder": "tfidf"}
-
 
 def fit_stacker(
     names: Sequence[str], draws: Draws, random: np.random.RandomState

@@ -319,6 +319,10 @@ class LabelExtension(LabelSearch):
         stored = state["index"]
         self.index_ = None if stored is None else LabelIndex.from_array(stored)
 
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        return {"encoder": "tfidf"}
+
 
 class SingleScoreExtension(LabelExtension):
     """Base of the methods whose probability depends on one score of :class:`LabelScores`.
@@ -331,9 +335,15 @@ class SingleScoreExtension(LabelExtension):
         tags.capabilities.vectors = True
         return tags
 
+    @classmethod
+    def published(cls, dataset: str | None = None) -> Self:
+        """Return an estimator with the settings of Table II of the XML0 paper.
+
+        The classifier is AttentionXML and the encoder is MiniLM without fine-tuning, which the
+        paper describes for the semantic similarity only. The settings are the same for all data
+        sets.
+        """
+        return cls("attentionxml")
+
     def _fit_combination(self, draws: Draws) -> ScoreCombination:
         return calibrated(self._default_combination(), draws, self._generator())
-
-    @classmethod
-    def _test_params(cls) -> dict[str, Any]:
-        return {"encoder": "tfidf"}
