@@ -2,7 +2,8 @@
 
 Both train the same network on the same random data, with the same batches and epochs (ten, the
 shortest run that CLS takes by itself), in this process on one thread. They take turns; the ratio is
-one of CPU seconds of neighbouring runs, its median and range over the turns. The selection is timed
+one of CPU seconds of neighbouring runs, its median and range over the turns. Rates are given: an
+estimate of `tau_h` adds a short run of one more network. The selection is timed
 inside the training of CLS, so that it meets the caches as they are. Run it with
 
     python benchmarks/cls_cost.py [--rows 2000] [--repeat 7]

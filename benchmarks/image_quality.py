@@ -47,7 +47,7 @@ CONTRAST: dict[str, Any] = {
 }
 RUN: dict[str, Any] = {"batch_size": 64, "schedule": "cosine", "patience": None}
 PROBE: dict[str, Any] = {"mode": "linear-probe", "lr": 1e-2, "epochs": 30}
-PARTIAL = ("an", "cls", "wan", "role", "co-teaching", "co-teaching+", "jocor")
+PARTIAL = ("an", "cls", "cls+", "wan", "role", "co-teaching", "co-teaching+", "jocor")
 SCENARIOS: dict[str, Callable[..., Any]] = {
     "single": keep_single_positive,
     "25%": lambda Y, **how: hide_positives(Y, 0.75, **how),

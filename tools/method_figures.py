@@ -596,7 +596,10 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
     "expected": (expected, ("epr", "role")),
     "selection": (
         selection,
-        ("cls", "ll-r", "ll-ct", "ll-cp", "co-teaching", "co-teaching+", "decoupling", "jocor"),
+        (
+            *("cls", "cls+", "ll-r", "ll-ct", "ll-cp"),
+            *("co-teaching", "co-teaching+", "decoupling", "jocor"),
+        ),
     ),
     "posterior": (posterior, ("cross-em", "em-forest")),
     "rules": (rules, ("ant", "ant+", "bl", "tc", "union")),

@@ -180,16 +180,16 @@ def test_role(batch):
     task = FreeLabelsTask(network(), {"lr": 0.1}, (6, 3), k=1.2, weight=2.0, label_lr=1)
     task.train()
     f, free = task.network(batch.x), task.labels[batch.rows]
-    plain, unannotated = batch.y.clamp(min=0), batch.y == 0
+    ignored = torch.isnan(batch.y)
     terms = task.losses(batch, at(0))
 
     def half(one, other):
-        estimate = torch.where(unannotated, torch.sigmoid(other), plain)
+        estimate = torch.where(batch.y == -1, 0.0, torch.sigmoid(other))
+        estimate = torch.where(ignored, NAN, estimate)
         p = torch.sigmoid(one)
         entries = -(estimate * torch.log(p) + (1 - estimate) * torch.log(1 - p))
         entries = torch.where(batch.y == 1, entries - torch.log(p), entries).nan_to_num(0.0)
-        filled = torch.where(unannotated, p, plain.nan_to_num(0.0))
-        return entries.mean(), 2 * ((filled.sum() / 4 - 1.2) / 3) ** 2
+        return entries.mean(), 2 * ((p[~ignored].sum() / 4 - 1.2) / 3) ** 2
 
     (on_f, expected_f), (on_free, expected_free) = half(f, free), half(free, f)
     torch.testing.assert_close(terms["network"], on_f / 2)

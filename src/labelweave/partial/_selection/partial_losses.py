@@ -109,8 +109,9 @@ class ExpectedTask(PartialLossTask):
 class FreeLabelsTask(ExpectedTask):
     """ROLE: the network and a matrix of free labels learn from each other.
 
-    Cole et al., CVPR 2021, Eq. 8 to 10. The logits of the training labels are parameters. Where a
-    label is annotated, its annotation is used. The gradient of each half stops at the other half.
+    Cole et al., CVPR 2021, Eq. 8 to 10. The logits of the training labels are parameters, those of
+    annotated positives too. Known negatives, which the paper does not have, keep the target 0. The
+    gradient of each half stops at the other half.
 
     Parameters
     ----------
@@ -138,14 +139,15 @@ class FreeLabelsTask(ExpectedTask):
         if not self.training:
             return super().losses(batch, info)
         logits = self.network(batch.x)
-        targets, unannotated = plain_targets(batch.y)
+        targets, _ = plain_targets(batch.y)
+        known_negative, ignored = batch.y < 0, torch.isnan(batch.y)
         labels = self.labels[batch.rows]
         halves = []
         for one, other in ((logits, labels), (labels, logits)):
-            estimate = torch.where(unannotated, torch.sigmoid(other.detach()), targets)
-            losses = bce(one, estimate) + positive_bce(one, targets)
-            filled = torch.where(unannotated, torch.sigmoid(one), targets)
-            halves.append((mean_loss(losses), self.weight * self._penalty(filled, targets)))
+            estimate = torch.sigmoid(other.detach()).masked_fill(known_negative, 0.0)
+            losses = bce(one, estimate.masked_fill(ignored, torch.nan)) + positive_bce(one, targets)
+            penalty = self.weight * self._penalty(torch.sigmoid(one), targets)
+            halves.append((mean_loss(losses), penalty))
         (network_loss, network_penalty), (label_loss, label_penalty) = halves
         return {
             "network": network_loss / 2,
