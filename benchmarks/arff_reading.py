@@ -40,14 +40,14 @@ def with_liac_arff(path: Path, labels: list[str]) -> tuple:
     with path.open(encoding="utf-8") as file:
         in_braces = any(line.startswith("{") for line in file)
     with path.open(encoding="utf-8") as file:
-        found = arff.load(file, return_type=arff.COO if in_braces else arff.DENSE)
-    names = [name for name, _ in found["attributes"]]
+        content = arff.load(file, return_type=arff.COO if in_braces else arff.DENSE)
+    names = [name for name, _ in content["attributes"]]
     if in_braces:
-        values, rows, columns = found["data"]
+        values, rows, columns = content["data"]
         matrix = sp.csc_array((np.array(values, dtype=np.float32), (rows, columns)))
         matrix.resize(max(rows) + 1, len(names))
     else:
-        matrix = np.array(found["data"], dtype=np.float32)
+        matrix = np.array(content["data"], dtype=np.float32)
     return _split(matrix, names, labels)
 
 
@@ -121,13 +121,13 @@ def main() -> None:
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
                 results[reader] = json.loads(done.stdout)
         ours = results["labelweave"]
-        for reader, found in results.items():
-            if not np.isclose(found["sum"], ours["sum"], rtol=1e-4):
+        for reader, measured in results.items():
+            if not np.isclose(measured["sum"], ours["sum"], rtol=1e-4):
                 sys.exit(f"{reader} read other values from {name} than labelweave")
             print(
-                f"{name:<10} {reader:<11} {found['seconds']:7.2f} "
-                f"{found['seconds'] / ours['seconds']:5.1f}x {found['peak']:8.0f} "
-                f"{found['size']:11.1f}"
+                f"{name:<10} {reader:<11} {measured['seconds']:7.2f} "
+                f"{measured['seconds'] / ours['seconds']:5.1f}x {measured['peak']:8.0f} "
+                f"{measured['size']:11.1f}"
             )
 
 

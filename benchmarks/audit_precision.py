@@ -137,11 +137,11 @@ def main() -> None:
         for kind in cells[0]["peers"]:
             values = [one["peers"][kind] for one in cells]
             print(f"    cleanlab {kind}: {np.mean(values):.4f}")
-        base, own = np.mean([one["seconds"] for one in cells], axis=0)
+        base, ranking = np.mean([one["seconds"] for one in cells], axis=0)
         share = np.mean([one["share"] for one in cells])
         print(
             f"    half are annotated, estimated {share:.3f}; CPU seconds: base {base:.1f}, "
-            f"ranking {own:.1f}",
+            f"ranking {ranking:.1f}",
             flush=True,
         )
 

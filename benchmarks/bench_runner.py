@@ -87,13 +87,13 @@ def speed_up(suite: Suite, rounds: int) -> None:
     for number in range(rounds + 1):
         for what, pool in (("two", Pool(2)), ("one", Pool(1))):
             with tempfile.TemporaryDirectory() as folder:
-                started, own = time.perf_counter(), time.process_time()
+                started, cpu = time.perf_counter(), time.process_time()
                 result = run_suite(suite, Path(folder) / "out", pool=pool)
                 wall[what].append(time.perf_counter() - started)
-                own = time.process_time() - own
+                cpu = time.process_time() - cpu
             # The parent's own seconds, plus those of the workers, which run side by side.
             cells = sum(record["seconds"]["cpu"] for record in result.records)
-            spent[what].append(own if what == "one" else own + cells / 2)
+            spent[what].append(cpu if what == "one" else cpu + cells / 2)
             if number == 0 and what == "two":
                 first = wall[what][0]
     one, two = (statistics.median(wall[what][1:]) for what in ("one", "two"))

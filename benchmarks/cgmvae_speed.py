@@ -1,6 +1,6 @@
 """Speed and memory of C-GMVAE against a reference implementation, on one thread.
 
-The plain form is written here from the equations, in the manner of the authors' program: label
+The reference implementation is written here from the equations, in the manner of the authors' program: label
 embeddings by a product with the identity, three decodes one after the other, logits computed
 once for the cross-entropy and again for the contrast, the mixture over a tensor of rows x
 labels x dimensions, unfused Adam, and a validation that recomputes every metric for each of
@@ -37,7 +37,7 @@ from labelweave.thresholds import PAPER_GRID
 START = StepInfo(0, 0, 0.0)
 
 
-# -- the plain form ---------------------------------------------------------------------
+# -- the reference implementation -------------------------------------------------------
 
 
 def plain_log_mixture(z: Tensor, means: Tensor, log_variances: Tensor, active: Tensor) -> Tensor:

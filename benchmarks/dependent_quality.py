@@ -80,22 +80,24 @@ def parts_of(name: str, split: str, seed: int) -> tuple[lw.Dataset, lw.Dataset, 
 
 def honest_scores(chosen_on: tuple[Any, Any], test: lw.Dataset, at_test: Any) -> dict:
     """Score label sets at the threshold at which each metric is best on held-out rows."""
-    found = {}
+    scores = {}
     for name in OF_SETS:
         rule = make_threshold(f"tuned:{name}").fit(*chosen_on)
-        found[name] = get_metric(name)(test.Y, Y_pred=rule.apply(at_test))
-    return found
+        scores[name] = get_metric(name)(test.Y, Y_pred=rule.apply(at_test))
+    return scores
 
 
 def published_scores(test: lw.Dataset, at_test: Any) -> dict:
     """Score label sets at the threshold at which each metric is best on the test rows."""
-    found = {}
+    scores = {}
     for name in OF_SETS:
         average = name.removeprefix("f1_")
         undefined = np.nan if average == "example" else 0.0
-        at_cuts = sweep_f1(test.Y, at_test, PAPER_GRID, average=average, zero_division=undefined)
-        found[name] = float(at_cuts.max())
-    return found
+        at_thresholds = sweep_f1(
+            test.Y, at_test, PAPER_GRID, average=average, zero_division=undefined
+        )
+        scores[name] = float(at_thresholds.max())
+    return scores
 
 
 def run(model: Any, name: str, seed: int, options: argparse.Namespace) -> dict[str, float]:
@@ -106,25 +108,25 @@ def run(model: Any, name: str, seed: int, options: argparse.Namespace) -> dict[s
     seconds = time.process_time() - started
     at_test = model.predict_proba(test.X)
     if options.protocol == "as-published":
-        found = published_scores(test, at_test)
+        scores = published_scores(test, at_test)
     else:
-        found = honest_scores(model.held_out_predictions(held), test, at_test)
-    return {**found, "map": get_metric("map")(test.Y, Y_score=at_test), "seconds": seconds}
+        scores = honest_scores(model.held_out_predictions(held), test, at_test)
+    return {**scores, "map": get_metric("map")(test.Y, Y_score=at_test), "seconds": seconds}
 
 
 def parsed_parameters(settings: list[str]) -> dict[str, dict[str, Any]]:
     """``id.parameter=JSON`` to parameters of each method; bare words are strings."""
-    found: dict[str, dict[str, Any]] = {}
+    by_method: dict[str, dict[str, Any]] = {}
     for setting in settings:
         target, _, value = setting.partition("=")
         method, _, parameter = target.rpartition(".")
         if not method or not value:
             raise SystemExit(f"--set wants method.parameter=value, not {setting!r}")
         try:
-            found.setdefault(method, {})[parameter] = json.loads(value)
+            by_method.setdefault(method, {})[parameter] = json.loads(value)
         except json.JSONDecodeError:
-            found.setdefault(method, {})[parameter] = value
-    return found
+            by_method.setdefault(method, {})[parameter] = value
+    return by_method
 
 
 def table_line(method: str, name: str, runs: list[dict[str, float]]) -> str:

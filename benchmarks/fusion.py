@@ -71,11 +71,11 @@ def main():
     for n_labels in options.labels:
         for n in options.n:
             case = make_case(n, n_labels)
-            quick, found = seconds(pruned, *case)
+            quick, searched = seconds(pruned, *case)
             line = f"{n:4} {n_labels:8} {quick:10.4f}"
             if n <= options.product_up_to:
                 slow, (order, _) = seconds(one_product, *case, repeat=1)
-                assert set(order[:9]) <= set(found.labels), "another answer"
+                assert set(order[:9]) <= set(searched.labels), "another answer"
                 line += f" {slow:11.3f} {slow / quick:6.0f}"
             if n <= options.plain_up_to and n_labels <= 504:
                 few = max(1, min(n_labels, 40_000 >> n))

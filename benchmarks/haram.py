@@ -45,16 +45,16 @@ def run_peer(train: Any, test: Any) -> tuple[np.ndarray, np.ndarray, int]:
     X, Q = (p.X.toarray() if sp.issparse(p.X) else p.X for p in (train, test))
     model = MLARAM(vigilance=0.9, threshold=0.02)
     model.fit(X.astype(float), train.Y.to_numpy(int).copy())
-    found: dict[str, np.ndarray] = {}
-    own = model.predict_proba
+    kept: dict[str, np.ndarray] = {}
+    original = model.predict_proba
 
     def keeping(rows: np.ndarray) -> np.ndarray:  # predict computes the scores itself
-        found["scores"] = own(rows)
-        return found["scores"]
+        kept["scores"] = original(rows)
+        return kept["scores"]
 
     model.predict_proba = keeping
     label_sets = model.predict(Q.astype(float))
-    return found["scores"], label_sets, len(model.neurons)
+    return kept["scores"], label_sets, len(model.neurons)
 
 
 def timed(run: Any, times: int) -> tuple[float, Any]:

@@ -57,26 +57,26 @@ SCENARIOS: dict[str, Callable[..., Any]] = {
 
 
 class Figures:
-    """Figures in a file, one JSON object a line."""
+    """Figures in a file, one JSON object per line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         lines = path.read_text().splitlines() if path.is_file() else []
-        self.found = [json.loads(line) for line in lines]
+        self.rows = [json.loads(line) for line in lines]
 
     def has(self, **what: Any) -> bool:
-        return any(what.items() <= row.items() for row in self.found)
+        return any(what.items() <= row.items() for row in self.rows)
 
     def add(self, started: float, **row: Any) -> None:
         row = {**row, "cpu_seconds": round(time.process_time() - started, 1)}
-        self.found.append(row)
+        self.rows.append(row)
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps(row), flush=True)
 
     def table(self) -> Iterator[str]:
         cells, last = defaultdict(list), None
-        for row in self.found:
+        for row in self.rows:
             cells[row["part"], row["data"], row["run"], row["method"]].append(row["map"])
         for (part, data, run, method), values in sorted(cells.items()):
             if run != last:

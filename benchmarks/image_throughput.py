@@ -168,9 +168,9 @@ class Ours:
             loss.backward()
             self.optimizer.step()
             loss.item()
-        whole = time.perf_counter() - started
-        self.waited = waiting / whole
-        return whole
+        elapsed = time.perf_counter() - started
+        self.waited = waiting / elapsed
+        return elapsed
 
 
 def main() -> None:

@@ -33,16 +33,16 @@ def run(method: str, name: str, seed: int, parameters: dict) -> dict[str, float]
     rest, held_out = stratified_holdout(train.Y, 0.25, random_state=100 + seed)
     model = lw.make(method, random_state=seed, **parameters).fit(train[rest].X, train[rest].Y)
     X, Y = train[held_out].X, train[held_out].Y.to_numpy()
-    found = {"sets": subset_accuracy(Y, model.predict(X))}
+    scores = {"sets": subset_accuracy(Y, model.predict(X))}
     if hasattr(model, "most_probable_sets"):
-        found["sets as a whole"] = subset_accuracy(Y, model.most_probable_sets(X))
+        scores["sets as a whole"] = subset_accuracy(Y, model.most_probable_sets(X))
     if isinstance(model, KnownLabelsMixin):
         is_known = np.random.default_rng(seed).random(Y.shape) < 0.5
         asked = np.where(is_known, np.nan, Y)
-        found["map"] = mean_average_precision(asked, model.predict_proba(X))
-        given = model.predict_proba(X, known=np.where(is_known, Y, np.nan))
-        found["map, half known"] = mean_average_precision(asked, given)
-    return found
+        scores["map"] = mean_average_precision(asked, model.predict_proba(X))
+        with_known = model.predict_proba(X, known=np.where(is_known, Y, np.nan))
+        scores["map, half known"] = mean_average_precision(asked, with_known)
+    return scores
 
 
 def main() -> None:

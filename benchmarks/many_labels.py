@@ -76,9 +76,9 @@ def main():
     every = timed("rank, every label, 5 documents", lambda: model.rank(queries[:5], 10))
     model.set_params(index_above=10_000)
     timed("build the index", lambda: build_index(model, options.lists))
-    found = timed("rank, index, 5 documents", lambda: model.rank(queries[:5], 10))
+    ranked = timed("rank, index, 5 documents", lambda: model.rank(queries[:5], 10))
     same = [
-        len({n for n, _ in a} & {n for n, _ in b}) / 10 for a, b in zip(every, found, strict=False)
+        len({n for n, _ in a} & {n for n, _ in b}) / 10 for a, b in zip(every, ranked, strict=False)
     ]
     print(f"recall of the ten best: {np.mean(same):.3f}")
     if len(names) > len(few):

@@ -76,22 +76,22 @@ def scores_of(model: Any, name: str, split: int) -> dict[str, float]:
     train, validation = train[rest], train[kept]
     started = time.process_time()
     model.fit(train.X, train.Y, validation=validation)
-    found = {"seconds": time.process_time() - started}
+    scores = {"seconds": time.process_time() - started}
     at_validation, at_held = model.predict_proba(validation.X), model.predict_proba(held.X)
     for metric in METRICS:
         if metric == "map":
-            found[metric] = get_metric(metric)(held.Y, Y_score=at_held)
+            scores[metric] = get_metric(metric)(held.Y, Y_score=at_held)
             continue
         rule = make_threshold(f"tuned:{metric}").fit(validation.Y, at_validation)
-        found[metric] = get_metric(metric)(held.Y, Y_pred=rule.apply(at_held))
+        scores[metric] = get_metric(metric)(held.Y, Y_pred=rule.apply(at_held))
     for strength in STRENGTHS:
         rule = PerLabelThreshold(strength).fit(validation.Y, at_validation)
-        found[f"strength {strength}"] = get_metric("f1_macro")(held.Y, Y_pred=rule.apply(at_held))
-    return found
+        scores[f"strength {strength}"] = get_metric("f1_macro")(held.Y, Y_pred=rule.apply(at_held))
+    return scores
 
 
 def all_scores(options: argparse.Namespace) -> pd.DataFrame:
-    """One row a fit: set, setting, split and scores."""
+    """One row per fit: set, setting, split and scores."""
     cells = Cells(options.results)
     rows = []
     for name in options.datasets:
@@ -99,8 +99,8 @@ def all_scores(options: argparse.Namespace) -> pd.DataFrame:
             for split in range(options.splits):
                 model = lw.make("mlp", random_state=split, **(BASE | SETTINGS[setting]))
                 of = {"data": name, "method": "mlp", "split": split} | parameters_of(model)
-                found = cells.get(of, partial(scores_of, model, name, split))
-                rows.append({"data": name, "setting": setting, "split": split} | found)
+                scores = cells.get(of, partial(scores_of, model, name, split))
+                rows.append({"data": name, "setting": setting, "split": split} | scores)
     return pd.DataFrame(rows)
 
 

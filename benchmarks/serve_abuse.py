@@ -113,8 +113,8 @@ def killed(service: Service, additions: int, kills: int) -> None:
         except (OSError, ConnectionError):
             service.process.wait(10)
             service.start()
-            found = json.loads(service.ask(f"{path}?limit=100000")[1])["labels"]
-            there = {label["name"] for label in found}
+            listed = json.loads(service.ask(f"{path}?limit=100000")[1])["labels"]
+            there = {label["name"] for label in listed}
             missing = [name for name in acknowledged if name not in there]
             print(f"killed   after {len(acknowledged):5,} acknowledged: {len(missing)} missing")
             done += name in there  # written, but the word of it was lost
@@ -123,8 +123,8 @@ def killed(service: Service, additions: int, kills: int) -> None:
             raise SystemExit(f"addition {done} was answered {status}: {answer!r}")
         acknowledged.append(name)
         done += 1
-    found = json.loads(service.ask(f"{path}?limit=100000")[1])["labels"]
-    missing = set(acknowledged) - {label["name"] for label in found}
+    listed = json.loads(service.ask(f"{path}?limit=100000")[1])["labels"]
+    missing = set(acknowledged) - {label["name"] for label in listed}
     print(
         f"killed   {len(acknowledged):,} additions acknowledged through {kills} kills, "
         f"{len(missing)} missing",
@@ -150,12 +150,12 @@ def schema(service: Service, cases: int) -> None:
         ]
         result = subprocess.run(command, cwd=service.folder, capture_output=True, text=True)
         tail = result.stdout[result.stdout.rfind("SUMMARY") :]
-        found = re.search(r"([\d,]+) generated", tail)
-        if found is None:
+        match = re.search(r"([\d,]+) generated", tail)
+        if match is None:
             raise SystemExit(f"schemathesis said:\n{result.stdout[-3000:]}{result.stderr[-2000:]}")
-        total += int(found[1].replace(",", ""))
+        total += int(match[1].replace(",", ""))
         word = "no answer of 500 or more" if result.returncode == 0 else result.stdout[-3000:]
-        print(f"schema   {model:7} {found[1]:>6} cases: {word}", flush=True)
+        print(f"schema   {model:7} {match[1]:>6} cases: {word}", flush=True)
     print(f"schema   {total:,} cases in all; ready: {service.ask('/v1/health/ready')[0]}")
 
 

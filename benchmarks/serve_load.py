@@ -131,10 +131,10 @@ async def load(server: Server, rows: list, n_requests: int, width: int) -> dict[
 
     start, busy = time.perf_counter(), server.processor()
     await asyncio.gather(*(client() for _ in range(width)))
-    whole = time.perf_counter() - start
+    elapsed = time.perf_counter() - start
     p50, p99 = np.percentile(seconds, [50, 99])
     cost = (server.processor() - busy) / n_requests
-    return {"rate": n_requests / whole, "p50": p50, "p99": p99, "failed": failed, "cost": cost}
+    return {"rate": n_requests / elapsed, "p50": p50, "p99": p99, "failed": failed, "cost": cost}
 
 
 def start_both(folder: str, name: str, kind: str) -> tuple[Server, Server]:
@@ -152,14 +152,14 @@ def serve_command(name: str, port: int) -> list[str]:
 
 
 def compare(title: str, servers: tuple[Server, Server], rows: list, arguments: object) -> None:
-    found: list[list[dict[str, float]]] = [[], []]
+    measured: list[list[dict[str, float]]] = [[], []]
     for server in servers:  # warm
         asyncio.run(load(server, rows, 200, arguments.width))
     for _ in range(arguments.rounds):
-        for results, server in zip(found, servers, strict=True):
+        for results, server in zip(measured, servers, strict=True):
             results.append(asyncio.run(load(server, rows, arguments.requests, arguments.width)))
     rates, costs = [], []
-    for name, results in zip(("obvious", "labelweave"), found, strict=True):
+    for name, results in zip(("obvious", "labelweave"), measured, strict=True):
         rates.append(statistics.median(r["rate"] for r in results))
         p50 = statistics.median(r["p50"] for r in results)
         p99 = statistics.median(r["p99"] for r in results)
@@ -215,13 +215,13 @@ def main() -> None:
             server = Server(serve_command("yeast", port), port, "/v1/models/yeast/predict", folder)
             parts = 10
             for part in range(parts):
-                found = asyncio.run(
+                measured = asyncio.run(
                     load(server, rows, arguments.memory_requests // parts, arguments.width)
                 )
                 sent = (part + 1) * arguments.memory_requests // parts
                 print(
                     f"memory   {sent:7,} requests  {server.memory():7.1f} MB  "
-                    f"failed {found['failed']}",
+                    f"failed {measured['failed']}",
                     flush=True,
                 )
             server.stop()

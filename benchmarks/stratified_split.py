@@ -82,12 +82,12 @@ def label_deviation(Y: np.ndarray, fold: np.ndarray, n_folds: int) -> float:
 def pair_deviation(Y: np.ndarray, fold: np.ndarray, n_folds: int) -> float:
     """Over the pairs of labels that occur together at all."""
     labels = sp.csr_array(Y.astype(np.float64))
-    whole = (labels.T @ labels).toarray() / len(Y)
-    pairs = np.triu(whole, 1) > 0
+    pair_rates = (labels.T @ labels).toarray() / len(Y)
+    pairs = np.triu(pair_rates, 1) > 0
     total = 0.0
     for f in range(n_folds):
         part = labels[np.flatnonzero(fold == f)]
-        total += np.abs((part.T @ part).toarray() / part.shape[0] - whole)[pairs].mean()
+        total += np.abs((part.T @ part).toarray() / part.shape[0] - pair_rates)[pairs].mean()
     return 1e4 * total / n_folds
 
 
@@ -124,12 +124,12 @@ def main() -> None:
         for name, Y in problems():
             ours = None
             for peer, make in peers.items():
-                found = measure(make, Y, n_folds, arguments.seeds)
-                ours = ours or found
+                measured = measure(make, Y, n_folds, arguments.seeds)
+                ours = ours or measured
                 shape = f"{Y.shape[0]} x {Y.shape[1]}"
-                print(f"{name:27}{shape:>15}  {peer:13}{found['seconds']:8.3f}"
-                      f"{found['seconds'] / ours['seconds']:7.1f}{found['labels']:9.2f}"
-                      f"{found['pairs']:9.2f}{found['sizes']:7.0f}", flush=True)  # fmt: skip
+                print(f"{name:27}{shape:>15}  {peer:13}{measured['seconds']:8.3f}"
+                      f"{measured['seconds'] / ours['seconds']:7.1f}{measured['labels']:9.2f}"
+                      f"{measured['pairs']:9.2f}{measured['sizes']:7.0f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -124,14 +124,14 @@ def processes() -> None:
             *("-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d"),
             *("--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"),
         ]
-        found = []
+        weights = []
         for name, how in (("one", []), ("two", torchrun)):
             out = Path(folder) / f"{name}.pt"
             here = str(Path(__file__).parent)
             command = [sys.executable, *how, str(script), str(out), here]
             subprocess.run(command, check=True, capture_output=True)
-            found.append(torch.load(out, weights_only=True))
-    gap = max((found[0][name] - found[1][name]).abs().max().item() for name in found[0])
+            weights.append(torch.load(out, weights_only=True))
+    gap = max((weights[0][name] - weights[1][name]).abs().max().item() for name in weights[0])
     print(f"two processes against one: largest difference of a weight {gap:.2g}")
 
 

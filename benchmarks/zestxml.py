@@ -61,9 +61,9 @@ def compiled() -> Callable[..., np.ndarray]:
     def run(documents: sp.csr_array, weights: sp.csr_array, labels: sp.csr_array) -> np.ndarray:
         scratch = np.empty(labels.shape[1], np.float32)
         out = np.empty((documents.shape[0], labels.shape[0]), np.float32)
-        given = [*pointers(documents), *pointers(weights), *pointers(labels)]
+        arrays = [*pointers(documents), *pointers(weights), *pointers(labels)]
         ends = [ctypes.c_void_p(array.ctypes.data) for array in (scratch, out)]
-        function(documents.shape[0], labels.shape[0], labels.shape[1], *given, *ends)
+        function(documents.shape[0], labels.shape[0], labels.shape[1], *arrays, *ends)
         kept.clear()
         return out
 
@@ -97,17 +97,17 @@ def main() -> None:
         ours: list[float] = []
         theirs: list[float] = []
         for _ in range(options.rounds):
-            found = []
+            scores = []
             for times, function in ((ours, bilinear_scores), (theirs, peer)):
                 started = time.process_time()
-                found.append(function(documents, weights, labels))
+                scores.append(function(documents, weights, labels))
                 times.append(time.process_time() - started)
-            np.testing.assert_allclose(*found, rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
         pairs = options.documents * n_labels
-        own, other = statistics.median(ours), statistics.median(theirs)
+        our_time, their_time = statistics.median(ours), statistics.median(theirs)
         print(
-            f"{options.documents} documents, {n_labels} labels: ours {own / pairs * 1e9:.1f} ns a "
-            f"pair, compiled {other / pairs * 1e9:.1f}; ratio {own / other:.2f}",
+            f"{options.documents} documents, {n_labels} labels: "
+            f"ours {our_time / pairs * 1e9:.1f} ns per pair, compiled {their_time / pairs * 1e9:.1f}; ratio {our_time / their_time:.2f}",
             flush=True,
         )
 
