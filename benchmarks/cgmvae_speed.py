@@ -1,10 +1,10 @@
 """Speed and memory of C-GMVAE against a reference implementation, on one thread.
 
-The reference implementation is written here from the equations, in the manner of the authors' program: label
-embeddings by a product with the identity, three decodes one after the other, logits computed
-once for the cross-entropy and again for the contrast, the mixture over a tensor of rows x
-labels x dimensions, unfused Adam, and a validation that recomputes every metric for each of
-nine thresholds. Both forms start from the same weights, and their losses are compared first.
+The reference implementation is written here from the equations, in the manner of the authors'
+program: label embeddings by a product with the identity, three decodes one after the other, logits
+computed once for the cross-entropy and again for the contrast, the mixture over a tensor of rows x
+labels x dimensions, unfused Adam, and a validation that recomputes every metric for each of nine
+thresholds. Both forms start from the same weights, and their losses are compared first.
 
     LABELWEAVE_DATA=... python benchmarks/cgmvae_speed.py [--rows 1600] [--grow]
 """

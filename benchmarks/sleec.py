@@ -1,15 +1,15 @@
 """SLEEC against a reference implementation: time to fit and predict, and agreement.
 
-The plain form (below, `sleec_by_loops`) is what one writes down from the paper: pairs found row by
-row, the whole matrix of inner products decomposed in each step of the singular value projection,
-neighbours found one row after the other. It is given the clusters that k-means found for ours.
-Both run in this process in one thread on the same rows, the first of the official parts; CPU
-seconds, the best of three runs of ours and one of the plain form. Run it with
+The reference implementation (`sleec_by_loops`, below) follows the paper literally: it searches
+pairs and neighbours row by row, and decomposes the matrix of all inner products in each step of
+the singular value projection. It uses the k-means clusters of ours. Both run in this process in
+one thread on the same rows, the first of the official parts. CPU seconds are those of the best of
+three runs of ours and of one run of the reference. Run it with
 
     LABELWEAVE_DATA=... python benchmarks/sleec.py [--data scene delicious] [--rows 2500] \\
         [--test 300]
 
-The whole of delicious would keep the plain form busy for hours. --ours also fits ours to all rows
+On all rows of delicious the reference would run for hours. --ours also fits ours to all rows
 and prints time and peak memory.
 """
 

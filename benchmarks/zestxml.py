@@ -107,7 +107,8 @@ def main() -> None:
         our_time, their_time = statistics.median(ours), statistics.median(theirs)
         print(
             f"{options.documents} documents, {n_labels} labels: "
-            f"ours {our_time / pairs * 1e9:.1f} ns per pair, compiled {their_time / pairs * 1e9:.1f}; ratio {our_time / their_time:.2f}",
+            f"ours {our_time / pairs * 1e9:.1f} ns per pair, "
+            f"compiled {their_time / pairs * 1e9:.1f}; ratio {our_time / their_time:.2f}",
             flush=True,
         )
 

@@ -1,0 +1,173 @@
+"""The page "What replicated": a row per claim of the five papers, from stored results.
+
+The claims are in `replication.toml`. Each says that one line of a table is better than others. The
+page counts the places of the table (data set, scenario and metric) at which that is so, in the
+published figures and in ours. The verdicts are written by hand in the same file.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from results_pages import stored_results
+from scipy.stats import rankdata
+
+from labelweave.bench.comparing.published import published_figures
+from labelweave.bench.suite import Suite
+from labelweave.metrics import get_metric
+
+RANK = "average rank"
+CLAIMS = Path(__file__).with_name("replication.toml")
+HEAD = """# What replicated
+
+One row per claim of the five papers. A claim says that one line of a table is better than others.
+Its row counts the places (data set, setting and metric) at which the line is better than the best
+of the others, and the mean difference, positive where the line is better. Where the paper compares
+average ranks over its metrics, so does the row. "Ours" are the stored results of the named suite,
+where it runs the method as published, under the paper's protocol where the suite has it. A stand-in
+makes the same comparison on other data. `python tools/replication_page.py` prints this page from
+`tools/replication.toml` and `benchmarks/results/`; `labelweave bench run SUITE` measures a suite
+again.
+"""
+
+Figures = Mapping[tuple[Any, ...], Mapping[str, float]]  # place, with the metric last, to lines
+
+
+class Tally(NamedTuple):
+    """At how many places a line is better than the best of others, and by how much on average."""
+
+    better: int
+    places: int
+    difference: float
+
+    def __str__(self) -> str:
+        return f"{self.better} of {self.places}, {self.difference:+.3f}"
+
+
+def tally(figures: Figures, line: str, than: Sequence[str]) -> Tally | None:
+    """Compare a line with the best of others at each place that has both; None without any.
+
+    Without `than`, the others are all other lines.
+    """
+    differences = []
+    for place, scores in figures.items():
+        sign = -1 if place[-1] == RANK else get_metric(place[-1]).sign
+        others = [
+            sign * value
+            for name, value in scores.items()
+            if (name in than if than else name != line)
+        ]
+        if line in scores and others:
+            differences.append(sign * scores[line] - max(others))
+    if not differences:
+        return None
+    n_better = sum(difference > 0 for difference in differences)
+    return Tally(n_better, len(differences), statistics.fmean(differences))
+
+
+def by_rank(figures: Figures, lines: Sequence[str]) -> Figures:
+    """Replace the metrics of each place by the average rank of these lines over the metrics."""
+    ranks: dict[tuple[Any, ...], list[Any]] = {}
+    for (*place, metric), scores in figures.items():
+        if all(name in scores for name in lines):
+            values = [-get_metric(metric).sign * scores[name] for name in lines]
+            ranks.setdefault((*place, RANK), []).append(rankdata(values))
+    return {
+        place: dict(zip(lines, np.mean(of_metrics, axis=0).tolist(), strict=True))
+        for place, of_metrics in ranks.items()
+    }
+
+
+def compared(claim: Mapping[str, Any], figures: Figures, line: str, than: Sequence[str]) -> Any:
+    """Compare by each metric or, where the claim says so, by average ranks over the metrics."""
+    return tally(by_rank(figures, [line, *than]) if claim.get("by_rank") else figures, line, than)
+
+
+def published(claim: Mapping[str, Any]) -> Figures:
+    """Collect the published figures of a claim's table."""
+    by_setting = "published_line" in claim
+    places: dict[tuple[Any, ...], dict[str, float]] = {}
+    for one in published_figures():
+        is_in_table = (one.paper, one.table) == (claim["paper"], claim["table"])
+        if is_in_table and one.metric in claim["metrics"]:
+            name = f"{one.method} | {one.setting}" if by_setting else one.method
+            add(places, claim, (one.dataset, one.setting, one.metric), name, one.value)
+    if not by_setting:
+        return places
+    merged: dict[tuple[Any, ...], dict[str, float]] = {}
+    for (dataset, _, metric), scores in places.items():
+        merged.setdefault((dataset, metric), {}).update(scores)
+    return merged
+
+
+def add(
+    places: dict[tuple[Any, ...], dict[str, float]],
+    claim: Mapping[str, Any],
+    place: tuple[str, str, str],
+    name: str,
+    value: float,
+) -> None:
+    """Put a figure at its place; where a claim compares two scenarios they share a place."""
+    dataset, scenario, metric = place
+    if "line_scenario" in claim:
+        wanted = "line" if name == claim["line"] else "than"
+        if scenario != claim[f"{wanted}_scenario"]:
+            return
+        scenario = ""
+    places.setdefault((dataset, scenario, metric), {})[name] = value
+
+
+def measured(claim: Mapping[str, Any]) -> tuple[str, Tally | None]:
+    """Compare the stored figures of the first suite that has both lines."""
+    for suite in claim["suites"]:
+        stored = stored_results().get(suite)
+        if stored is None or not is_published_form(stored.comparison.suite, claim["line"]):
+            continue
+        rows = [row for row in stored.comparison.rows if row.mean is not None]
+        protocols = {row.protocol for row in rows}
+        protocol = "as-published" if "as-published" in protocols else "honest"
+        places: dict[tuple[Any, ...], dict[str, float]] = {}
+        for row in rows:
+            if row.protocol == protocol and row.metric in claim["metrics"]:
+                add(places, claim, (row.dataset, row.scenario, row.metric), row.method, row.mean)
+        than = claim.get("than") or published_names(claim)
+        if result := compared(claim, places, claim["line"], than):
+            return suite, result
+    return "", None
+
+
+def is_published_form(suite: Suite, line: str) -> bool:
+    """Return whether a suite starts the method of a line from its published settings."""
+    return any(entry.published for entry in suite.methods if entry.name == line)
+
+
+def published_names(claim: Mapping[str, Any]) -> list[str]:
+    """Name the other lines of the published table: our further methods are not in the claim."""
+    names = {name for scores in published(claim).values() for name in scores}
+    return sorted(names - {claim["line"]})
+
+
+def replication_page() -> str:
+    """Write the page as Markdown."""
+    claims: Iterable[dict[str, Any]] = tomllib.loads(CLAIMS.read_text("utf-8"))["claims"]
+    lines = [HEAD, "| claim | table | the paper | ours | suite | verdict |", "|---" * 6 + "|"]
+    for claim in claims:
+        line = claim.get("published_line", claim["line"])
+        than = claim.get("published_than", claim.get("than", []))
+        paper = compared(claim, published(claim), line, than)
+        suite, ours = measured(claim)
+        date = stored_results()[suite].date if suite else ""
+        link = f"[{suite}](../results/{suite}.md), {date}" if suite else "-"
+        cells = [claim["claim"], f"{claim['paper']} {claim['table']}"]
+        cells += [str(paper or "a plot"), str(ours or "-"), link, claim.get("verdict", "open")]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(replication_page())
