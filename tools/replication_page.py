@@ -10,26 +10,30 @@ from __future__ import annotations
 import statistics
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from results_pages import stored_results
 from scipy.stats import rankdata
 
+from labelweave.bench.comparing.comparison import Row, compare
 from labelweave.bench.comparing.published import published_figures
-from labelweave.bench.suite import Suite
+from labelweave.bench.storing.cell_file import unpack
+from labelweave.bench.suite import Suite, load_suite
+from labelweave.exceptions import DataFileError
 from labelweave.metrics import get_metric
 
 RANK = "average rank"
+RESULTS = Path(__file__).parents[1] / "benchmarks/results"
 CLAIMS = Path(__file__).with_name("replication.toml")
 HEAD = """# What replicated
 
 One row per claim of the five papers. A claim says that one line of a table is better than others.
 Its row counts the places (data set, setting and metric) at which the line is better than the best
 of the others, and the mean difference, positive where the line is better. Where the paper compares
-average ranks over its metrics, so does the row. "Ours" are the stored results of the named suite,
-where it runs the method as published, under the paper's protocol where the suite has it. A stand-in
+average ranks over its metrics, so does the row. "Ours" are stored cells of the named suite,
+measured with the method as published, under the paper's protocol where the suite has it. A stand-in
 makes the same comparison on other data. `python tools/replication_page.py` prints this page from
 `tools/replication.toml` and `benchmarks/results/`; `labelweave bench run SUITE` measures a suite
 again.
@@ -125,10 +129,9 @@ def add(
 def measured(claim: Mapping[str, Any]) -> tuple[str, Tally | None]:
     """Compare the stored figures of the first suite that has both lines."""
     for suite in claim["suites"]:
-        stored = stored_results().get(suite)
-        if stored is None or not is_published_form(stored.comparison.suite, claim["line"]):
+        rows = [row for row in rows_with_settings_of(suite) if row.mean is not None]
+        if not is_published_form(load_suite(suite), claim["line"]):
             continue
-        rows = [row for row in stored.comparison.rows if row.mean is not None]
         protocols = {row.protocol for row in rows}
         protocol = "as-published" if "as-published" in protocols else "honest"
         places: dict[tuple[Any, ...], dict[str, float]] = {}
@@ -139,6 +142,21 @@ def measured(claim: Mapping[str, Any]) -> tuple[str, Tally | None]:
         if result := compared(claim, places, claim["line"], than):
             return suite, result
     return "", None
+
+
+@cache
+def rows_with_settings_of(suite: str) -> tuple[Row, ...]:
+    """Return the figures of stored cells that have exactly the settings of the suite today.
+
+    The pages of results also show cells of earlier settings, by the names of their lines; here they
+    would stand for a form that was not measured. A file of aggregated figures has no settings.
+    """
+    path = RESULTS / f"{suite}.jsonl"
+    try:
+        records = unpack(path).records
+    except DataFileError:  # no such file, or one of aggregated figures
+        return ()
+    return compare(records, load_suite(suite)).rows
 
 
 def is_published_form(suite: Suite, line: str) -> bool:
@@ -161,8 +179,7 @@ def replication_page() -> str:
         than = claim.get("published_than", claim.get("than", []))
         paper = compared(claim, published(claim), line, than)
         suite, ours = measured(claim)
-        date = stored_results()[suite].date if suite else ""
-        link = f"[{suite}](../results/{suite}.md), {date}" if suite else "-"
+        link = f"[{suite}](../results/{suite}.md)" if suite else "-"
         cells = [claim["claim"], f"{claim['paper']} {claim['table']}"]
         cells += [str(paper or "a plot"), str(ours or "-"), link, claim.get("verdict", "open")]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
