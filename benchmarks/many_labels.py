@@ -1,8 +1,8 @@
-"""A million labels without examples: index, memory, time of a question and of a new label.
+"""A million labels without examples: index, memory, time per query and per new label.
 
     python benchmarks/many_labels.py --labels 1000000
 
-Label names are two or three words of the documents, drawn at random. XML0 over its linear base
+Label names are two or three words of the documents, drawn at random. XML0+ over its linear base
 classifier, with the static vectors of `FastEmbedder`; the recall compares the index with the
 same scores over all labels, on as many labels as --check.
 """
@@ -65,7 +65,7 @@ def main():
     common = train.Y.counts()[0] >= 5
     seen = [name for name, keep in zip(train.label_names, common, strict=True) if keep]
     encoder = timed("distil the encoder, or read it", lw.FastEmbedder(cache=options.cache).fit)
-    model = lw.XML0(encoder=encoder, random_state=0)
+    model = lw.XML0Plus(encoder=encoder, random_state=0)
     timed("fit", lambda: model.fit(train.X, train.Y.select(seen)))
     known = set(seen)
     names = [n for n in make_names(list(train.X), options.labels) if n not in known]

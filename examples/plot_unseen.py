@@ -31,7 +31,7 @@ def document(*subjects):
 seen = names[:6]
 labels = [list(rng.choice(seen, size=rng.integers(1, 3), replace=False)) for _ in range(400)]
 texts = [document(*row) for row in labels]
-model = lw.XML0(encoder="tfidf", random_state=0).fit(texts, labels)
+model = lw.XML0Plus(encoder="tfidf", random_state=0).fit(texts, labels)
 model.add_labels(names[6:], {name: words[name] for name in names[6:]})
 
 new = {name: [document(name) for _ in range(30)] for name in names}

@@ -85,11 +85,11 @@ def test_scores_are_those_of_algorithm_1():
     model = lw.XML0LF.from_fitted(Constant(*p), encoder=Table()).add_labels(["harbour", "oasis"])
     vectors = Table().transform(list(SEEN))
     plain = label_fusion_reference(p, vectors, Table().transform(["harbour", "oasis"]))
-    (found,) = model.explain(["any"], k=2)
-    assert [one.label for one in found] == [["harbour", "oasis"][i] for i in plain.labels]
-    np.testing.assert_allclose([one.fusion for one in found], plain.scores, atol=1e-6)
-    assert found[0].because_of == [("sea life", 0.9), ("city street", pytest.approx(0.7))]
-    assert found[0].similarity is None
+    (explained,) = model.explain(["any"], k=2)
+    assert [one.label for one in explained] == [["harbour", "oasis"][i] for i in plain.labels]
+    np.testing.assert_allclose([one.fusion for one in explained], plain.scores, atol=1e-6)
+    assert explained[0].because_of == [("sea life", 0.9), ("city street", pytest.approx(0.7))]
+    assert explained[0].similarity is None
 
 
 def test_conse_takes_all_predicted_labels():
@@ -116,11 +116,11 @@ def test_threshold_and_cap_choose_the_predicted_labels():
 def test_without_a_predicted_label_the_text_decides():
     model = lw.XML0.from_fitted(Constant(0, 0, 0), encoder=Table(), min_probability=0.5)
     model.add_labels(["harbour", "fish"])
-    (found,) = model.explain(["fish"], 2)
-    assert [one.label for one in found] == ["fish", "harbour"]
-    assert [one.fusion for one in found] == [0, 0]
-    assert found[0].because_of == []
-    assert found[0].similarity == pytest.approx(1)
+    (explained,) = model.explain(["fish"], 2)
+    assert [one.label for one in explained] == ["fish", "harbour"]
+    assert [one.fusion for one in explained] == [0, 0]
+    assert explained[0].because_of == []
+    assert explained[0].similarity == pytest.approx(1)
 
 
 def test_greedy_fusion_and_threads_give_the_same_here():
@@ -272,7 +272,7 @@ def test_ranking_of_groups(fitted):
         fitted.rank(["x"], among="new")
 
 
-def test_a_removed_seen_label_takes_no_part():
+def test_a_removed_seen_label_is_ignored():
     model = lw.XML0LF.from_fitted(Constant(0.9, 0.2, 0.7), encoder=Table()).add_labels("harbour")
     model.remove_labels("sea life")
     assert list(model.label_names_) == ["desert land", "city street", "harbour"]
