@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from labelweave.exceptions import InputError, ModelFolderError
-from labelweave.persistence import atomic_folder, check_save_path, encoding, load, save
+from labelweave.persistence import atomic_folder, check_save_path, load, save, value_writer
 
 
 def hidden(parent):
@@ -115,7 +115,7 @@ def test_an_interrupt_leaves_the_old_model(saved, model, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(encoding, "_write_tensors", interrupt)
+    monkeypatch.setattr(value_writer, "_write_tensors", interrupt)
     with pytest.raises(KeyboardInterrupt):
         save(model, saved)
     assert load(saved).random_state == 1
