@@ -21,8 +21,7 @@ def label_set_codes(Y: LabelMatrix) -> np.ndarray:
     """
     parts = [sp.csr_array(Y.positive())]
     if Y.has_unknown:
-        absent_is_unknown = Y.is_sparse and np.isnan(Y.absent)
-        parts.append(sp.csr_array(Y.known() if absent_is_unknown else Y.unknown()))
+        parts.append(sp.csr_array(Y.known() if Y.unstored_is_unknown else Y.unknown()))
     for part in parts:
         part.sort_indices()
     codes = np.empty(len(Y), dtype=np.int64)

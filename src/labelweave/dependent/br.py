@@ -116,16 +116,14 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
         self.feature_scale_ = None if self.coef_ is None else column_scales(X)
 
     def _feature_importance(self) -> np.ndarray:
-        if self.coef_ is None or self.feature_scale_ is None:
-            importances = [getattr(e, "feature_importances_", None) for e in self.estimators_]
-            fitted = [e is not None for e in self.estimators_]  # constant labels have none
-            if any(
-                i is None for i, is_fitted in zip(importances, fitted, strict=True) if is_fitted
-            ):
-                raise InputError(
-                    f"{type(self._template()).__name__} has neither linear weights nor "
-                    "feature_importances_"
-                )
-            zeros = np.zeros(self.n_features_in_)
-            return np.array([zeros if i is None else i for i in importances], dtype=float)
-        return np.abs(self.coef_) * self.feature_scale_
+        if self.coef_ is not None:
+            return np.abs(self.coef_) * self.feature_scale_
+        importance = np.zeros((self.n_labels_, self.n_features_in_))
+        for j, estimator in enumerate(self.estimators_):
+            if estimator is None:  # a constant label
+                continue
+            if not hasattr(estimator, "feature_importances_"):
+                name = type(estimator).__name__
+                raise InputError(f"{name} has neither linear weights nor feature_importances_")
+            importance[j] = estimator.feature_importances_
+        return importance

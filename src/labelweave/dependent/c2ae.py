@@ -16,7 +16,7 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.process_rows import gather_rows
-from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.nn.task import StepInfo, Task
 
 __all__ = ["C2AE", "C2AENetwork", "C2AETask", "correlation_loss"]
 
@@ -29,11 +29,7 @@ _VIRTUAL_SCORE = 0.5
 class C2AENetwork(nn.Module):
     """The three networks `Fx`, `Fe` and `Fd` of the paper; predictions are ``Fd(Fx(x))``.
 
-    Parameters
-    ----------
-    n_features, n_labels : int
-    options : dict
-        Constructor parameters of the estimator.
+    `options` are the constructor parameters of the estimator.
     """
 
     def __init__(self, n_features: int, n_labels: int, options: dict[str, Any]) -> None:
@@ -56,17 +52,8 @@ class C2AENetwork(nn.Module):
 def correlation_loss(of_features: Tensor, of_labels: Tensor, known: Tensor) -> dict[str, Tensor]:
     """Eq. 5: the distance of the codes, and how far they are from being uncorrelated.
 
-    Parameters
-    ----------
-    of_features, of_labels : Tensor of shape (n, k)
-        ``Fx(X)`` and ``Fe(Y)``.
-    known : Tensor of shape (n,)
-        Share of the known labels of each row, which is its weight.
-
-    Returns
-    -------
-    dict
-        ``latent``, ``C1`` of the paper, and ``orthogonality``, its ``C2`` and ``C3``.
+    The codes are ``Fx(X)`` and ``Fe(Y)``, (n, k); each row has the share of its known labels as
+    weight, (n,). Returns ``latent``, `C1` of the paper, and ``orthogonality``, its `C2` and `C3`.
     """
     distance = known * (of_features - of_labels).square().sum(dim=1)
     weights = gather_rows(known)
@@ -82,16 +69,7 @@ def correlation_loss(of_features: Tensor, of_labels: Tensor, known: Tensor) -> d
 
 
 class C2AETask(Task):
-    """Eq. 1: the distance of the codes under its constraint, and the loss of the decoder.
-
-    Parameters
-    ----------
-    network : C2AENetwork
-    alpha, orthogonality, feature_branch : float
-        See the estimator.
-    plan : dict
-        Arguments of :func:`labelweave.nn.task.make_plan`.
-    """
+    """Eq. 1: the distance of the codes under its constraint, and the loss of the decoder."""
 
     network: C2AENetwork
 
@@ -104,14 +82,10 @@ class C2AETask(Task):
         feature_branch: float,
         plan: dict[str, Any],
     ) -> None:
-        super().__init__(network)
+        super().__init__(network, plan)
         self.alpha = alpha
         self.orthogonality = orthogonality
         self.feature_branch = feature_branch
-        self.plan = plan
-
-    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         network = self.network

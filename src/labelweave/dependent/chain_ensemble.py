@@ -101,23 +101,19 @@ class EnsembleOfChains(KnownLabelsMixin, InnerClassifierMixin):
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         random = self._generator()
         size = max(1, round(self.max_samples * len(Y)))
-        draws = [np.sort(random.permutation(len(Y))[:size]) for _ in range(self.n_chains)]
+        draws = [random.permutation(len(Y))[:size] for _ in range(self.n_chains)]
+        draws = [_with_all_labels(Y, np.sort(rows)) for rows in draws]
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_chains).tolist()
         chains = [
             ClassifierChain(self.estimator, "random", self.pass_on, random_state=seed)
             for seed in seeds
         ]
         self.chains_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_chain)(chain, X, Y, _with_all_labels(Y, rows))
-            for chain, rows in zip(chains, draws, strict=True)
+            delayed(chain.fit)(X[rows], Y[rows]) for chain, rows in zip(chains, draws, strict=True)
         )
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         return np.mean([chain._predict_proba(X, known) for chain in self.chains_], axis=0)
-
-
-def _fit_chain(chain: ClassifierChain, X: Any, Y: LabelMatrix, rows: np.ndarray) -> ClassifierChain:
-    return chain.fit(X[rows], Y[rows])
 
 
 def _with_all_labels(Y: LabelMatrix, rows: np.ndarray) -> np.ndarray:

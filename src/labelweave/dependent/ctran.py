@@ -21,16 +21,7 @@ __all__ = ["CTran", "CTranNetwork"]
 
 
 class CTranNetwork(nn.Module):
-    """Features and known labels to one logit per label.
-
-    Parameters
-    ----------
-    features : nn.Module
-        Turns the features into tokens.
-    n_labels : int
-    size, layers, heads : int
-    dropout : float
-    """
+    """Features and known labels to one logit per label; `features` turns features into tokens."""
 
     def __init__(
         self,

@@ -141,21 +141,19 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        return {
-            "n_estimators": 20,
-            "min_samples_leaf": 2,
-        }  # fully grown trees fit the training rows exactly
+        # Fully grown trees fit the training rows exactly.
+        return {"n_estimators": 20, "min_samples_leaf": 2}
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         positives, known = Y.counts()
         self.frequency_ = positives / known
         self.train_positive_ = sp.csr_array(Y.positive()).astype(np.float32)
-        # Known or unknown entries are stored, whichever are fewer in the label matrix.
-        absent_is_unknown = Y.is_sparse and np.isnan(Y.absent)
-        stored = None if not Y.has_unknown else Y.known() if absent_is_unknown else Y.unknown()
-        stored = None if stored is None else sp.csr_array(stored).astype(np.float32)
-        self.train_known_: Any = stored if absent_is_unknown else None
-        self.train_unknown_: Any = None if absent_is_unknown else stored
+        # `known_base_ + known_change_` is 1 where an entry is known and 0 where it is unknown. The
+        # change is 1 at known entries or -1 at unknown ones, whichever the label matrix stores.
+        few_known = Y.has_unknown and Y.unstored_is_unknown
+        self.known_base_ = 0 if few_known else 1
+        change = sp.csr_array(Y.known() if few_known else Y.unknown()).astype(np.float32)
+        self.known_change_ = change if few_known else -change
 
         forest = grow_forest(
             X,
@@ -181,13 +179,8 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         Unknown entries are the label's frequency.
         """
         frequency = np.rint(self.frequency_ * GRID) / GRID
-        if self.train_known_ is not None:  # entries that are not stored are unknown
-            return sp.csr_array(self.train_positive_ - self.train_known_ * frequency), frequency
-        if self.train_unknown_ is not None:
-            return sp.csr_array(
-                self.train_positive_ + self.train_unknown_ * frequency
-            ), 0 * frequency
-        return self.train_positive_, 0 * frequency
+        targets = sp.csr_array(self.train_positive_ - self.known_change_ * frequency)
+        return targets, (1 - self.known_base_) * frequency
 
     def _splits(self) -> Splits:
         return Splits(self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)
@@ -195,19 +188,12 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         result = np.empty((X.shape[0], self.n_labels_), dtype=np.float32)
         for rows, weights in Forest(self._splits(), self.members_).weights(X, self.n_labels_):
-            positive, known = (weights @ self.train_positive_).toarray(), self._known(weights)
+            positive = (weights @ self.train_positive_).toarray()
+            known = self.known_base_ + (weights @ self.known_change_).toarray()
             has_known = known > 1e-6
             shares = positive / np.where(has_known, known, 1)
             result[rows] = np.where(has_known, shares, self.frequency_)
         return result
-
-    def _known(self, weights: sp.csr_array) -> np.ndarray:
-        """Weight of the training rows whose entry is known, for each row and label."""
-        if self.train_known_ is not None:
-            return (weights @ self.train_known_).toarray()
-        if self.train_unknown_ is not None:
-            return 1 - (weights @ self.train_unknown_).toarray()
-        return np.ones((1, 1), dtype=np.float32)
 
     def _feature_importance(self) -> np.ndarray:
         parent, ends = self._splits().parents(), [*self.roots_[1:], len(self.node_feature_)]
@@ -231,12 +217,8 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     def _spread_below(self, passed: sp.csr_array) -> np.ndarray:
         """Squared deviations of each label from its mean over the rows that pass each node."""
         positive = (passed @ self.train_positive_).toarray().astype(np.float64)
-        if self.train_known_ is not None:
-            known = (passed @ self.train_known_).toarray()
-        else:
-            known = np.asarray(passed.sum(axis=1)).reshape(-1, 1)
-            if self.train_unknown_ is not None:
-                known = known - (passed @ self.train_unknown_).toarray()
+        n_rows = np.asarray(passed.sum(axis=1)).reshape(-1, 1)
+        known = self.known_base_ * n_rows + (passed @ self.known_change_).toarray()
         return positive - positive**2 / np.maximum(known, 1)
 
 

@@ -21,12 +21,7 @@ _CHUNK = 40_000  # numbers processed at a time, so that they stay in the process
 
 
 class Boxes:
-    """Boxes with all their lower and upper corners, dense or sparse.
-
-    Parameters
-    ----------
-    lower, upper : ndarray or csr_array of shape (n_boxes, n_features)
-    """
+    """Boxes with all their lower and upper corners, dense or sparse, (n_boxes, n_features)."""
 
     def __init__(self, lower: Any, upper: Any) -> None:
         self.lower, self.upper = lower, upper
@@ -99,22 +94,9 @@ def grow_boxes(
 
     An item is a point or a box. Of the boxes whose match |I AND w| / |I| exceeds the vigilance,
     the one with the largest choice |I AND w| / |w| is extended to contain the item; of equal
-    ones the last.
+    ones the last. `low` and `high` are the corners of the items, (n_items, n_features), and the
+    same array for points. Returns the corners of the boxes, and the box of each item.
 
-    Parameters
-    ----------
-    low, high : ndarray of shape (n_items, n_features)
-        The corners of the items; the same array for points.
-    vigilance : float
-
-    Returns
-    -------
-    lower, upper : ndarray of shape (n_boxes, n_features)
-    owner : ndarray of shape (n_items,)
-        The box of each item.
-
-    Examples
-    --------
     >>> A = np.array([[0.0, 0.0], [0.1, 0.0], [1.0, 1.0]])
     >>> grow_boxes(A, A, 0.9)[2]
     array([0, 0, 1])

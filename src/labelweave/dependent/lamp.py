@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -31,18 +32,8 @@ MOST_KNOWN = 0.75
 class LaMPNetwork(nn.Module):
     """Features and known labels to one logit per label.
 
-    Parameters
-    ----------
-    features : nn.Module
-    n_labels : int
-    size, heads : int
-    layers, feature_layers : int
-        Rounds of message passing to labels, and before that among the features.
-    label_messages : bool
-        Whether labels receive messages from labels.
-    edges : Tensor, optional
-        Boolean (L, L): from which labels a label receives messages; by default all.
-    dropout : float
+    `features` turns features into tokens. With `label_messages` a label receives messages from
+    labels: from those that `edges`, a boolean (L, L), selects, or from all.
     """
 
     edges: Tensor | None
@@ -63,10 +54,8 @@ class LaMPNetwork(nn.Module):
         super().__init__()
 
         def blocks(count: int) -> nn.ModuleList:
-            steps = (
-                AttentionBlock(size, heads, hidden=size, dropout=dropout) for _ in range(count)
-            )
-            return nn.ModuleList(steps)
+            make = partial(AttentionBlock, size, heads, hidden=size, dropout=dropout)
+            return nn.ModuleList(make() for _ in range(count))
 
         self.features = features
         self.among_features = blocks(feature_layers)

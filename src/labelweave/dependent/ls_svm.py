@@ -134,17 +134,13 @@ class LSSVM(MultiLabelClassifier):
         order = self._generator().permutation(len(Y))
         subset = np.sort(order[:KERNEL_ROWS])
         unit = 1 / _typical_distance(X[subset])
-        candidates = [
-            (
-                _Solution(X[subset], X[subset], targets[subset], kernel, g * unit).best(
-                    values[subset]
-                ),
-                kernel,
-                g,
-            )
-            for kernel, g in self._candidates()
-        ]
-        (_, self.kernel_, width) = min(candidates, key=lambda candidate: candidate[0][0])
+
+        def error(candidate: tuple[str, float]) -> float:
+            kernel, g = candidate
+            solution = _Solution(X[subset], X[subset], targets[subset], kernel, g * unit)
+            return solution.best(values[subset])[0]
+
+        self.kernel_, width = min(self._candidates(), key=error)
         self.width_ = float(width * unit)
         self.centres_ = X[np.sort(order[: self.n_centres])]
         solution = _Solution(X, self.centres_, targets, self.kernel_, self.width_)
@@ -187,9 +183,8 @@ class LSSVM(MultiLabelClassifier):
         return self._scaled(X)
 
     def _scaled(self, X: Any) -> Any:
-        X = X.astype(
-            np.float64, copy=False
-        )  # in single precision the Cholesky factor may not exist
+        # In single precision the Cholesky factor may not exist.
+        X = X.astype(np.float64, copy=False)
         if self.by_length_:
             return normalize(X)
         if self.factor_ is None:

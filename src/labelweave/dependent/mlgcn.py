@@ -69,18 +69,8 @@ def reweighted_graph(Y: LabelMatrix, *, tau: float, p: float) -> Any:
 class MLGCNNetwork(nn.Module):
     """Features to one logit per label, with classifiers computed by graph convolutions.
 
-    Parameters
-    ----------
-    encoder : nn.Module
-        Computes the feature embedding; has an attribute `n_out`.
-    graph : csr_array of shape (L, L)
-        Normalised weights of the neighbours of each label.
-    vectors : Tensor of shape (L, d)
-        Vectors of the labels, from which the classifiers are computed.
-    hidden : sequence of int
-        Widths of the graph convolutions before the last.
-    learnt : bool
-        Whether the vectors are trained.
+    The convolutions have the widths `hidden` and that of the encoder's embedding. They start from
+    the `vectors` of the labels, (L, d), which are trained if `learnt`, on a sparse `graph`, (L, L).
     """
 
     edges: Tensor
@@ -364,11 +354,7 @@ class MLGCN(NeuralClassifier):
     # -- persistence -------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
-        return {
-            **super()._state(),
-            "graph": self.graph_,
-            "label_vectors": self.label_vectors_,
-        }
+        return {**super()._state(), "graph": self.graph_, "label_vectors": self.label_vectors_}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self.graph_ = state["graph"]

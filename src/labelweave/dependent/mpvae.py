@@ -22,7 +22,7 @@ from labelweave.nn.encoders import NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.losses import bce
 from labelweave.nn.process_rows import draw_rows
-from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.nn.task import StepInfo, Task
 
 __all__ = ["MPVAE", "MPVAENetwork", "MPVAETask", "probit_logits"]
 
@@ -47,11 +47,7 @@ def probit_logits(mean: Tensor, factor: Tensor) -> Tensor:
 class MPVAENetwork(nn.Module):
     """Features to one logit per label, from the mean of the feature branch.
 
-    Parameters
-    ----------
-    n_features, n_labels : int
-    options : dict
-        Constructor parameters of the estimator.
+    `options` are the constructor parameters of the estimator.
     """
 
     def __init__(self, n_features: int, n_labels: int, options: dict[str, Any]) -> None:
@@ -91,17 +87,7 @@ class MPVAENetwork(nn.Module):
 
 
 class MPVAETask(Task):
-    """Eq. 5: likelihood and ranking loss of both branches, and the KL that aligns them.
-
-    Parameters
-    ----------
-    network : MPVAENetwork
-    n_samples : int
-    likelihood_weight, ranking_weight, kl_weight : float
-        See the estimator.
-    plan : dict
-        Arguments of :func:`labelweave.nn.task.make_plan`.
-    """
+    """Eq. 5: likelihood and ranking loss of both branches, and the KL that aligns them."""
 
     network: MPVAENetwork
 
@@ -115,15 +101,11 @@ class MPVAETask(Task):
         kl_weight: float,
         plan: dict[str, Any],
     ) -> None:
-        super().__init__(network)
+        super().__init__(network, plan)
         self.n_samples = n_samples
         self.likelihood_weight = likelihood_weight
         self.ranking_weight = ranking_weight
         self.kl_weight = kl_weight
-        self.plan = plan
-
-    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         network, targets = self.network, batch.y
@@ -161,11 +143,7 @@ class MPVAETask(Task):
         """Minus the log-likelihood, and the ranking loss, both summed over the branches.
 
         Given a draw of the shared factors the labels are independent (Eq. 3), so that leaving out
-        unknown labels is the same as summing over their values.
-
-        Parameters
-        ----------
-        means : Tensor of shape (n, branches, L)
+        unknown labels is the same as summing over their values. `means` is (n, branches, L).
         """
         factor = self.network.factor
         draws = draw_rows(

@@ -134,10 +134,8 @@ def fit_label_sets(
     if len(first) > max_sets:
         kept, rare = sets[:max_sets], sets[max_sets:]
         shared = (rare @ kept.T).toarray()
-        size = np.asarray(
-            kept.sum(axis=1)
-        ).ravel()  # number of differing labels, up to a constant per row
-        nearest = (size - 2 * shared).argmin(axis=1)
+        # The number of differing labels, up to a constant per row.
+        nearest = (kept.sum(axis=1) - 2 * shared).argmin(axis=1)
         classes = np.concatenate([np.arange(max_sets), nearest])[classes]
         sets = kept
     if sets.shape[0] == 1:

@@ -125,7 +125,7 @@ class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
         Y = completed(X, Y, template, self.random_state)
         clones = seeded_clones(self, template, len(self.groups_))
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_group)(estimator, X, Y, group)
+            delayed(fit_label_sets)(estimator, X, Y[:, group], 2 ** len(group))
             for estimator, group in zip(clones, self.groups_, strict=True)
         )
         self.estimators_ = [estimator for estimator, _ in fitted]
@@ -158,7 +158,3 @@ class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
             total[:, group] += label_probabilities(estimator, sets, X, known_in_group)
             counts[group] += 1
         return total / counts
-
-
-def _fit_group(estimator: Any, X: Any, Y: LabelMatrix, group: np.ndarray) -> Any:
-    return fit_label_sets(estimator, X, Y[:, group], 2 ** len(group))

@@ -21,7 +21,7 @@ from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.nn.task import StepInfo, Task
 
 __all__ = ["RBCC", "RBCCNetwork", "RBCCTask"]
 
@@ -32,13 +32,7 @@ class RBCCNetwork(nn.Module):
     """Features to the probability tables of a Bayesian network over labels, by a GRU cell.
 
     The initial state is computed from the features; the input is the sum of a vector of the label
-    and a vector of the value of its parent.
-
-    Parameters
-    ----------
-    n_features, n_labels : int
-    options : dict
-        Constructor parameters of the estimator.
+    and a vector of the value of its parent. `options` are the estimator's parameters.
     """
 
     parents: Tensor
@@ -101,13 +95,6 @@ class RBCCTask(Task):
     """Minus the log-likelihood of the known labels, divided by the number of labels."""
 
     network: RBCCNetwork
-
-    def __init__(self, network: RBCCNetwork, plan: dict[str, Any]) -> None:
-        super().__init__(network)
-        self.plan = plan
-
-    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         network = self.network

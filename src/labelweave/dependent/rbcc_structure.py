@@ -27,17 +27,8 @@ def cross_residuals(X: Any, Y: np.ndarray, *, seed: int = 0, strength: float = 0
     """Out-of-fold residuals of a linear model of the features, for each label.
 
     Each half of the rows is predicted by ridge regression on the other half, because residuals of
-    fitted rows are too small. At most 4,000 rows are drawn; the others have no residuals (NaN).
-
-    Parameters
-    ----------
-    X : array or SciPy sparse of shape (n, d)
-    Y : ndarray of shape (n, L)
-        1, 0, and NaN for unknown entries, whose residuals are NaN.
-    seed : int, default=0
-        Of the halves.
-    strength : float, default=0.01
-        Ridge penalty, relative to the mean square of the features.
+    fitted rows are too small. At most 4,000 rows are drawn; the others have no residuals (NaN), nor
+    have unknown entries. The ridge penalty is `strength` times the mean square of the features.
     """
     known = ~np.isnan(Y)
     means = np.where(known, Y, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
@@ -78,20 +69,9 @@ def learn_parents(values: np.ndarray) -> np.ndarray:
 
     The weight of an edge is its gain of log-likelihood in a Gaussian model, ``-n/2 log(1 - r^2)``,
     minus the penalty ``log(n) / 2`` of the Bayesian information criterion; edges without a
-    positive weight are left out.
+    positive weight are left out, and NaN entries of the values, (n, L), are ignored. Returns the
+    parent of each column, -1 for a root, which is the column with the heaviest edges of its tree.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, L)
-        NaN entries are ignored.
-
-    Returns
-    -------
-    ndarray of shape (L,)
-        The parent of each column, -1 for a root: in each tree the column with the heaviest edges.
-
-    Examples
-    --------
     >>> first, second = np.random.default_rng(0).normal(size=(2, 50, 1))
     >>> learn_parents(np.hstack([second, first, first + 0.1 * second]))
     array([-1, -1,  1])
@@ -125,15 +105,8 @@ class LabelForest:
 
     The methods read `tables` of shape (n, L, 2, 2), the log probability of each label's value
     (last axis) conditioned on its parent's (the axis before; equal for both values at a root),
-    and `known` of shape (n, L) with 1, 0 and NaN.
+    and `known` of shape (n, L) with 1, 0 and NaN. The parent of a root is -1.
 
-    Parameters
-    ----------
-    parents : sequence of int
-        The parent of each label, -1 for a root.
-
-    Examples
-    --------
     >>> forest = LabelForest([-1, 0])
     >>> tables = torch.log(torch.tensor([[[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.2, 0.8]]]]))
     >>> torch.exp(forest.marginals(tables))[:, :, 1]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
@@ -209,7 +210,9 @@ class SLEEC(MultiLabelClassifier):
         X = self._scaled(X)
         for learner in self.learners_:
             centres = learner["centres"]
-            cluster = np.zeros(len(positive), np.intp) if centres is None else _nearest(X, centres)
+            cluster = np.zeros(X.shape[0], np.intp)
+            if centres is not None:
+                cluster = pairwise_distances_argmin(X, centres)
             for c, part in enumerate(learner["parts"]):
                 members = np.flatnonzero(cluster == c)
                 if len(members) == 0:
@@ -280,12 +283,9 @@ def _top_eigenvectors(
     if n <= max(_DENSE_BELOW, 3 * size):
         values, vectors = np.linalg.eigh(Z @ Z.T + residual.toarray())
         return values[-size:], vectors[:, -size:]
-    operator = LinearOperator(
-        (n, n), matvec=lambda v: Z @ (Z.T @ v) + residual @ v, dtype=np.float64
-    )
-    start = np.random.RandomState(0).normal(
-        size=n
-    )  # otherwise ARPACK draws from the global generator
+    operator = LinearOperator((n, n), lambda v: Z @ (Z.T @ v) + residual @ v, dtype=np.float64)
+    # Without a start ARPACK draws from the global generator.
+    start = np.random.RandomState(0).normal(size=n)
     return eigsh(operator, k=size, which="LA", v0=start, tol=1e-9)
 
 
@@ -334,11 +334,6 @@ def _cluster(X: Any, n_clusters: int, random: Any) -> tuple[np.ndarray | None, n
         return None, np.zeros(X.shape[0], dtype=np.intp)
     seed = random.randint(np.iinfo(np.int32).max)
     centres = KMeans(n_clusters, n_init=1, random_state=seed).fit(X).cluster_centers_
-    cluster = _nearest(X, centres)
+    cluster = pairwise_distances_argmin(X, centres)
     used = np.unique(cluster)  # with fewer different rows than clusters some are empty
     return centres[used], np.searchsorted(used, cluster)
-
-
-def _nearest(X: Any, centres: np.ndarray) -> np.ndarray:
-    """The nearest centre of each row."""
-    return (np.sum(centres**2, axis=1) - 2 * (X @ centres.T)).argmin(axis=1)

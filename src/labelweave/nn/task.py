@@ -64,6 +64,8 @@ class Task(nn.Module):
     ----------
     network : nn.Module
         The network that predicts: maps features to one logit per label.
+    plan : dict, optional
+        Arguments of :func:`make_plan`, for the optimiser of the network.
 
     Attributes
     ----------
@@ -73,9 +75,10 @@ class Task(nn.Module):
 
     weighs_entries: ClassVar[bool] = False
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, network: nn.Module, plan: dict[str, Any] | None = None) -> None:
         super().__init__()
         self.network = network
+        self.plan = plan or {}
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         """The named terms of the objective, already weighted: their sum is minimised.
@@ -90,8 +93,11 @@ class Task(nn.Module):
         return self.losses(batch, info)
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        """The optimisers, made once; `n_steps` is the number of steps of the run."""
-        raise NotImplementedError
+        """The optimisers, made once; `n_steps` is the number of steps of the run.
+
+        By default there is one, of the network's parameters.
+        """
+        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def after_step(self, batch: Batch, info: StepInfo) -> None:
         """Called after the optimisers have stepped (momentum update, queue)."""
@@ -152,9 +158,8 @@ class SupervisedTask(TwoStepTask):
     def __init__(
         self, network: nn.Module, loss: Loss, plan: dict[str, Any], *, name: str = "loss"
     ) -> None:
-        super().__init__(network)
+        super().__init__(network, plan)
         self.loss = loss
-        self.plan = plan
         self.name = name
 
     def outputs(self, batch: Batch) -> Tensor:
@@ -162,9 +167,6 @@ class SupervisedTask(TwoStepTask):
 
     def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         return {self.name: mean_loss(self.loss(outputs, batch.y), batch.weight)}
-
-    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
 
 def make_plan(

@@ -16,14 +16,8 @@ class Attention(nn.Module):
 
     Node i receives the sum over senders j of ``a_ij W_v v_j``, where `a_i` is the softmax over j
     of ``(W_q u_i) . (W_k v_j) / sqrt(size / heads)``, for each head; one more linear map
-    combines the heads. With torch's fused kernels the matrix of weights is never stored.
-
-    Parameters
-    ----------
-    size : int
-        Width of nodes and senders.
-    heads : int
-        Number of attention heads; a divisor of `size`.
+    combines the heads. With torch's fused kernels the matrix of weights is never stored. `size` is
+    the width of nodes and senders.
     """
 
     def __init__(self, size: int, heads: int) -> None:
@@ -54,18 +48,9 @@ class Attention(nn.Module):
 class AttentionBlock(nn.Module):
     """One step of message passing: attention, then two linear layers at each node.
 
-    Both have dropout, a residual connection and layer norm.
+    Both have dropout, a residual connection and layer norm; `hidden` is the width between the two
+    linear layers.
 
-    Parameters
-    ----------
-    size, heads : int
-        See :class:`Attention`.
-    hidden : int
-        Width between the two linear layers.
-    dropout : float
-
-    Examples
-    --------
     >>> import torch
     >>> block = AttentionBlock(8, 2, hidden=16, dropout=0.1)
     >>> block(torch.zeros(1, 3, 8), torch.zeros(5, 4, 8)).shape

@@ -20,7 +20,7 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS, build_encoder
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import LOSSES, Loss, mean_loss
-from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.nn.task import StepInfo, Task
 
 __all__ = ["LabelAttentionClassifier", "LabelMaskTask"]
 
@@ -138,15 +138,10 @@ class LabelMaskTask(Task):
     """Label-mask training: some labels of a row are known, the loss is that of the others.
 
     The validation loss is computed twice, with no known label and with every other label known, so
-    that early stopping waits until the network has learnt to predict labels from labels.
-
-    Parameters
-    ----------
-    network, loss, plan, name
-        As in :class:`~labelweave.nn.task.SupervisedTask`.
-    most, rows : float
-        How many labels are known; see
-        :func:`~labelweave.dependent._networks.label_nodes.mask_labels`.
+    that early stopping waits until the network has learnt to predict labels from labels. `most` and
+    `rows` say how many labels are known, as in
+    :func:`~labelweave.dependent._networks.label_nodes.mask_labels`; the other parameters are those
+    of :class:`~labelweave.nn.task.SupervisedTask`.
     """
 
     def __init__(
@@ -159,15 +154,11 @@ class LabelMaskTask(Task):
         most: float,
         rows: float = 1.0,
     ) -> None:
-        super().__init__(network)
+        super().__init__(network, plan)
         self.loss = loss
-        self.plan = plan
         self.name = name
         self.most = most
         self.rows = rows
-
-    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         if self.most * self.rows == 0:

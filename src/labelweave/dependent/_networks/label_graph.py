@@ -15,17 +15,9 @@ __all__ = ["conditional_frequencies", "cooccurrence_graph"]
 def conditional_frequencies(Y: LabelMatrix) -> Any:
     """P(label j | label i), counted on the rows in which j is known.
 
-    Parameters
-    ----------
-    Y : LabelMatrix
+    A csr_array with P(j | i) in row i, column j, for labels that occur together; the diagonal is
+    empty.
 
-    Returns
-    -------
-    csr_array of shape (n_labels, n_labels)
-        P(j | i) in row i, column j, for labels that occur together; the diagonal is empty.
-
-    Examples
-    --------
     >>> from labelweave.labels import as_labels
     >>> Y = as_labels([[1, 1], [1, 0], [1, np.nan], [0, 1]])
     >>> conditional_frequencies(Y).toarray()
@@ -36,11 +28,10 @@ def conditional_frequencies(Y: LabelMatrix) -> Any:
     together = sp.coo_array(positive.T @ positive)
     pairs = together.row != together.col
     i, j, both = together.row[pairs], together.col[pairs], together.data[pairs]
-    known = Y.known() if Y.is_sparse and np.isnan(Y.absent) else None
     if not Y.has_unknown:
         n_known = positive.sum(axis=0)[i]
-    elif known is not None:  # few entries are known: count these
-        n_known = _at(positive.T @ known.astype(np.float64), i, j)
+    elif Y.unstored_is_unknown:  # few entries are known: count these
+        n_known = _at(positive.T @ sp.csr_array(Y.known(), dtype=np.float64), i, j)
     else:  # few entries are unknown: count these
         unknown = sp.csr_array(Y.unknown(), dtype=np.float64)
         n_known = positive.sum(axis=0)[i] - _at(positive.T @ unknown, i, j)

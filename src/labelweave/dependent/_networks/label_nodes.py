@@ -17,19 +17,8 @@ __all__ = ["FeatureTokens", "LabelNodes", "LabelReadout", "PositionTokens", "mas
 class FeatureTokens(nn.Module):
     """A row of features as several vectors, to which labels can attend.
 
-    Hidden layers, then one linear map per token. Each token depends on all features, because the
-    features of a table have no spatial order.
-
-    Parameters
-    ----------
-    n_features : int
-    n_tokens : int
-    size : int
-        Width of a token.
-    hidden : sequence of int
-        Widths of the hidden layers.
-    dropout : float
-    norm : {"batch", "layer"} or None
+    Hidden layers, then one linear map per token, of width `size`. Each token depends on all
+    features, because the features of a table have no spatial order.
     """
 
     def __init__(
@@ -54,12 +43,8 @@ class FeatureTokens(nn.Module):
 class PositionTokens(nn.Module):
     """The positions of a network's last feature maps as vectors, to which labels can attend.
 
-    Parameters
-    ----------
-    encoder : nn.Module
-        With a method `maps` that returns (n, n_out, height, width), and an attribute `n_out`.
-    size : int
-        Width of a token.
+    The encoder has a method `maps` that returns (n, n_out, height, width), and an attribute
+    `n_out`; `size` is the width of a token.
     """
 
     def __init__(self, encoder: nn.Module, size: int) -> None:
@@ -79,8 +64,6 @@ class LabelNodes(nn.Module):
 
     The states are negative and positive; nothing is added for an unknown label.
 
-    Examples
-    --------
     >>> nodes = LabelNodes(3, 8)
     >>> nodes().shape, nodes(torch.tensor([[1.0, 0.0, torch.nan]] * 5)).shape
     (torch.Size([1, 3, 8]), torch.Size([5, 3, 8]))
@@ -116,22 +99,9 @@ class LabelReadout(nn.Module):
 def mask_labels(targets: Tensor, *, most: float = 0.75, rows: float = 1.0) -> Tensor:
     """Mask a random part of the targets; the others are the known labels of a training row.
 
-    Parameters
-    ----------
-    targets : Tensor of shape (n, L)
-        1, 0 and NaN; unknown entries stay unknown.
-    most : float, default=0.75
-        Largest share of known labels per row; their number is drawn uniformly from 0 to that.
-    rows : float, default=1.0
-        Share of the rows that have known labels.
+    A share `rows` of the rows has known labels. Their number is drawn uniformly from 0 to the share
+    `most` of all labels. Masked targets are NaN, and unknown ones (NaN) stay unknown.
 
-    Returns
-    -------
-    Tensor
-        The targets, with NaN for the masked ones.
-
-    Examples
-    --------
     >>> mask_labels(torch.tensor([[1.0, 0.0]]), most=0.0)
     tensor([[nan, nan]])
     """

@@ -49,27 +49,13 @@ def gaussian_divergence(
 def log_mixture(z: Tensor, means: Tensor, log_variances: Tensor, active: Tensor) -> Tensor:
     """Log density of each row under the equal mixture of its active Gaussians.
 
-    Parameters
-    ----------
-    z : Tensor of shape (n, d)
-    means, log_variances : Tensor of shape (K, d)
-        Of the K components.
-    active : bool Tensor of shape (n, K)
-        The components of each row's mixture. Every row needs at least one; a row without any
-        has the log density ``-inf``.
+    The rows `z` are (n, d), the means and variances of the components (K, d); the boolean `active`,
+    (n, K), selects the components of each row. A row without any has the log density ``-inf``.
 
-    Returns
-    -------
-    Tensor of shape (n,)
-
-    Notes
-    -----
     Time and memory grow with the number of active pairs times d, or, where more than a
     sixteenth of all pairs are active, with n (d + K) in memory and one product of n x 2d x K
     in double precision: ``(z - m)^2 / v`` expanded loses digits where variances are small.
 
-    Examples
-    --------
     >>> means, log_variances = torch.tensor([[0.0], [2.0]]), torch.zeros(2, 1)
     >>> active = torch.tensor([[True, False], [True, True]])
     >>> log_mixture(torch.tensor([[0.0], [1.0]]), means, log_variances, active)

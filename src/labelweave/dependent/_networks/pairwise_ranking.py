@@ -22,28 +22,12 @@ def exponential_ranking(
 ) -> Tensor:
     """Mean of ``exp(slope (s_n - s_p)) / slope`` over pairs of a negative n and a positive p.
 
-    The sum over all pairs of known labels of a row factorises
-    into the product of two sums, one over positives and one over negatives, so that time and
-    memory grow with the number of labels and not with its square.
+    The sum over all pairs of known labels of a row is the product of two sums, one over positives
+    and one over negatives, so that time and memory grow with the number of labels and not with its
+    square. An unknown target (NaN) is in no pair. `anchor` is the score of a virtual label that
+    should rank below each positive and above each negative, which makes it a threshold. Scores of
+    shape (..., n, L) have one value per row, (..., n); it is 0 for a row without a pair.
 
-    Parameters
-    ----------
-    scores : Tensor of shape (..., n, L)
-        Bounded ones, such as probabilities, keep the exponentials small.
-    targets : Tensor of shape (n, L)
-        1, 0, or NaN for an unknown entry, which is in no pair.
-    slope : float, default=1.0
-    anchor : float, optional
-        Score of a virtual label that should rank below each positive and above each negative,
-        which makes it a threshold.
-
-    Returns
-    -------
-    Tensor of shape (..., n)
-        One value per row; 0 for a row without a pair.
-
-    Examples
-    --------
     >>> exponential_ranking(torch.tensor([[1.0, 0.0, 0.5]]), torch.tensor([[1.0, 0.0, 1.0]]))
     tensor([0.4872])
     """
