@@ -352,6 +352,19 @@ def test_adam_and_its_cycles():
     assert (plan.scheduler.T_0, plan.scheduler.T_mult, plan.scheduler.eta_min) == (50, 2, 2e-4)
 
 
+def test_the_checkpoint_is_chosen_by_macro_f1_at_the_best_of_nine_thresholds(data):
+    X, Y = data
+    model = quick(epochs=6).fit(X[:200], Y[:200], validation=(X[200:], Y[200:]))
+    scores = model.predict_proba(X[200:])
+    best = 0.0
+    for k in range(1, 10):
+        sets = scores >= k / 10
+        hits = (sets & (Y[200:] == 1)).sum(axis=0)
+        best = max(best, np.mean(2 * hits / (sets.sum(axis=0) + Y[200:].sum(axis=0))))
+    assert model.history_["val_f1_macro"].max() == pytest.approx(best, abs=1e-6)
+    assert len(model.history_) == 6
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(("source", "epochs"), [("program", 15), ("text", 40)])
 def test_scene_in_both_forms(data_home, source, epochs):

@@ -67,9 +67,9 @@ def models(name):
         out[f"history {norm}"] = torch.tensor(
             model.history_.drop(columns="seconds").to_numpy(), dtype=torch.float32)
 
-    model = MulSupCon(hidden=(16,), projection=8, queue_size=32, pretrain_epochs=1, epochs=1,
-                      pretrain_steps=None, pretrain_batch_size=11, batch_size=11, min_steps=1,
-                      random_state=3)
+    model = MulSupCon(hidden=(16,), norm="batch", projection=8, queue_size=32, pretrain_epochs=1,
+                      epochs=1, pretrain_steps=None, pretrain_batch_size=11, batch_size=11,
+                      min_steps=1, random_state=3)
     out["mulsupcon"] = model.fit(X, Y).network_.state_dict()
 
     for method in ("c2ae", "mpvae", "rbcc", "ofcc", "c-tran", "lamp", "ml-gcn"):
