@@ -14,6 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tools")]
 
+from replication_page import replication_page  # noqa: E402
 from results_pages import figure, results_pages, stored_results  # noqa: E402
 
 from labelweave.bench.suite import Suite, list_suites  # noqa: E402  after the path is set
@@ -36,6 +37,7 @@ def on_files(files: Any, config: Any) -> Any:
         "contributing.md": from_root("CONTRIBUTING.md"),
         "changelog.md": from_root("CHANGELOG.md"),
         "methods/index.md": methods_page(),
+        "explanation/replication.md": replication_page(),
         "assets/sorting.js": from_root("src/labelweave/reporting/sorting.js"),
         **results_pages(),
     }

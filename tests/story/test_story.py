@@ -1,7 +1,7 @@
 """One story through all four conditions of labels, on texts that it makes.
 
 Two teachers learn partial labels with CLS+, each of other labels; ANT+ makes one student of them;
-XML0 adds labels without examples; the audit finds what was blanked; the model is saved, served by
+XML0+ adds labels without examples; the audit finds what was blanked; the model is saved, served by
 a process of its own and called over HTTP.
 """
 
@@ -58,7 +58,7 @@ def story(tmp_path_factory):
     unlabelled, _ = documents(240, rng, list(WORDS))
     student = lw.ANTPlus(teachers, random_state=0).fit(unlabelled)
     student.tune_threshold(unlabelled, threshold="cardinality")
-    tagger = lw.XML0.from_fitted(student, X=unlabelled, encoder="tfidf", random_state=0)
+    tagger = lw.XML0Plus.from_fitted(student, X=unlabelled, encoder="tfidf", random_state=0)
     tagger.add_labels(list(NEW), NEW)
     folder = tmp_path_factory.mktemp("story") / "tagger"
     tagger.save(folder)

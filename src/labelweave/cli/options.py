@@ -180,7 +180,7 @@ def method_options(default: str) -> Callable[[F], F]:
         click.option(
             "--threshold",
             help="How probabilities become label sets: a number, tuned, per-label, top-3, "
-            "cardinality. [default: the rule that the method brings (cls: cardinality), else "
+            "cardinality. [default: the rule that the method brings (cls+: cardinality), else "
             "tuned on the validation rows]",
         ),
     )

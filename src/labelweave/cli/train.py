@@ -61,7 +61,7 @@ def command(
     """Train a model on DATA (a name that `labelweave datasets` lists, or a file).
 
     Some of the training rows are held out for validation: they decide when to stop and which
-    threshold is used (weave, cls and other methods with out-of-fold predictions are trained on
+    threshold is used (weave, cls+ and other methods with out-of-fold predictions are trained on
     them too, and choose by models that have not seen the row). The test rows are scored once.
     The model and metrics.json are written to one folder; an earlier model that --out names is
     replaced.

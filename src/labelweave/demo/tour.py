@@ -96,7 +96,7 @@ def partial(train: Dataset, test: Dataset, say: Say, short: dict[str, Any]) -> C
         _fitted(id, what, train.X, hidden.Y, test, say, **inner)
         for id, what in (
             ("an", "unannotated entries are taken for negatives"),
-            ("cls", "two networks exclude likely missing positives for each other"),
+            ("cls+", "two networks exclude likely missing positives for each other"),
         )
     ]
     return Condition("partial", f"{train.name}, half of the positives hidden", tuple(trials), test)
@@ -143,7 +143,7 @@ def unseen(train: Dataset, test: Dataset, say: Say) -> Condition:
     for id, what, more in (
         ("tf-idf", "words that the text shares with the label", {}),
         ("sbert", "similarity of text and label", {"encoder": encoder}),
-        ("xml0", "similarity and fusion of the seen labels", {"encoder": encoder}),
+        ("xml0+", "similarity and fusion of the seen labels", {"encoder": encoder}),
     ):
         start = time.perf_counter()
         model = make(id, random_state=0, **more).fit(held.train.X, held.train.Y)
