@@ -19,7 +19,7 @@ def test_the_tour_runs_without_data(run, tmp_path, monkeypatch):
         assert len(condition["trials"]) >= 2
         for trial in condition["trials"]:
             assert all(0 <= value <= 1 for value in trial["scores"].values())
-        assert condition["trials"][-1]["method"] in ("c-gmvae", "cls", "ant+", "xml0")
+        assert condition["trials"][-1]["method"] in ("c-gmvae", "cls+", "ant+", "xml0+")
     assert (tmp_path / "demo" / "report.html").exists()
     assert (tmp_path / "demo" / "model" / "config.json").exists()
 
