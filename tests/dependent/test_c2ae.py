@@ -5,10 +5,8 @@ import math
 import pytest
 import torch
 from batches import make_batch
-from sklearn.datasets import make_multilabel_classification
 
 from labelweave.dependent.c2ae import C2AE, C2AETask, correlation_loss
-from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
 from labelweave.nn.process_rows import held_share, share_of
 from labelweave.nn.task import StepInfo
@@ -77,15 +75,6 @@ def test_the_decoder_does_not_teach_the_feature_encoder_unless_asked():
         assert taught == expected
 
 
-def test_uncorrelated_codes_of_unit_variance_cost_nothing():
-    codes = torch.linalg.qr(torch.randn(12, 4, generator=torch.Generator().manual_seed(0)))[0]
-    codes = codes * 12**0.5
-    found = correlation_loss(codes, codes, torch.ones(12))
-    assert found["orthogonality"].item() == pytest.approx(0, abs=1e-8)
-    assert found["latent"].item() == 0
-    assert correlation_loss(2 * codes, codes, torch.ones(12))["orthogonality"] > 1
-
-
 def test_rows_of_which_nothing_is_known_add_nothing():
     task, batch = make_task(feature_branch=1.0), make_batch()
     y = batch.y.clone()
@@ -127,22 +116,3 @@ def test_shares_of_a_batch_see_the_whole_constraint(monkeypatch):
     torch.testing.assert_close((parts[0]["latent"] + parts[1]["latent"]) / 2, whole["latent"])
     for part in parts:
         torch.testing.assert_close(part["orthogonality"], whole["orthogonality"])
-
-
-@pytest.mark.parametrize("changes", [{}, {"feature_branch": 1.0}, {"norm": None, "alpha": 1.0}])
-def test_every_setting_learns(changes):
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    given = {**SMALL, "latent_size": 16, "dropout": 0.1, "lr": 5e-3, "random_state": 0}
-    model = C2AE(epochs=30, batch_size=32, **(given | changes)).fit(X[:200], Y[:200])
-    score = get_metric("map")(Y[200:], Y_score=model.predict_proba(X[200:]))
-    assert score > Y[200:].mean() + 0.2
-    assert ("feature_ranking" in model.history_) == (model.feature_branch > 0)
-
-
-@pytest.mark.data
-def test_scene_reaches_the_published_figure(data_home):
-    import labelweave as lw
-
-    train, test = lw.load_dataset("scene").split()
-    model = C2AE(threshold="tuned", random_state=0).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.68

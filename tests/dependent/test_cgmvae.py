@@ -5,7 +5,6 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 from batches import check_shares_add_up, make_batch
 
@@ -212,18 +211,6 @@ def test_every_setting_learns(data, changes, tmp_path):
     model.save(tmp_path / "model")
     loaded = lw.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
-def test_a_thousand_sparse_labels_some_never_positive():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((60, 50), density=0.1, format="csr", rng=rng)
-    Y = sp.random_array((60, 1000), density=0.005, format="csr", rng=rng)
-    Y.data[:] = 1
-    Y = Y.tolil()
-    Y[:, 7] = 0
-    model = quick(epochs=2).fit(X, Y.tocsr())
-    assert np.isfinite(model.predict_proba(X)).all()
-    assert model.label_similarity().shape == (1000, 1000)
 
 
 def test_embeddings_and_similarities(data):

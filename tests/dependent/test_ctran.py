@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
-import labelweave as lw
 from labelweave.dependent._networks.label_attention import LabelMaskTask
 from labelweave.dependent.ctran import CTran
 from labelweave.exceptions import InputError
-from labelweave.metrics import f1_example, mean_average_precision
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
 from labelweave.nn.task import StepInfo
@@ -93,60 +90,7 @@ def test_validation_rows_have_no_known_label_and_every_other_label():
     assert list(task.losses(batch, StepInfo(0, 0, 0.0))) == ["bce"]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"most_known": 0.0},
-        {"loss": "weighted-bce", "loss_params": {"pos_weight": 2.0}},
-        {"norm": "layer"},
-    ],
-)
-def test_every_setting_learns_and_is_saved(data, changes, tmp_path):
-    X, Y = data
-    model = quick(**changes).fit(X[:200], Y[:200])
-    found = model.predict_proba(X[200:])
-    assert mean_average_precision(Y[200:], Y_score=found) > Y[200:].mean() + 0.2
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(lw.load(tmp_path / "model").predict_proba(X[200:]), found)
-
-
 def test_a_model_that_was_never_told_labels_refuses_them(data):
     model = quick(most_known=0.0, epochs=1).fit(*data)
     with pytest.raises(InputError, match="most_known=0 the model has not learnt"):
         model.predict_proba(data[0], known=data[1])
-
-
-def test_the_more_is_known_the_better():
-    """Labels in a chain, each mostly like the one before; features know the first alone."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 4))
-    Y = np.cumsum(rng.random((500, 5)) < 0.15, axis=1) % 2 ^ (X[:, :1] > 0)
-    model = quick(epochs=30).fit(X[:300], Y[:300].astype(int))
-    quality = []
-    for n_known in (0, 3, 4):
-        known = np.full((200, 5), np.nan)
-        known[:, :n_known] = Y[300:, :n_known]
-        found = model.predict_proba(X[300:], known=known)[:, 4]
-        quality.append(np.log(np.where(Y[300:, 4], found, 1 - found)).mean())
-    nothing, three, four = quality
-    assert three > nothing + 0.02
-    assert four > three + 0.05
-
-
-def test_a_thousand_sparse_labels():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((40, 50), density=0.1, format="csr", rng=rng)
-    Y = sp.random_array((40, 1000), density=0.005, format="csr", rng=rng)
-    Y.data[:] = 1
-    model = quick(epochs=1, size=8).fit(X, Y)
-    known = sp.csr_array(Y)
-    assert np.isfinite(model.predict_proba(X)).all()
-    assert (model.predict_proba(X, known=known) == Y.toarray()).all()
-
-
-@pytest.mark.data
-def test_scene_reaches_what_a_bare_network_does(data_home):
-    train, test = lw.load_dataset("scene").split()
-    small = {"size": 64, "layers": 1, "epochs": 15, "lr": 1e-3}
-    model = CTran(threshold="tuned", **small, random_state=0).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.7

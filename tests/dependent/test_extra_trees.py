@@ -7,7 +7,6 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
 from labelweave.dependent.extra_trees import ExtraTrees
-from labelweave.labels import as_labels
 from labelweave.shallow import forest
 from labelweave.shallow.forest import concatenate_trees
 
@@ -81,16 +80,6 @@ def test_rows_with_nothing_known_near_get_the_frequency():
     found = ExtraTrees(5, random_state=0).fit(X, Y).predict_proba([[0.0], [10.0]])
     assert found[0, 1] == pytest.approx(np.nanmean(Y[:, 1]))
     assert found[1, 0] == pytest.approx(0.75)
-
-
-def test_unstored_entries_that_are_unknown_give_the_same(data):
-    X, Y, Q = data
-    hidden = np.random.default_rng(2).random(Y.shape) < 0.5
-    rows, columns = np.nonzero(~hidden)
-    stored = sp.coo_array((Y[rows, columns], (rows, columns)), shape=Y.shape).tocsr()
-    one = ExtraTrees(5, random_state=0).fit(X, np.where(hidden, np.nan, Y)).predict_proba(Q)
-    other = ExtraTrees(5, random_state=0).fit(X, as_labels(stored, absent="unknown"))
-    np.testing.assert_allclose(other.predict_proba(Q), one, atol=1e-6)
 
 
 def test_fully_grown_trees_equal_scikit_learns_regression(data):

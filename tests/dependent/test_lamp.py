@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
-import labelweave as lw
 from labelweave.dependent.lamp import LaMP, LaMPTask
 from labelweave.exceptions import InputError
-from labelweave.metrics import f1_example, mean_average_precision
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
 from labelweave.nn.task import StepInfo
@@ -68,25 +65,6 @@ def test_one_step_alone_has_none_before_it(data):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"graph": "co-occurrence"},
-        {"graph": "none"},
-        {"feature_layers": 1},
-        {"known_rows": 0.0, "intermediate_weight": 0.0},
-        {"loss": "asl"},
-    ],
-)
-def test_every_setting_learns_and_is_saved(data, changes, tmp_path):
-    X, Y = data
-    model = quick(**changes).fit(X[:200], Y[:200])
-    found = model.predict_proba(X[200:])
-    assert mean_average_precision(Y[200:], Y_score=found) > Y[200:].mean() + 0.2
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(lw.load(tmp_path / "model").predict_proba(X[200:]), found)
-
-
-@pytest.mark.parametrize(
     ("changes", "reason"),
     [({"known_rows": 0.0}, "known_rows=0"), ({"graph": "none"}, "graph='none'")],
 )
@@ -94,20 +72,3 @@ def test_a_model_that_cannot_use_known_labels_refuses_them(data, changes, reason
     model = quick(epochs=1, **changes).fit(*data)
     with pytest.raises(InputError, match=f"{reason} the model has not learnt"):
         model.predict_proba(data[0], known=data[1])
-
-
-def test_a_thousand_sparse_labels():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((40, 50), density=0.1, format="csr", rng=rng)
-    Y = sp.random_array((40, 1000), density=0.005, format="csr", rng=rng)
-    Y.data[:] = 1
-    model = quick(epochs=1, size=8, layers=1, graph="co-occurrence").fit(X, Y)
-    assert np.isfinite(model.predict_proba(X)).all()
-
-
-@pytest.mark.data
-def test_scene_reaches_what_a_bare_network_does(data_home):
-    train, test = lw.load_dataset("scene").split()
-    small = {"size": 64, "layers": 1, "epochs": 15, "lr": 1e-3}
-    model = LaMP(threshold="tuned", **small, random_state=0).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.7

@@ -122,16 +122,6 @@ def test_features_far_from_zero(rows):
         LSSVM(scale="none", random_state=0).fit(far, Y)
 
 
-def test_an_unknown_entry_speaks_for_no_side(rows):
-    """A label known in few rows stays near its frequency where nothing is known."""
-    X, Y = rows
-    Y = Y.copy()
-    Y[20:, 0] = np.nan
-    model = LSSVM(random_state=0).fit(X, Y)
-    other = LSSVM(random_state=0).fit(X, np.where(np.isnan(Y), 0, Y))
-    assert model.predict_proba(X)[20:, 0].mean() > other.predict_proba(X)[20:, 0].mean() + 0.1
-
-
 @pytest.mark.data
 def test_it_beats_binary_relevance_on_scene(data_home):
     """On a third of the training rows, held out."""

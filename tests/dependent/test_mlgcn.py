@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
 import labelweave as lw
@@ -10,7 +9,6 @@ from labelweave.dependent.mlgcn import MLGCN, reweighted_graph
 from labelweave.exceptions import InputError
 from labelweave.export import serving_module
 from labelweave.labels import as_labels
-from labelweave.metrics import f1_example, mean_average_precision
 
 
 def quick(**changes):
@@ -66,18 +64,6 @@ def test_classifiers_are_two_convolutions_of_the_vectors(data):
     np.testing.assert_allclose(model.predict_proba(X), 1 / (1 + np.exp(-logits)), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"graph_hidden": ()}, {"graph_hidden": (16, 8)}, {"loss": "asl"}, {"norm": None}]
-)
-def test_every_setting_learns_and_is_saved(data, changes, tmp_path):
-    X, Y = data
-    model = quick(**changes).fit(X[:200], Y[:200])
-    found = model.predict_proba(X[200:])
-    assert mean_average_precision(Y[200:], Y_score=found) > Y[200:].mean() + 0.25
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(lw.load(tmp_path / "model").predict_proba(X[200:]), found)
-
-
 def test_given_vectors_stay_as_they_are_and_are_saved(data, tmp_path):
     X, Y = data
     vectors = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
@@ -109,17 +95,6 @@ def test_learnt_vectors_are_learnt(data):
     assert not torch.allclose(rough, longer)
 
 
-def test_a_thousand_sparse_labels():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((60, 50), density=0.1, format="csr", rng=rng)
-    Y = sp.random_array((60, 1000), density=0.005, format="csr", rng=rng)
-    Y.data[:] = 1
-    model = quick(epochs=2).fit(X, Y)
-    assert np.isfinite(model.predict_proba(X)).all()
-    assert sp.issparse(model.graph_)
-    assert model.graph_.nnz < 10_000
-
-
 def test_what_is_served_has_no_graph(data):
     X, _ = data
     model = quick(epochs=2).fit(*data)
@@ -136,10 +111,3 @@ def test_another_precision(data):
     model = quick(epochs=2, precision="bf16-mixed", patience=None).fit(X, Y)
     plain = quick(epochs=2, patience=None).fit(X, Y)
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=0.1)
-
-
-@pytest.mark.data
-def test_scene_reaches_what_a_bare_network_does(data_home):
-    train, test = lw.load_dataset("scene").split()
-    model = MLGCN(threshold="tuned", random_state=0).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.73

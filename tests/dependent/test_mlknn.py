@@ -66,39 +66,6 @@ def test_sparse_labels_and_many_blocks_give_the_same(data, monkeypatch):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_sparse_features_give_the_same():
-    rng = np.random.default_rng(3)
-    X = (rng.random((200, 40)) < 0.2).astype(np.float32)
-    Y = (X[:, :3] + (rng.random((200, 3)) < 0.1) > 0).astype(int)
-    dense = MLkNN().fit(X, Y).predict_proba(X)
-    np.testing.assert_array_equal(MLkNN().fit(sp.csr_array(X), Y).predict_proba(X), dense)
-
-
-def test_unknown_is_better_than_negative():
-    """With half of the labels hidden, leaving them out keeps what calling them 0 loses."""
-    rng = np.random.default_rng(4)
-    centers = rng.normal(size=(4, 20)) * 3
-    group = rng.integers(0, 4, size=600)
-    X = centers[group] + rng.normal(size=(600, 20))
-    Y = np.eye(4)[group]
-    train, test = slice(0, 400), slice(400, None)
-    hidden = rng.random(Y[train].shape) < 0.6
-    as_unknown = np.where(hidden, np.nan, Y[train])
-    as_negative = np.where(hidden, 0, Y[train])
-    right = (MLkNN().fit(X[train], as_unknown).predict(X[test]) == Y[test]).mean()
-    wrong = (MLkNN().fit(X[train], as_negative).predict(X[test]) == Y[test]).mean()
-    assert right > 0.98
-    assert wrong < 0.9
-
-
-def test_separated_groups_are_learnt():
-    rng = np.random.default_rng(5)
-    group = np.arange(60) % 3
-    X = np.eye(3)[group] * 10 + rng.normal(size=(60, 3))
-    Y = np.array([[1, 0], [0, 1], [1, 1]])[group]
-    assert MLkNN(k=5).fit(X, Y).score(X, Y) == 1
-
-
 def test_fewer_rows_than_neighbours():
     X, Y = np.eye(4), np.array([[1, 0], [1, 0], [0, 1], [0, 0]])
     with pytest.warns(LabelweaveWarning, match="k=10 neighbours of 4 rows"):

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 from sklearn.metrics import average_precision_score
 
 from labelweave.dependent.mlp import MLP
 from labelweave.exceptions import InputError
-from labelweave.metrics import f1_example
 from labelweave.nn.losses import LOSSES
 from labelweave.nn.training import DivergedError
 
@@ -40,30 +38,6 @@ def test_an_own_loss_and_parameters(data):
         quick(loss_params={"gamma": 1}).fit(*data)
 
 
-def test_unknown_labels_take_no_part(data):
-    """What stands behind an unknown entry makes no difference, and it is not a negative."""
-    X, Y = data
-    unknown = np.random.default_rng(0).random(Y.shape) < 0.5
-    masked = np.where(unknown, np.nan, Y)
-    hidden = np.where(unknown, 0, Y)
-    scores = quick().fit(X[:200], masked[:200]).predict_proba(X[200:])
-    as_negative = quick().fit(X[:200], hidden[:200]).predict_proba(X[200:])
-    positives = Y[200:] == 1
-    assert scores[positives].mean() > as_negative[positives].mean() + 0.1
-
-
-@pytest.mark.parametrize("share", [0.1, 0.6])
-def test_sparse_equals_dense(share):
-    rng = np.random.default_rng(0)
-    X = rng.random((120, 30)) * (rng.random((120, 30)) < share)
-    Y = (X[:, :4] > 0.3).astype(int)
-    dense = quick(epochs=5).fit(X, Y)
-    sparse = quick(epochs=5).fit(sp.csr_array(X), sp.csr_array(Y))
-    np.testing.assert_allclose(
-        dense.predict_proba(X), sparse.predict_proba(sp.csr_array(X)), atol=1e-5
-    )
-
-
 def test_no_hidden_layer_is_logistic_regression(data):
     model = quick(hidden=()).fit(*data)
     assert [tuple(p.shape) for p in model.network_.parameters()] == [(5, 20), (5,)]
@@ -86,12 +60,3 @@ def test_saved_models_leave_the_run_behind(data, tmp_path):
     assert loaded.checkpoint is None
     assert loaded.loss == "asl"
     assert loaded.history_.equals(model.history_)
-
-
-@pytest.mark.data
-def test_scene_reaches_what_a_bare_network_does(data_home):
-    import labelweave as lw
-
-    train, test = lw.load_dataset("scene").split()
-    model = MLP(threshold="tuned", random_state=0).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.74

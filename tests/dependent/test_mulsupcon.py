@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -315,27 +314,6 @@ def test_transform_names_its_columns(data):
     assert list(model.get_feature_names_out()[:2]) == ["mulsupcon0", "mulsupcon1"]
     framed = make_pipeline(StandardScaler(), quick()).set_output(transform="pandas").fit(X, Y)
     assert framed.transform(X).shape == (300, 32)
-
-
-def test_sparse_features_and_a_thousand_sparse_labels_with_unknowns():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((200, 400), density=0.05, rng=rng, format="csr")
-    Y = (rng.random((200, 1000)) < 0.02).astype(float)
-    Y[:20, :30] = np.nan
-    Y[150] = 0  # a row without labels
-    model = quick(epochs=2, pretrain_epochs=1).fit(X, sp.csr_array(Y))
-    scores = model.predict_proba(X)
-    assert scores.shape == (200, 1000)
-    assert np.isfinite(scores).all()
-    assert np.isfinite(model.history_["contrast"].dropna()).all()
-
-
-def test_what_stands_behind_unknown_entries_makes_no_difference(data):
-    X, Y = data
-    unknown = np.random.default_rng(0).random(Y.shape) < 0.4
-    forms = (np.where(unknown, np.nan, Y), np.ma.array(np.where(unknown, 1 - Y, Y), mask=unknown))
-    one, other = (quick().fit(X, form).predict_proba(X) for form in forms)
-    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.data

@@ -6,7 +6,6 @@ import torch
 
 from labelweave.dependent.ofcc import OFCC, OFCCTask, OrderFreeChain
 from labelweave.exceptions import InputError
-from labelweave.metrics import f1_example, get_metric
 from labelweave.nn.batches import Batch
 from labelweave.nn.process_rows import held_share, share_of
 from labelweave.nn.task import StepInfo
@@ -185,25 +184,6 @@ def test_a_logit_set_from_outside_moves_the_others(data):
     assert np.abs(change[:, 1:]).mean() > 0.01
     with pytest.raises(InputError, match=r"\(300, 5\).*\(300, 6\)"):
         model.chain_logits(X, start=raised[:, :5])
-
-
-@pytest.mark.parametrize(
-    "changes", [{}, {"loss": "final"}, {"reveal": 0.5}, {"encoder": (16,)}, {"max_steps": 2}]
-)
-def test_every_setting_learns(data, changes):
-    X, Y = data
-    model = OFCC(**QUICK, **changes).fit(X[:200], Y[:200])
-    score = get_metric("map")(Y[200:], Y_score=model.predict_proba(X[200:]))
-    assert score > Y[200:].mean() + 0.25
-
-
-@pytest.mark.data
-def test_scene_is_learnt(data_home):
-    import labelweave as lw
-
-    train, test = lw.load_dataset("scene").split()
-    model = OFCC(threshold="tuned", random_state=0).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.68
 
 
 def test_published_settings():

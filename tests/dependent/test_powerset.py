@@ -85,11 +85,3 @@ def test_decision_values_become_a_softmax(data):
     weight = np.exp(decision - decision.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(Q), weight @ model.sets_.toarray(), atol=1e-6)
-
-
-def test_dependence_is_learnt():
-    """Exactly one of two labels, the features being silent: never both, never none."""
-    rng = np.random.default_rng(2)
-    X, coin = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
-    model = LabelPowerset().fit(X, np.column_stack([coin, 1 - coin]))
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-6)

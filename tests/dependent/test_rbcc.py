@@ -4,13 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
-from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.dependent.rbcc import RBCC
-from labelweave.metrics import f1_example, get_metric, subset_accuracy
+from labelweave.metrics import subset_accuracy
 from labelweave.nn.batches import Batch
 from labelweave.nn.task import StepInfo
 
@@ -134,26 +132,3 @@ def test_saved_models_keep_their_network_of_labels(tmp_path):
     np.testing.assert_array_equal(
         loaded.predict_proba(X, known=known), model.predict_proba(X, known=known)
     )
-
-
-def test_sparse_features_and_many_labels():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((60, 50), density=0.1, format="csr", rng=rng)
-    Y = (rng.random((60, 300)) < 0.03).astype(int)
-    model = RBCC(hidden_size=8, encoder=(8,), epochs=2, random_state=0).fit(X, Y)
-    assert np.isfinite(model.predict_proba(X)).all()
-
-
-@pytest.mark.parametrize("structure", ["errors", "labels", None])
-def test_every_structure_learns(structure):
-    X, Y = make_multilabel_classification(300, 20, n_classes=5, random_state=0)
-    model = RBCC(**QUICK, structure=structure).fit(X[:200], Y[:200])
-    score = get_metric("map")(Y[200:], Y_score=model.predict_proba(X[200:]))
-    assert score > Y[200:].mean() + 0.25
-
-
-@pytest.mark.data
-def test_scene_is_near_the_published_figure(data_home):
-    train, test = lw.load_dataset("scene").split()
-    model = RBCC(threshold="tuned", random_state=0).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.73
