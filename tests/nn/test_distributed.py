@@ -78,9 +78,9 @@ def models(name):
         out[method] = model.network_.state_dict()
 
     base = MLP(hidden=(16,), dropout=0.3, epochs=2, batch_size=11, lr=0.01)
-    for id, given in (("cls", {"ramp": 1}), ("jocor", {"ramp": 1}), ("role", {}),
-                      ("em-apl", {"warmup": 1}), ("ll-cp", {"delta": 0.05})):
-        model = make(id, base=base, random_state=3, **given)
+    for id, options in (("cls", {"ramp": 1}), ("jocor", {"ramp": 1}), ("role", {}),
+                        ("em-apl", {"warmup": 1}), ("ll-cp", {"delta": 0.05})):
+        model = make(id, base=base, random_state=3, **options)
         out[id] = model.fit(X, Y).network_.state_dict()
 
     engine = make_engine()
@@ -146,16 +146,42 @@ def data():
     return X, (X[:, :2] > 0).astype(int)
 
 
+TORCHRUN = """
+import os, sys
+import numpy as np
+from labelweave.dependent.mlp import MLP
+
+rows = np.load(sys.argv[1])
+model = MLP(hidden=(4,), epochs=2, random_state=0).fit(rows["X"], rows["Y"])
+np.save(f"{sys.argv[1]}.{os.environ['RANK']}.npy", model.predict_proba(rows["X"]))
+"""
+
+
+def test_torchrun_starts_processes_that_train_the_model_of_one(tmp_path):
+    X, Y = data()
+    np.savez(tmp_path / "rows.npz", X=X, Y=Y)
+    (tmp_path / "train.py").write_text(TORCHRUN)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node", "2", tmp_path / "train.py", tmp_path / "rows.npz"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = MLP(hidden=(4,), epochs=2, random_state=0).fit(X, Y).predict_proba(X)
+    for rank in (0, 1):
+        probabilities = np.load(tmp_path / f"rows.npz.{rank}.npy")
+        np.testing.assert_allclose(probabilities, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])
 def test_another_precision(precision):
     X, Y = data()
     options = {"hidden": (4,), "epochs": 2, "lr": 0.05, "patience": None, "random_state": 0}
     model = MLP(precision=precision, **options).fit(X, Y)
     plain = MLP(**options).fit(X, Y)
-    found, expected = model.predict_proba(X), plain.predict_proba(X)
+    probabilities, expected = model.predict_proba(X), plain.predict_proba(X)
     assert next(model.network_.parameters()).dtype == torch.float32
-    assert (found != expected).any()
-    np.testing.assert_allclose(found, expected, atol=0.02)
+    assert (probabilities != expected).any()
+    np.testing.assert_allclose(probabilities, expected, atol=0.02)
 
 
 def test_a_precision_resumes(tmp_path):

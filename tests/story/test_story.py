@@ -7,6 +7,7 @@ a process of its own and called over HTTP.
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -93,8 +94,8 @@ def test_the_audit_finds_what_was_blanked(story):
 
 
 @pytest.fixture(scope="module")
-def address(story, tmp_path_factory):
-    """Of `labelweave serve`, a process of its own, with the saved folder and nothing else."""
+def service(story, tmp_path_factory):
+    """The process of `labelweave serve` with the saved folder and nothing else, and its address."""
     pytest.importorskip("fastapi", reason="needs labelweave[serve]")
     pytest.importorskip("sqlalchemy", reason="needs labelweave[serve]")
     home = tmp_path_factory.mktemp("service")
@@ -105,9 +106,9 @@ def address(story, tmp_path_factory):
         while not answers(f"{at}/v1/health/live"):
             assert process.poll() is None
             time.sleep(0.2)
-        yield at
+        yield process, at
     finally:
-        process.terminate()
+        process.kill()
         process.communicate()
 
 
@@ -125,7 +126,8 @@ def post(address, **body):
     return json.load(urllib.request.urlopen(request))
 
 
-def test_the_service_gives_old_and_new_labels_over_http(story, address):
+def test_the_service_gives_old_and_new_labels_over_http_until_it_is_stopped(story, service):
+    process, address = service
     rng = np.random.default_rng(4)
     texts = [documents(1, rng, [name, name])[0][0] for name in ("music", *NEW)]
     told = post(f"{address}/v1/models/tagger/predict", inputs=texts, top_k=2, scores=True)
@@ -138,3 +140,5 @@ def test_the_service_gives_old_and_new_labels_over_http(story, address):
     for row, answer in zip(expected, told["predictions"], strict=True):
         given = {one["label"]: one["score"] for one in answer["scores"]}
         np.testing.assert_allclose([given[name] for name in names], row, atol=1e-5)
+    process.terminate()
+    assert process.wait() in (0, -signal.SIGTERM)
