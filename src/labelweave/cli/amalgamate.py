@@ -316,7 +316,7 @@ def _train(model: Any, method: str, rows: Dataset, known: bool, output: Output) 
     """Fit the student, and return what is written about it."""
     import time
 
-    from labelweave.bench.running.measuring import versions
+    from labelweave.measuring import versions
 
     started = time.perf_counter()
     model.fit(rows.X, rows.Y if known else None)

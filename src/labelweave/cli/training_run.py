@@ -110,7 +110,7 @@ def train_and_save(
     `model` is the estimator that `recipe` makes. `new_labels` are added to it
     when the scores of the others are known.
     """
-    from labelweave.bench.running.measuring import Meter, versions
+    from labelweave.measuring import Meter, versions
 
     data = training.data
     output.say(f"training {recipe.describe()}")
@@ -133,7 +133,7 @@ def train_and_save(
         "scores": {"test": scores.to_dict()},
         "per_label": label_rows(scores),
         "seconds": {"fit": round(seconds, 3)},
-        "memory": {"peak_mb": meter.memory["peak"]},
+        "memory": {"peak_mb": round(meter.peak_mb, 1)},
         "versions": versions(),
     }
     if new_labels:

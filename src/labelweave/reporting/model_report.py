@@ -108,7 +108,7 @@ def _folder_facts_and_versions(
     """Return facts about the model folder, and the versions at training or, if unknown, now."""
     recorded = dict(evaluated.training_record.get("versions") or {})
     if evaluated.folder is None:
-        from labelweave.bench.running.measuring import versions
+        from labelweave.measuring import versions
 
         return [], recorded or versions()
     from labelweave.persistence import model_info

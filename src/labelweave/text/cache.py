@@ -14,8 +14,6 @@ import numpy as np
 
 from labelweave.exceptions import LabelweaveWarning
 
-__all__ = ["EmbeddingCache", "folder_of_cache"]
-
 _MAX_KEYS = 500  # keys per query, which SQLite limits
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from labelweave.exceptions import InputError
 
-__all__ = ["checked_texts"]
-
 
 def checked_texts(X: Any) -> list[str]:
     """Return the texts as a list; raise an error if X is not a list of texts.

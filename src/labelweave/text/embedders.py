@@ -10,8 +10,6 @@ from sklearn.base import clone
 
 from labelweave.exceptions import InputError
 
-__all__ = ["EMBEDDERS", "cosines", "make_embedder", "unit_rows"]
-
 EMBEDDERS = ("minilm", "fast", "tfidf")
 
 

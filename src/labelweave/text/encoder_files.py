@@ -8,8 +8,6 @@ from pathlib import Path
 
 from labelweave.exceptions import InputError, require
 
-__all__ = ["MINILM", "encoder_checksum", "encoder_folder"]
-
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_NAMES = ("minilm", MINILM, f"sentence-transformers/{MINILM}")
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

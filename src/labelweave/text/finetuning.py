@@ -17,8 +17,6 @@ import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 
-__all__ = ["fine_tune", "learn_map"]
-
 _TEMPERATURE = 0.05
 _PARTS = 5  # parts of the labels, each of which is held out of one map
 _CHECK_EVERY = 20  # steps between two evaluations on the held-out labels

@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from labelweave.nn.batches import Batch
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task
 
-__all__ = ["AveragedTask"]
-
 
 class AveragedTask(Task):
     """Wraps a task, and validates and keeps the moving average of its network.

@@ -9,8 +9,6 @@ import scipy.sparse as sp
 
 from labelweave.rows import row_chunks
 
-__all__ = ["bilinear_scores", "pair_features", "score_shortlist", "shortlist", "sparse_pattern"]
-
 _ENTRIES_PER_CHUNK = 20_000_000  # entries of a chunk of products
 
 

@@ -19,15 +19,6 @@ from labelweave.metrics.significance import (
     wilcoxon_pairs,
 )
 
-__all__ = [
-    "TOGETHER",
-    "Ranking",
-    "draw_diagram",
-    "friedman_in_words",
-    "rank_methods",
-    "rank_together",
-]
-
 TOGETHER = "all metrics together"
 
 

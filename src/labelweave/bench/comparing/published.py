@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from labelweave.bench.suite import Suite
 
-__all__ = ["Figure", "Published", "published_figures"]
-
 
 class Figure(NamedTuple):
     """One cell of a published table; losses and accuracies are fractions."""

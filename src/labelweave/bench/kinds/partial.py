@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from labelweave.data import Dataset
     from labelweave.labels import LabelMatrix
 
-__all__ = ["check_options", "check_scenario", "run"]
-
 
 def check_scenario(settings: Mapping[str, Any]) -> None:
     check_keys(settings, ("hide", "single", "most_rows"), "setting of a partial scenario called")

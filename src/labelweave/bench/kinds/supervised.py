@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
 
-__all__ = ["check_options", "check_scenario", "run"]
-
 
 def check_scenario(settings: Mapping[str, Any]) -> None:
     check_keys(settings, ("train_share",), "setting of a supervised scenario called")

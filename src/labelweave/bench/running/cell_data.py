@@ -22,8 +22,6 @@ from labelweave.data import Dataset
 from labelweave.exceptions import DatasetUnavailableError
 from labelweave.labels import LabelMatrix
 
-__all__ = ["checksum", "load", "load_with_checksum", "why_missing"]
-
 _MOST_KEPT = 256e6  # bytes of data that a process keeps
 _kept: dict[tuple[Any, ...], tuple[Dataset, str]] = {}  # the one used last stands last
 

@@ -19,8 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HARMLESS", "code_version", "methods_named_in"]
-
 _PACKAGE = "labelweave"
 HARMLESS = (
     "labelweave.pipeline.model_folder",

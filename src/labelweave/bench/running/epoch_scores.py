@@ -11,8 +11,6 @@ from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import Callback, RunView
 from labelweave.nn.prediction import predict_scores
 
-__all__ = ["TestCurve"]
-
 
 class TestCurve(Callback):
     """Writes `test_<metric>` into the history of a neural method.

@@ -19,8 +19,6 @@ from labelweave.labels import LabelMatrix, as_labels
 from labelweave.pipeline.data_parts import Parts
 from labelweave.pipeline.recipe import Recipe, defaults
 
-__all__ = ["KEEPABLE", "Outcome", "fit", "fit_and_score", "quick_rows"]
-
 KEEPABLE = ("label_similarity", "class_similarity", "test_curve:<metric>")
 
 

@@ -18,8 +18,6 @@ from labelweave.exceptions import InputError
 from labelweave.methods import get_class, list_methods
 from labelweave.pipeline.recipe import Recipe, check_parameters
 
-__all__ = ["published_settings", "resolved_settings"]
-
 _OF_THE_BENCH = ("threshold", "random_state")  # the protocol and the seed decide these
 
 

@@ -20,18 +20,6 @@ from labelweave.bench.running.cell_data import why_missing
 from labelweave.bench.running.method_settings import resolved_settings
 from labelweave.bench.suite import DataEntry, ScenarioEntry, Suite
 
-__all__ = [
-    "Cell",
-    "Gap",
-    "Plan",
-    "Quick",
-    "all_cells",
-    "cell_name",
-    "find_gaps",
-    "identities_of",
-    "make_plan",
-]
-
 
 @dataclass(frozen=True)
 class Quick:

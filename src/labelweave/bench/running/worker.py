@@ -11,14 +11,13 @@ from typing import Any
 from labelweave.bench.kinds import kind_module, other_data
 from labelweave.bench.running.cell_data import load_with_checksum
 from labelweave.bench.running.fitting import Outcome
-from labelweave.bench.running.measuring import Meter, bounded_threads, machine, versions
+from labelweave.bench.running.machine import bounded_threads, machine
 from labelweave.bench.running.plan import Cell
 from labelweave.bench.storing.claims import claimed
 from labelweave.bench.storing.records import SCHEMA, Failure, Record
 from labelweave.bench.storing.store import Store
 from labelweave.exceptions import DatasetUnavailableError
-
-__all__ = ["Assignment", "data_checksum", "failed_record", "work"]
+from labelweave.measuring import Meter, versions
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,16 @@ def _run(cell: Cell, threads: int) -> Record:
         except Exception as error:
             failure = _failure(error)
     record = _record(cell, outcome, failure, facts)
-    record["seconds"] = meter.seconds(0.0 if outcome is None else outcome.fit_seconds)
-    record["memory"] = meter.memory
+    record["seconds"] = {
+        "fit": round(0.0 if outcome is None else outcome.fit_seconds, 4),
+        "wall": round(meter.wall, 4),
+        "cpu": round(meter.cpu, 4),
+    }
+    record["memory"] = {
+        "peak": round(meter.peak_mb, 1),
+        "before": round(meter.before_mb, 1),
+        "how": "per cell" if meter.is_reset else "since start",
+    }
     record["machine"] = {**machine(), "threads": threads}
     record["warnings"] = sorted({" ".join(str(warning.message).split()) for warning in caught})
     return record

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["STALE_AFTER", "claimed", "is_claimed"]
-
 _TOUCH_EVERY = 10.0
 STALE_AFTER = 60.0
 """Seconds without a touch after which a claim of another machine is void."""

@@ -15,8 +15,6 @@ from labelweave.bench.suite import Suite, list_suites
 from labelweave.exceptions import InputError
 from labelweave.files import atomic_write_text
 
-__all__ = ["Exported", "Imported", "export_cells", "import_cells"]
-
 
 class Exported(NamedTuple):
     """Number of cells written, their suites, bytes, and older cells that were left out."""

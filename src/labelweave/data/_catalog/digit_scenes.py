@@ -7,8 +7,6 @@ import numpy as np
 from labelweave.data.dataset import Dataset
 from labelweave.labels import LabelMatrix
 
-__all__ = ["digit_scenes"]
-
 _SIDE = 32
 _TEST_SHARE = 0.3  # share of the handwritten digits that are used in test scenes only
 _MAX_DIGITS = 4

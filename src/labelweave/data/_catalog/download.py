@@ -21,8 +21,6 @@ from labelweave.exceptions import DatasetUnavailableError, InputError
 from labelweave.files import atomic_path
 from labelweave.progress import ProgressBar
 
-__all__ = ["download", "sha256_of"]
-
 _CHUNK = 1 << 16
 _SCHEMES = ("https", "http", "file")
 

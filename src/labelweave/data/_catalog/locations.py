@@ -21,8 +21,6 @@ from labelweave.files import cache_folder
 if TYPE_CHECKING:
     from labelweave.data.catalog import CatalogEntry
 
-__all__ = ["Files", "data_folders", "download_files", "find_files", "package_file", "unavailable"]
-
 
 @dataclass(frozen=True)
 class Files:

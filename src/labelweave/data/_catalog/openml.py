@@ -21,8 +21,6 @@ from labelweave.data.dataset import Dataset
 from labelweave.exceptions import DatasetUnavailableError
 from labelweave.labels import as_labels
 
-__all__ = ["fetch_dataset"]
-
 _TRUE = ["true", "yes"]
 _TRUE_OR_FALSE = {*_TRUE, "false", "no"}
 

@@ -19,8 +19,6 @@ from labelweave.data.image_layouts.layout import (
 from labelweave.data.splits import train_rows_first
 from labelweave.exceptions import DataFileError
 
-__all__ = ["LAYOUT", "read_coco", "read_instances"]
-
 _HEAD_BYTES = 2**16
 
 

@@ -19,15 +19,6 @@ from labelweave.data.images.decoding import ENDINGS
 from labelweave.exceptions import DataFileError, InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix
 
-__all__ = [
-    "ImageLayout",
-    "ImageOptions",
-    "image_files",
-    "labels_from_lists",
-    "locate_file",
-    "make_image_dataset",
-]
-
 _MAX_SHOWN = 3
 
 

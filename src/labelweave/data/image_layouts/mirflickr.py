@@ -15,8 +15,6 @@ from labelweave.data.image_layouts.layout import (
 )
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["LAYOUT", "read_mirflickr"]
-
 _RELEVANT = "_r1"
 _CHOICES = ("all", "potential", "relevant")
 

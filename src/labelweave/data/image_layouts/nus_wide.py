@@ -17,8 +17,6 @@ from labelweave.data.image_layouts.layout import (
 from labelweave.exceptions import DataFileError
 from labelweave.labels import LabelMatrix
 
-__all__ = ["LAYOUT", "read_nus_wide"]
-
 _IMAGE_FOLDERS = ("Flickr", "images", "Images", "")
 
 

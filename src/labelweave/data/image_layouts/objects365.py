@@ -11,8 +11,6 @@ from labelweave.data.image_layouts.coco import read_instances
 from labelweave.data.image_layouts.layout import ImageLayout, ImageOptions
 from labelweave.exceptions import DataFileError
 
-__all__ = ["LAYOUT", "read_objects365"]
-
 _PATTERNS = ("zhiyuan_objv2_*.json", "objects365_*.json")
 
 

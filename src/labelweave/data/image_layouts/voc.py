@@ -17,8 +17,6 @@ from labelweave.data.image_layouts.layout import (
 from labelweave.data.images.decoding import ENDINGS
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["LAYOUT", "read_voc"]
-
 _PARTS = {"train": "train", "val": "validation", "trainval": "train", "test": "test"}
 _DIFFICULT = ("unknown", "positive", "negative")
 

@@ -16,8 +16,6 @@ import numpy as np
 
 from labelweave.data.images.decoding import ImageError, decode_many, is_path
 
-__all__ = ["ImageStore", "Problem"]
-
 _CHUNK = 8  # images that a worker decodes at a time
 _MAX_MEMORY_BYTES = 2**30
 _FREE_DISK_BYTES = 2**30  # stay free on the disk to which decoded images are written

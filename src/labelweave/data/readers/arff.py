@@ -30,8 +30,6 @@ from labelweave.data.readers.reader import (
 )
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["READER", "find_mulan_xml", "read_arff", "read_mulan_xml"]
-
 
 def read_arff(
     path: FilePath,

@@ -17,8 +17,6 @@ from labelweave.data.readers.reader import (
 )
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["READER", "read_fasttext"]
-
 _CHUNK_ROWS = 1024
 
 

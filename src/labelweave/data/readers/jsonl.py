@@ -29,8 +29,6 @@ from labelweave.data.readers.reader import (
 )
 from labelweave.exceptions import DataFileError
 
-__all__ = ["READER", "read_jsonl"]
-
 _SAMPLE_ROWS = 100
 _CHUNK_ROWS = 1024
 

@@ -26,8 +26,6 @@ from labelweave.data.readers.reader import (
 )
 from labelweave.exceptions import DataFileError, InputError, LabelweaveWarning
 
-__all__ = ["READER", "read_svmlight"]
-
 
 def read_svmlight(
     path: FilePath,

@@ -21,8 +21,6 @@ from labelweave.data.readers.reader import (
 )
 from labelweave.exceptions import DataFileError
 
-__all__ = ["READER", "read_table"]
-
 
 def read_table(
     path: FilePath,

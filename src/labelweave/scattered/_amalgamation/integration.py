@@ -11,14 +11,6 @@ from labelweave.exceptions import InputError
 from labelweave.scattered._amalgamation.teacher_predictions import TeacherPredictions
 from labelweave.scattered.ant_transfer import prediction_integrator
 
-__all__ = [
-    "INTEGRATION_RULES",
-    "Reliability",
-    "integrate",
-    "reliability",
-    "teacher_reliability",
-]
-
 INTEGRATION_RULES = ("positive", "mean-logit", "vote", "reliability")
 
 # Beta priors: a teacher finds three of four positives and rejects nine of ten negatives. They

@@ -24,15 +24,6 @@ from labelweave.scattered._amalgamation.student_method import StudentMethod
 from labelweave.scattered._amalgamation.training_set import TrainingSet
 from labelweave.scattered.teacher import Teacher
 
-__all__ = [
-    "LayerwiseMethod",
-    "LayerwiseTask",
-    "NetworkLayers",
-    "TeacherLayers",
-    "layers_of",
-    "linear_maps",
-]
-
 
 class NetworkLayers:
     """A network as a sequence of hidden layers and a head that returns logits.

@@ -8,8 +8,6 @@ from scipy.special import expit
 from labelweave.scattered._amalgamation.teacher_predictions import TeacherPredictions
 from labelweave.thresholds.threshold_search import threshold_between
 
-__all__ = ["mean_prevalence", "prevalence_shift", "shift_to_count"]
-
 _MIN_PREVALENCE = 1e-3  # a label without positives in the teachers' rows may still occur
 _MAX_SHIFT = 12.0
 _BISECTIONS = 40

@@ -12,8 +12,6 @@ import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 
-__all__ = ["RemoteModel"]
-
 _MAX_BYTES = 256 * 2**20  # of one response
 
 

@@ -14,8 +14,6 @@ from labelweave.labels import LabelMatrix
 from labelweave.methods import get_class, make
 from labelweave.scattered.teacher import take_rows
 
-__all__ = ["default_chain", "fit_student", "make_student", "published_student"]
-
 _LEARNING_RATES = ("lr", "classifier__lr")  # the latter of a student for texts
 _SLOWER = 0.3  # factor of the learning rate for a student that has learnt nothing
 _CONSTANT = 0.02  # spread of its probabilities over rows, as a share of that of its targets

@@ -10,8 +10,6 @@ import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 
-__all__ = ["as_probabilities"]
-
 _ROUNDING = 1e-6  # beyond 0 and 1, as float32 sums of votes are
 
 

@@ -15,13 +15,6 @@ from labelweave.rows import count_rows
 from labelweave.scattered._amalgamation.vocabulary import Vocabulary, join_vocabularies
 from labelweave.scattered.teacher import Teacher, take_rows, unique_names
 
-__all__ = [
-    "TeacherPredictions",
-    "joint_vocabulary",
-    "predict_with_teachers",
-    "teacher_logits",
-]
-
 _BATCH_ROWS = 4096  # rows that a teacher predicts at a time
 
 

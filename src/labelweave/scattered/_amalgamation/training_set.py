@@ -18,15 +18,6 @@ from labelweave.scattered._amalgamation.teacher_predictions import (
 from labelweave.scattered._amalgamation.vocabulary import Vocabulary
 from labelweave.scattered.teacher import Teacher, take_rows
 
-__all__ = [
-    "TrainingSet",
-    "auto_augmentation",
-    "is_numeric",
-    "make_training_set",
-    "match_known_labels",
-    "synthetic_rows",
-]
-
 _MIN_ROWS = 10  # with fewer none are held out
 _SYNTHETIC_PER_ROW, _MAX_SYNTHETIC = 5.0, 5000
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from labelweave.exceptions import InputError
 
-__all__ = ["MATCHES", "Vocabulary", "join_vocabularies"]
-
 MATCHES = ("ignore-case", "exact")
 _MAX_COMPARED = 300  # labels among which similar names are searched
 

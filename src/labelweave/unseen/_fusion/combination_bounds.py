@@ -6,8 +6,6 @@ import numpy as np
 
 from labelweave.unseen._fusion.combination_table import CANCELLED
 
-__all__ = ["cone_bound", "flip_search", "span_bound"]
-
 _WORST_CONDITION = 1e8
 _ROUNDING = 1e-6  # of products in single precision, relative to the lengths of the vectors
 _SWEEPS = 6

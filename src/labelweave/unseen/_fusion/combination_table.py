@@ -7,8 +7,6 @@ import numpy as np
 from labelweave.exceptions import InputError
 from labelweave.rows import row_chunks
 
-__all__ = ["CANCELLED", "MOST_LABELS", "CombinationTable"]
-
 MOST_LABELS = 22  # 4 million combinations
 CANCELLED = 1e-8  # squared length of a combination over the square of its members' total length
 _CHUNK = 1 << 16  # entries of a working array, which fits into the cache

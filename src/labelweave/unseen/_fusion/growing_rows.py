@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["GrowingArray", "GrowingRows"]
-
 
 class GrowingArray:
     """A one-dimensional array with spare capacity, so that few appends copy it.

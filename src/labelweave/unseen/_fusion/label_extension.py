@@ -30,8 +30,6 @@ from labelweave.unseen._fusion.seen_classifier import (
 from labelweave.unseen._fusion.zero_shot import ZeroShotClassifier, is_per_label
 from labelweave.unseen.xml0_algorithm import predicted_labels, semantic_similarity
 
-__all__ = ["LabelExtension", "SingleScoreExtension"]
-
 _N_DRAWS = 3  # draws of seen labels that are treated as unseen
 _DRAWN_SHARE = 0.2  # share of the seen labels in a draw
 _MAX_DOCUMENTS = 1000  # documents to fit the combination of scores on

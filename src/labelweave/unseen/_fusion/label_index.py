@@ -8,8 +8,6 @@ import numpy as np
 
 from labelweave.exceptions import require
 
-__all__ = ["LabelIndex"]
-
 _PER_LIST = 64  # training vectors per list
 _TRAINING_SEED = 1234
 

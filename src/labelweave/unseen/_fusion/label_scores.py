@@ -16,8 +16,6 @@ from labelweave.unseen._fusion.combination_search import (
 )
 from labelweave.unseen.xml0_algorithm import conse_similarity, label_fusion
 
-__all__ = ["LabelScores", "fuse_documents", "shared_ranks"]
-
 _RRF = 60  # the customary constant of reciprocal rank fusion
 
 

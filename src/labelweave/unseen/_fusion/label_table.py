@@ -11,8 +11,6 @@ import numpy as np
 from labelweave.exceptions import InputError
 from labelweave.unseen._fusion.growing_rows import GrowingArray, GrowingRows
 
-__all__ = ["LabelNames", "LabelTable", "checked_new_labels", "label_text"]
-
 _SEPARATORS = re.compile(r"[\s_:/|-]+")
 
 

@@ -14,8 +14,6 @@ from scipy.special import expit
 
 from labelweave.unseen._fusion.label_scores import LabelScores
 
-__all__ = ["Draws", "ScoreCombination", "calibrated", "training_pairs", "weighted_sum"]
-
 # Scores of labels treated as unseen, and their truth: 1, 0 or NaN for unknown.
 Draws = Sequence[tuple[LabelScores, np.ndarray]]
 _NEGATIVES = 40  # expected number of negatives per document that a fit uses

@@ -13,8 +13,6 @@ from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
-__all__ = ["fit_classifier", "make_classifier", "names_of", "probabilities_of"]
-
 
 def make_classifier(classifier: Any) -> Any:
     """Return an unfitted classifier: a clone of a classifier, or what None or an id stands for.

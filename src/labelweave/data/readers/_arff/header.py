@@ -11,8 +11,6 @@ from typing import BinaryIO
 from labelweave.data.compressed_files import FilePath, read_line
 from labelweave.exceptions import DataFileError
 
-__all__ = ["Attribute", "Header", "decode_arff", "read_header", "split_values"]
-
 
 @dataclass(frozen=True)
 class Attribute:

@@ -13,8 +13,6 @@ from labelweave.data.readers._shared.number_scanner import collapse_spaces, scan
 from labelweave.data.readers.reader import FilePath, feature_dtype, sparse_rows
 from labelweave.exceptions import DataFileError
 
-__all__ = ["MAX_INDEX", "IndexValueRows", "parse_index_value_lines"]
-
 MAX_INDEX = 2**31 - 2
 """Largest index of a feature or a label that can be stored in 32 bits."""
 

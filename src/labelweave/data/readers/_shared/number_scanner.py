@@ -15,8 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["Numbers", "collapse_spaces", "scan_numbers"]
-
 _DIGIT, _SEPARATOR, _REAL, _OTHER = 0, 1, 2, 3
 _LINE_FEED = np.uint8(10)
 

@@ -23,8 +23,6 @@ from labelweave.data.readers._table.csv_parquet import Table, TableRows, parse_n
 from labelweave.data.readers.reader import RowChunk, feature_dtype
 from labelweave.exceptions import DataFileError
 
-__all__ = ["ColumnRoles"]
-
 _LABEL_CELLS = "expected 1, 0 or an empty cell"
 
 
