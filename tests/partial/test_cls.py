@@ -11,7 +11,7 @@ from labelweave.exceptions import InputError
 from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce
-from labelweave.nn.task import StepInfo, SupervisedTask
+from labelweave.nn.task import StepInfo, SupervisedTask, make_plan
 from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
 from labelweave.partial._selection.selection_rules import MiniBatch
 from labelweave.partial.cls import CLS, CoLabelSelectionRule, co_label_selection
@@ -241,10 +241,21 @@ def test_published_training_of_all_methods_of_table_2(id):
     base = cls.published("ms-coco").base
     assert (base.encoder.depth, base.encoder.size) == (50, 224)
     assert (base.epochs, base.batch_size, base.lr, base.weight_decay) == (100, 120, 4e-5, 1e-4)
-    assert (base.schedule, base.schedule_params, base.patience) == ("cosine", None, None)
+    assert base.patience is None
     other = cls.published("scene").base
     assert other.encoder is None
     assert (other.epochs, other.batch_size, other.weight_decay) == (100, 120, 1e-4)
+
+
+def test_the_learning_rate_falls_from_its_initial_value_to_0_by_a_cosine():
+    """ "An initial learning rate of 4e-5, decreased to 0 using cosine decay": no warm-up."""
+    options = CLS.published("ms-coco").base.network_spec().settings.optimizer_options()
+    plan = make_plan([torch.nn.Parameter(torch.zeros(1))], n_steps=1000, **options)
+    for step in range(1000):
+        expected = 4e-5 * (1 + np.cos(np.pi * step / 1000)) / 2
+        assert plan.optimizer.param_groups[0]["lr"] == pytest.approx(expected, abs=1e-7)
+        plan.optimizer.step()
+        plan.scheduler.step()
 
 
 def test_the_defaults_are_the_published_settings():

@@ -50,6 +50,7 @@ PAPER_RUN: dict[str, Any] = {
     "weight_decay": 1e-4,
     "lr": 1e-3,
     "schedule": "cosine",
+    "schedule_params": {"warmup": 0.0},
     "patience": None,
     "input_dropout": 0.3,
 }

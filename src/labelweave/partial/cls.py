@@ -184,8 +184,11 @@ class CLS(PartialClassifier):
       rows.
     - `tau_l` is the paper's for MS-COCO and NUS-WIDE; it takes 0.02 for PASCAL VOC.
     - The learning rate of ``"mlp"`` is 1e-3, because an MLP starts from random weights; the paper
-      takes 4e-5 for a network trained on ImageNet (:meth:`published`). Adam's weight decay is
-      decoupled (AdamW).
+      takes 4e-5 for a network trained on ImageNet (:meth:`published`). The MLP has dropout, 0.5 in
+      its hidden layers and 0.3 of the features. Adam's weight decay is decoupled (AdamW).
+    - Eq. 1 to 4 use the rates R(e) of the same epoch e, line 12 of Algorithm 1 updates them at its
+      end. Here line 12 holds: epoch e uses R(e - 1), and the first one removes nothing.
+    - Numbers of labels, R_h(e) times that of the candidates, are rounded to whole ones.
     - The loss is the mean over all labels of a batch instead of the sum over labels (Eq. 7 and 8):
       a constant factor, which Adam cancels.
     - The paper does not say how the two networks predict (here: mean of the probabilities) nor the
