@@ -42,14 +42,8 @@ def prevalence_correction(
     1. For each label, the shift with which its mean probability is its prevalence, times `weight`.
     2. For all labels, one common shift, after which :func:`count_positives` of them are positive.
 
-    Parameters
-    ----------
-    student_logits : array of shape (rows, labels)
-    teacher_logits : array of shape (teachers, rows, labels)
-        NaN where a label is not one of the teacher's.
-    prevalence : array of shape (labels,)
-        NaN where it is unknown: step 1 leaves these labels out.
-    weight, min_precision : float
+    The logits of the teachers (teachers, rows, labels) are NaN where a label is not one of the
+    teacher's. Step 1 leaves labels out whose prevalence is NaN, unknown.
     """
     shift = weight * prevalence_shift(student_logits, prevalence)
     shifted = student_logits + shift
@@ -61,13 +55,8 @@ def prevalence_correction(
 def mean_probability(logits: np.ndarray, prevalence: np.ndarray, weight: float) -> np.ndarray:
     """The mean of the teachers' probabilities, each teacher shifted towards the prevalence.
 
-    Parameters
-    ----------
-    logits : array of shape (teachers, rows, labels)
-        NaN where a label is not one of the teacher's.
-    prevalence : array of shape (labels,)
-    weight : float
-        From 0, no shift, to 1.
+    The logits (teachers, rows, labels) are NaN where a label is not one of the teacher's; a
+    `weight` of 0 leaves them as they are.
     """
     known = ~np.isnan(logits)
     shifted = [
@@ -163,24 +152,22 @@ class ANTPlus(StudentMethod):
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            teachers,
-            student=student,
-            augment=augment,
-            aliases=aliases,
-            match=match,
-            calibration=calibration,
-            verbose=verbose,
-            on_disagreement=on_disagreement,
-            threshold=threshold,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-        )
+        self.teachers = teachers
         self.prevalence_weight = prevalence_weight
         self.min_precision = min_precision
         self.integrate = integrate
         self.max_rounds = max_rounds
         self.keep_original = keep_original
+        self.student = student
+        self.augment = augment
+        self.aliases = aliases
+        self.match = match
+        self.calibration = calibration
+        self.verbose = verbose
+        self.on_disagreement = on_disagreement
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
 
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
         targets, self.notes_ = ant_targets(

@@ -22,17 +22,6 @@ _SMOOTHING = 1e-3  # added to the shares of rows, so that rare numbers of labels
 def count_probabilities(p: np.ndarray) -> np.ndarray:
     """P(a row has k labels) for independent labels, k = 0, 1, ... up to `MAX_COUNT`.
 
-    Parameters
-    ----------
-    p : array of shape (rows, labels)
-        Probabilities.
-
-    Returns
-    -------
-    array of shape (rows, k)
-
-    Examples
-    --------
     >>> count_probabilities(np.array([[0.5, 0.5]]))
     array([[0.25, 0.5 , 0.25]])
     """
@@ -58,13 +47,7 @@ def sharpened_counts(p: np.ndarray, power: float) -> np.ndarray:
 
 
 def count_weights(p: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Weights of the numbers of labels with which the shares of rows with k labels are `shares`.
-
-    Parameters
-    ----------
-    p : array of shape (rows, labels)
-    shares : array of shape (k,)
-    """
+    """Weights of the numbers of labels with which the shares of rows with k labels are `shares`."""
     counts = count_probabilities(p)
     weights = np.ones(counts.shape[1])
     for _ in range(_ITERATIONS):
@@ -81,14 +64,6 @@ def reweight_by_count(p: np.ndarray, weights: np.ndarray) -> np.ndarray:
     The contributions of the labels before and after a label are summed from both ends, so that
     there is no division and no loss of digits.
 
-    Parameters
-    ----------
-    p : array of shape (rows, labels)
-    weights : array of shape (k,)
-        Of `count_weights`.
-
-    Examples
-    --------
     >>> at_least_one = np.array([0.0, 1.0, 1.0])
     >>> reweight_by_count(np.array([[0.5, 0.5]]), at_least_one).round(2)
     array([[0.67, 0.67]])

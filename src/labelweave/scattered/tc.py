@@ -87,23 +87,11 @@ def teacher_weights(
 ) -> np.ndarray:
     """Learn the weight of each teacher on each row from a few labelled rows.
 
-    Parameters
-    ----------
-    X : rows
-        Numbers; for other rows the weights do not depend on the row.
-    logits : array of shape (teachers, rows, labels)
-        NaN where there is no prediction.
-    known_labels : array of shape (rows, labels)
-        1 or 0, NaN where a label is unknown.
-    seed : int
-    hidden : int, default=16
-        Hidden units of the network that computes the weights; 0 makes it linear.
-    steps : int, default=300
-        Number of its training steps, each on all labelled rows.
-
-    Returns
-    -------
-    float32 array of shape (teachers, rows), which sums to 1 over the teachers
+    `logits` (teachers, rows, labels) are NaN where there is no prediction, `known_labels` (rows,
+    labels) where a label is unknown. The network that computes the weights has `hidden` units, or
+    is linear if that is 0, and each of its training steps is on all labelled rows. Where the rows
+    are not numbers, the weights do not depend on the row. Returns an array (teachers, rows), which
+    sums to 1 over the teachers.
     """
     features = _ScaledFeatures(X, known_labels.shape[0])
     labelled = np.flatnonzero(~np.isnan(known_labels).all(axis=1))

@@ -66,19 +66,17 @@ class TeacherUnion(TeacherMethod):
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            teachers,
-            aliases=aliases,
-            match=match,
-            calibration=calibration,
-            verbose=verbose,
-            on_disagreement=on_disagreement,
-            threshold=threshold,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-        )
+        self.teachers = teachers
         self.integrate = integrate
         self.revise = revise
+        self.aliases = aliases
+        self.match = match
+        self.calibration = calibration
+        self.verbose = verbose
+        self.on_disagreement = on_disagreement
+        self.threshold = threshold
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
 
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
         predictions = training_set.predictions

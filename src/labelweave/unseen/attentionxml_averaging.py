@@ -20,14 +20,9 @@ class AveragedTask(Task):
     """Wraps a task, and validates and keeps the moving average of its network.
 
     At the n-th step the average keeps ``min(decay, n / (n + 10))`` of itself and takes the rest
-    from the trained weights, so that it soon forgets where they started.
-
-    Parameters
-    ----------
-    task : Task
-        Its network becomes the average; a copy of the task is trained.
-    decay : float
-        Below 1; about ``1 / (1 - decay)`` steps are averaged.
+    from the trained weights, so that it soon forgets where they started: about
+    ``1 / (1 - decay)`` steps are averaged. The network of `task` becomes the average; a copy of the
+    task is trained.
     """
 
     def __init__(self, task: Task, decay: float) -> None:

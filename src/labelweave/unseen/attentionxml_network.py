@@ -66,19 +66,9 @@ class LabelAttention(nn.Module):
 
 
 class LabelTreeNetwork(nn.Module):
-    """A tree of two levels: it scores groups of labels, then the labels of the best groups.
+    """A tree of two levels: it scores groups of labels, then those of the `beam` best groups."""
 
-    Parameters
-    ----------
-    encoder : TokenEncoder
-    members : Tensor of shape (n_groups, size)
-        Labels of each group, filled up with -1.
-    n_labels, width, head : int
-    beam : int
-        Number of groups whose labels are scored.
-    """
-
-    members: Tensor
+    members: Tensor  # (n_groups, size), the labels of each group, filled up with -1
     group_of: Tensor
 
     def __init__(
@@ -165,22 +155,9 @@ def balanced_groups(features: sp.csr_array, size: int, random: np.random.RandomS
     """Split labels in halves repeatedly until no group has more than `size` labels.
 
     Each split is a balanced spherical 2-means: the half of the labels that is closest to one
-    centre, relative to the other, is assigned to it.
+    centre, relative to the other, is assigned to it. The rows of `features` (L, d) are of length
+    one, or zero. Returns an array (n_groups, size) of sorted labels, filled up with -1.
 
-    Parameters
-    ----------
-    features : csr_array of shape (L, d)
-        Rows of length one, or zero.
-    size : int
-    random : RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_groups, size)
-        Sorted labels of each group, filled up with -1.
-
-    Examples
-    --------
     >>> rows = sp.csr_array(np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
     >>> sorted(balanced_groups(rows, 2, np.random.RandomState(0)).tolist())
     [[0, 2], [1, 3]]

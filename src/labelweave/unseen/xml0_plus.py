@@ -41,21 +41,11 @@ _MAX_REFERENCE = 2000  # training documents for the mean similarity of a label
 
 @dataclass(frozen=True)
 class StackedScores(LabelScores):
-    """The scores of XML0 and those that XML0+ adds.
+    """The scores of XML0 and those that XML0+ adds."""
 
-    Attributes
-    ----------
-    strength : ndarray of shape (n,)
-        Mean probability of the predicted labels of each document.
-    words : ndarray or None
-        Cosines of the TF-IDF weights of document and label text.
-    mean_similarity : ndarray of shape (U,) or None
-        Mean similarity of each label with training documents.
-    """
-
-    strength: np.ndarray | None = None
-    words: np.ndarray | None = None
-    mean_similarity: np.ndarray | None = None
+    strength: np.ndarray | None = None  # (n,), mean probability of a document's predicted labels
+    words: np.ndarray | None = None  # (n, U), cosines of TF-IDF weights of document and label text
+    mean_similarity: np.ndarray | None = None  # (U,), of each label with training documents
 
     def feature(self, name: str) -> np.ndarray:
         """Return one of :data:`FEATURES`, of shape (n, U)."""
@@ -184,17 +174,7 @@ class XML0Plus(LabelExtension):
 def fit_stacker(
     names: Sequence[str], draws: Draws, random: np.random.RandomState
 ) -> ScoreCombination:
-    """Fit a logistic regression on features of labels treated as unseen.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Some of :data:`FEATURES`.
-    draws : sequence of (StackedScores, truth)
-        The truth is 1, 0 or NaN for unknown.
-    random : RandomState
-        Draws the negative pairs.
-    """
+    """Fit a logistic regression on some of :data:`FEATURES` of labels treated as unseen."""
     from sklearn.linear_model import LogisticRegression
 
     def features(scores: LabelScores) -> np.ndarray:

@@ -236,19 +236,10 @@ def _disagreement_bars(table: Any) -> str:
 def fidelity_to_teachers(predictions: TeacherPredictions, probabilities: np.ndarray) -> Any:
     """How closely probabilities follow each teacher, on the labels that it predicts.
 
-    Parameters
-    ----------
-    predictions : TeacherPredictions
-    probabilities : array of shape (rows, labels)
-        Of the student, in the order of the vocabulary.
-
-    Returns
-    -------
-    DataFrame
-        One row per teacher: `teacher`, `labels`, `rows`, `agreement` (share of the entries that
-        both put on the same side of one half), `f1` (micro F1 with the teacher as the truth; NaN
-        where neither predicts a positive) and `difference` (mean absolute difference of the
-        probabilities).
+    A DataFrame with one row per teacher: `teacher`, `labels`, `rows`, `agreement` (share of the
+    entries that both put on the same side of one half), `f1` (micro F1 with the teacher as the
+    truth; NaN where neither predicts a positive) and `difference` (mean absolute difference of the
+    probabilities).
     """
     import pandas as pd
 

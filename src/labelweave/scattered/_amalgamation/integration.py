@@ -22,24 +22,14 @@ _MIN_WEIGHT = 0.05
 def integrate(logits: np.ndarray, rule: str, weights: np.ndarray | None = None) -> np.ndarray:
     """Combine the logits of several teachers into one probability per row and label.
 
-    Parameters
-    ----------
-    logits : array of shape (teachers, rows, labels)
-        NaN where a teacher does not predict a label, or abstains.
-    rule : {"positive", "mean-logit", "vote", "reliability"}
-        ``"positive"``: the highest probability if any is above one half, else the lowest
-        (:func:`labelweave.scattered.ant_transfer.prediction_integrator`). ``"mean-logit"``: the
-        sigmoid of the mean. ``"vote"``: 1 where at least half of the votes are positive, else 0.
-        ``"reliability"``: the sigmoid of the mean weighted by `weights`.
-    weights : array of shape (teachers,), (teachers, labels) or (teachers, rows, labels), optional
-        Positive weights of the teachers.
+    `logits` (teachers, rows, labels) are NaN where a teacher does not predict a label, or abstains;
+    the result is NaN where none predicts. The rules: ``"positive"``, the highest probability if any
+    is above one half, else the lowest
+    (:func:`labelweave.scattered.ant_transfer.prediction_integrator`); ``"mean-logit"``, the sigmoid
+    of the mean; ``"vote"``, 1 where at least half of the votes are positive, else 0;
+    ``"reliability"``, the sigmoid of the mean weighted by `weights`, which are positive and of
+    shape (teachers,), (teachers, labels) or (teachers, rows, labels).
 
-    Returns
-    -------
-    float32 array of shape (rows, labels), NaN where there is no prediction
-
-    Examples
-    --------
     >>> logits = np.array([[[2.0, -1.0]], [[-3.0, -2.0]]])
     >>> integrate(logits, "positive").round(2)
     array([[0.88, 0.12]], dtype=float32)
@@ -77,22 +67,14 @@ def _weighted_mean(logits: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 class Reliability(NamedTuple):
-    """Error rates of each teacher.
+    """Error rates, one of each kind per teacher."""
 
-    Attributes
-    ----------
-    sensitivity, specificity : ndarray of shape (teachers,)
-        Share of the positives that are predicted positive, and of the negatives that are
-        predicted negative.
-    weight : ndarray of shape (teachers,)
-        Youden's index, sensitivity + specificity - 1, at least 0.05.
-    """
-
-    sensitivity: np.ndarray
-    specificity: np.ndarray
+    sensitivity: np.ndarray  # share of the positives that are predicted positive
+    specificity: np.ndarray  # share of the negatives that are predicted negative
 
     @property
     def weight(self) -> np.ndarray:
+        """Youden's index, sensitivity + specificity - 1, at least 0.05."""
         return np.maximum(self.sensitivity + self.specificity - 1, _MIN_WEIGHT)
 
 
@@ -111,15 +93,9 @@ def reliability(
 
     Each teacher has one sensitivity and one specificity over all shared labels, and each label a
     prevalence of its own: with labels of different prevalence two teachers are enough [2]_.
-    Estimated by expectation maximisation, which starts from the mean vote.
-
-    Parameters
-    ----------
-    logits : array of shape (teachers, rows, labels)
-        NaN where there is no prediction.
-    known_labels : array of shape (rows, labels), optional
-        1 or 0 where the label is known, NaN elsewhere.
-    max_iterations : int, default=200
+    Estimated by expectation maximisation, which starts from the mean vote. The logits (teachers,
+    rows, labels) are NaN where there is no prediction, the known labels (rows, labels) elsewhere
+    than where a label is known.
 
     References
     ----------

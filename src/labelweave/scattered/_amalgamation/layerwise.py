@@ -26,15 +26,7 @@ from labelweave.scattered.teacher import Teacher
 
 
 class NetworkLayers:
-    """A network as a sequence of hidden layers and a head that returns logits.
-
-    Parameters
-    ----------
-    layers : sequence of functions
-        The hidden layers; the first takes the features.
-    head : function
-        From the last hidden layer to logits.
-    """
+    """A network as a sequence of hidden layers, and a head from the last of them to logits."""
 
     def __init__(
         self, layers: Sequence[Callable[[Tensor], Tensor]], head: Callable[[Tensor], Tensor]
@@ -113,13 +105,8 @@ def _first_state(chain: Any) -> Callable[[Tensor], Tensor]:
 class TeacherLayers:
     """The outputs of a teacher's hidden layers on all rows, computed once.
 
-    Attributes
-    ----------
-    network : NetworkLayers
-    columns : ndarray
-        The columns of its labels in the vocabulary.
-    hidden : list of Tensor
-        One per layer, of shape (rows, width).
+    `columns` are those of its labels in the vocabulary; `hidden` has one tensor (rows, width)
+    per layer.
     """
 
     def __init__(self, teacher: Teacher, columns: np.ndarray, X: Any) -> None:
@@ -149,17 +136,8 @@ def linear_maps(widths: Sequence[int], teachers: Sequence[TeacherLayers]) -> nn.
 class LayerwiseTask(Task):
     """Distillation of the teachers' mean, and further terms on hidden layers.
 
-    Parameters
-    ----------
-    network : nn.Module
-        The student's.
-    teachers : list of TeacherLayers
-        On the training rows, then the held-out rows.
-    n_train : int
-    widths : list of int
-        Widths of the student's hidden layers.
-    optimizer_options : dict
-        Arguments of :func:`labelweave.nn.task.make_plan`.
+    The layers of the teachers are those on the training rows, then on the held-out rows; `widths`
+    are those of the student's hidden layers.
     """
 
     def __init__(

@@ -28,15 +28,9 @@ def mean_prevalence(predictions: TeacherPredictions) -> np.ndarray:
 def prevalence_shift(logits: np.ndarray, prevalence: np.ndarray) -> np.ndarray:
     """What must be added to the logits of a label to make its mean probability its prevalence.
 
-    Parameters
-    ----------
-    logits : array of shape (rows, labels)
-        NaN where there is no prediction.
-    prevalence : array of shape (labels,)
-        NaN where it is unknown: the shift is 0 there.
+    `logits` (rows, labels) are NaN where there is no prediction. The shift is 0 where the
+    prevalence is NaN, unknown.
 
-    Examples
-    --------
     >>> logits = np.array([[0.0, 1.0], [0.0, 2.0]])
     >>> prevalence_shift(logits, np.array([0.25, np.nan])).round(2)
     array([-1.1,  0. ])

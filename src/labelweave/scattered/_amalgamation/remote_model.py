@@ -22,29 +22,16 @@ class RemoteModel:
     with an output of shape (rows, labels); ``GET {url}`` may list the labels, under
     ``parameters.labels`` of that output. :class:`labelweave.scattered.teacher.Teacher` makes one
     from an ``http://`` address.
-
-    Parameters
-    ----------
-    url : str
-        Such as ``"http://127.0.0.1:8000/v2/models/tagger"``.
-    output : str, default="probabilities"
-        Name of the output to read; the first output where none has this name.
-    batch_rows : int, default=256
-        Number of rows per request.
-    timeout : float, default=30
-        Seconds to wait for a response.
-    api_key : str, optional
-        Sent as a bearer token.
     """
 
     def __init__(
         self,
-        url: str,
+        url: str,  # such as "http://127.0.0.1:8000/v2/models/tagger"
         *,
-        output: str = "probabilities",
-        batch_rows: int = 256,
-        timeout: float = 30.0,
-        api_key: str | None = None,
+        output: str = "probabilities",  # the output to read; the first where none has this name
+        batch_rows: int = 256,  # per request
+        timeout: float = 30.0,  # in seconds, of one response
+        api_key: str | None = None,  # sent as a bearer token
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise InputError(f"{url!r} is not an http address")

@@ -56,16 +56,8 @@ def fit_student(
     """Fit a student to the first `n_train` rows and validate it on the others.
 
     A student that then predicts the same for every row, although the teachers do not, is trained
-    once more with a lower learning rate, with a warning.
-
-    Parameters
-    ----------
-    student : unfitted estimator
-    X : rows
-    targets : LabelMatrix
-    n_train : int
-    build_task : function of (network, session), optional
-        An objective in place of the student's own, for neural students.
+    once more with a lower learning rate, with a warning. `build_task`, a function of (network,
+    session), makes an objective in place of the student's own, for neural students.
     """
     train = np.arange(n_train)
     X_train, train_targets = take_rows(X, train), targets[train]

@@ -92,28 +92,12 @@ class TeacherMethod(MultiLabelPredictor):
     }
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("teachers", "verbose", "on_disagreement")
 
-    def __init__(
-        self,
-        teachers: Sequence[Teacher] = (),
-        *,
-        aliases: Mapping[str, str] | None = None,
-        match: str = "ignore-case",
-        calibration: str | None = None,
-        verbose: int = 0,
-        on_disagreement: Callable[[Disagreement], None] | None = None,
-        threshold: Any = 0.5,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        self.teachers = teachers
-        self.aliases = aliases
-        self.match = match
-        self.calibration = calibration
-        self.verbose = verbose
-        self.on_disagreement = on_disagreement
-        self.threshold = threshold
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
+    teachers: Sequence[Teacher]
+    aliases: Mapping[str, str] | None
+    match: str
+    calibration: str | None
+    verbose: int
+    on_disagreement: Callable[[Disagreement], None] | None
 
     # -- what a method writes ----------------------------------------------------------
 

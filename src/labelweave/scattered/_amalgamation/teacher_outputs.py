@@ -18,19 +18,10 @@ def as_probabilities(
 ) -> np.ndarray:
     """The output of a model as an (n, L) array, its columns in the order of `labels`.
 
-    Parameters
-    ----------
-    output : array, sparse matrix, DataFrame, mapping of label to column, or list of arrays
-        A list holds one (n, classes) array per label, as scikit-learn's multi-output classifiers
-        return; `model.classes_` tells which column is that of 1.
-    labels : sequence of str
-    n_rows : int
-    teacher : str
-        Named in messages.
-    model : the model, optional
+    The output is an array, a sparse matrix, a DataFrame, a mapping of label to column, or a list of
+    one (n, classes) array per label, as scikit-learn's multi-output classifiers return;
+    `model.classes_` tells which column is that of 1. `teacher` is named in messages.
 
-    Examples
-    --------
     >>> a, b = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.5, 0.5], [1.0, 0.0]])
     >>> as_probabilities([a, b], ["x", "y"], 2, "forest")
     array([[0.1, 0.5],

@@ -19,20 +19,12 @@ _BATCH_ROWS = 4096  # rows that a teacher predicts at a time
 
 
 class TeacherPredictions(NamedTuple):
-    """The logits of all teachers.
+    """The logits of all teachers."""
 
-    Attributes
-    ----------
-    teachers : list of Teacher
-        In a canonical order, which does not depend on the order in which they were passed.
-    vocabulary : Vocabulary
-    logits : float32 array of shape (teachers, rows, labels)
-        NaN where a label is not one of the teacher's.
-    """
-
+    # In a canonical order, which does not depend on the order in which they were passed
     teachers: list[Teacher]
     vocabulary: Vocabulary
-    logits: np.ndarray
+    logits: np.ndarray  # (teachers, rows, labels), NaN where a label is not one of the teacher's
 
     @property
     def names(self) -> list[str]:
@@ -85,17 +77,8 @@ def predict_with_teachers(
     """Compute the predictions of all teachers on all rows.
 
     The teachers are put into a canonical order, so that all results, to the last digit, depend on
-    the set of teachers and not on their order.
-
-    Parameters
-    ----------
-    teachers : sequence of Teacher
-    vocabulary : Vocabulary
-        Of these teachers in this order.
-    X : rows
-        Passed to each teacher as they are: array, sparse matrix, DataFrame or texts.
-    verbose : int, default=0
-        1 shows a progress bar.
+    the set of teachers and not on their order. The vocabulary is that of the teachers as passed,
+    and the rows are passed to each teacher as they are.
     """
     logits = teacher_logits(teachers, vocabulary, X, verbose=verbose)
     order = _canonical_order(vocabulary, logits)

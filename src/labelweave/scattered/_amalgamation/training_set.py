@@ -23,28 +23,13 @@ _SYNTHETIC_PER_ROW, _MAX_SYNTHETIC = 5.0, 5000
 
 
 class TrainingSet(NamedTuple):
-    """Rows without labels, which are labelled by the predictions of teachers.
+    """Rows without labels, which are labelled by the predictions of teachers."""
 
-    Attributes
-    ----------
-    X : rows
-        The training rows, then the synthetic rows, then the held-out rows.
-    predictions : TeacherPredictions
-        On these rows.
-    known_labels : float32 array of shape (rows, labels) or None
-        1 or 0 where the label is known, NaN elsewhere.
-    row_numbers : int array of shape (rows,)
-        The position of each row in the X of `fit`; -1 for synthetic and validation rows.
-    n_train : int
-        Number of rows to train on, synthetic ones included.
-    seed : int
-    """
-
-    X: Any
-    predictions: TeacherPredictions
-    known_labels: np.ndarray | None
-    row_numbers: np.ndarray
-    n_train: int
+    X: Any  # the training rows, then the synthetic rows, then the held-out rows
+    predictions: TeacherPredictions  # on these rows
+    known_labels: np.ndarray | None  # (rows, labels): 1 or 0 where the label is known, else NaN
+    row_numbers: np.ndarray  # positions in the X of `fit`; -1 for synthetic and validation rows
+    n_train: int  # rows to train on, synthetic ones included
     seed: int
 
     @property
@@ -156,14 +141,6 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     Every value of a feature occurs in X, so that counts stay counts and sparse rows stay sparse.
     The share of features from the first of the two rows is drawn for each synthetic row.
 
-    Parameters
-    ----------
-    X : ndarray, SciPy sparse or DataFrame of numbers, of shape (rows, features)
-    n : int
-    generator : RandomState
-
-    Examples
-    --------
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> mixed = synthetic_rows(X, 50, np.random.RandomState(0))
     >>> mixed.shape, sorted(set(mixed[:, 0].tolist()))

@@ -18,21 +18,11 @@ _MAX_COMPARED = 300  # labels among which similar names are searched
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The labels of all teachers under one name each.
+    """The labels of all teachers under one name each."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The union of the labels, sorted: the order of teachers and labels does not matter.
-    columns : tuple of ndarray
-        For each teacher the places of its labels in `names`.
-    spellings : tuple of tuple of str
-        The different spellings of each label.
-    """
-
-    names: tuple[str, ...]
-    columns: tuple[np.ndarray, ...]
-    spellings: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]  # sorted: the order of teachers and labels does not matter
+    columns: tuple[np.ndarray, ...]  # for each teacher the places of its labels in `names`
+    spellings: tuple[tuple[str, ...], ...]  # the different spellings of each label
 
     @property
     def known(self) -> np.ndarray:
@@ -100,23 +90,10 @@ def join_vocabularies(
 ) -> Vocabulary:
     """Join the labels of several teachers by their names.
 
-    Parameters
-    ----------
-    vocabularies : the labels of each teacher
-    names : sequence of str, optional
-        Names of the teachers, for messages.
-    aliases : mapping of str to str, optional
-        From a label to its common name; several labels may have one name.
-    match : {"ignore-case", "exact"}, default="ignore-case"
-        Whether ``"Car"`` and ``"car"`` are one label. Repeated and surrounding blanks are always
-        ignored.
+    `names` are those of the teachers, for messages. `aliases` maps a label to its common name;
+    several labels may have one name. With ``match="ignore-case"`` ``"Car"`` and ``"car"`` are one
+    label, with ``"exact"`` they are two; repeated and surrounding blanks are always ignored.
 
-    Returns
-    -------
-    Vocabulary
-
-    Examples
-    --------
     >>> vocabulary = join_vocabularies([["Car", "tree"], ["car", "auto stop"]])
     >>> vocabulary.names, vocabulary.shared
     (('Car', 'auto stop', 'tree'), ('Car',))

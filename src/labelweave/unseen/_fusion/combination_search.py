@@ -29,34 +29,17 @@ import numpy as np
 from labelweave.unseen._fusion.combination_bounds import cone_bound, flip_search, span_bound
 from labelweave.unseen._fusion.combination_table import MOST_LABELS, CombinationTable
 
-__all__ = [
-    "MOST_LABELS",
-    "Fusion",
-    "best_combinations",
-    "greedy_combinations",
-    "top_labels",
-    "members",
-]
-
 _FEW_SCORES = 1 << 21  # up to this number of combinations x labels, no bounds are computed
 _POOL = 64  # labels whose lower bounds are computed
 _STEP = 4  # labels that are searched between two updates of the threshold
 
 
 class Fusion(NamedTuple):
-    """Scores of labels and the combinations that have them.
+    """Scores of labels and the combinations that have them."""
 
-    Attributes
-    ----------
-    labels : ndarray of int
-        Rows of the labels, the best first; of equal scores the lower row first.
-    scores : ndarray of float64
-    masks : ndarray of int64
-        Bit i is set if predicted label i belongs to the combination; 0 without predicted labels.
-    """
-
-    labels: np.ndarray
+    labels: np.ndarray  # rows of the labels, the best first; of equal scores the lower row first
     scores: np.ndarray
+    # Bit i is set if predicted label i belongs to the combination; 0 without predicted labels
     masks: np.ndarray
 
 
@@ -70,15 +53,7 @@ def members(mask: int) -> list[int]:
 
 
 def best_combinations(B: np.ndarray, G: np.ndarray) -> Fusion:
-    """Compute the exact score of every label, in the order of the rows of B.
-
-    Parameters
-    ----------
-    B : ndarray of shape (U, n)
-        Inner products of the unseen labels with the weighted vectors of the predicted labels.
-    G : ndarray of shape (n, n)
-        Inner products of the weighted vectors.
-    """
+    """Compute the exact score of every label, in the order of the rows of B (U, n)."""
     rows = np.arange(len(B))
     if B.shape[1] == 0:
         return Fusion(rows, np.zeros(len(B)), np.zeros(len(B), dtype=np.int64))
@@ -94,18 +69,9 @@ def top_labels(
 ) -> Fusion:
     """Find the k best labels, with the scores and the order of Algorithm 1.
 
-    Parameters
-    ----------
-    B : ndarray of shape (U, n)
-        Inner products of the unseen labels with the weighted vectors; single precision is enough.
-    G : ndarray of shape (n, n)
-        Inner products of the weighted vectors, in double precision.
-    k : int
-    products : function of label rows, optional
-        Returns their rows of B in double precision; needed if B is in single precision.
+    Single precision is enough for B (U, n) if `products` returns the rows of some labels in double
+    precision.
 
-    Notes
-    -----
     1. The cosine of a label with the span of the vectors bounds its score from above.
     2. Hill climbing computes lower bounds of the most promising labels; the k-th best of these is
        the threshold that a label has to reach.

@@ -18,12 +18,7 @@ class CombinationTable:
     """The combinations of n weighted vectors, each the union of two halves.
 
     The numerator of a combination is the sum of the numerators of its halves, so only the inverse
-    lengths need a table of all 2^n combinations.
-
-    Parameters
-    ----------
-    G : ndarray of shape (n, n)
-        Inner products of the vectors.
+    lengths need a table of all 2^n combinations. G (n, n) are the inner products of the vectors.
     """
 
     def __init__(self, G: np.ndarray) -> None:

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 class GrowingArray:
     """A one-dimensional array with spare capacity, so that few appends copy it.
 
-    Examples
-    --------
     >>> numbers = GrowingArray(np.array([1, 2]))
     >>> numbers.append(np.array([3]))
     >>> numbers.values
@@ -48,8 +46,6 @@ class GrowingRows:
     read; then they are merged into it. Reading a few rows does not merge, so adding or renaming one
     of a million labels and scoring some hundred candidates does not copy the matrix.
 
-    Examples
-    --------
     >>> rows = GrowingRows(np.eye(2))
     >>> rows.append(np.array([[5.0, 5.0]]))
     >>> rows.take(np.array([2, 0]))

@@ -21,20 +21,11 @@ _RRF = 60  # the customary constant of reciprocal rank fusion
 
 @dataclass(frozen=True)
 class LabelScores:
-    """Scores of documents (rows) and labels (columns).
+    """Scores of documents (rows) and labels (columns): cosines with the vector of the label."""
 
-    Attributes
-    ----------
-    similarity : ndarray or None
-        Cosines of document and label; None if the documents are not texts.
-    conse, fusion : ndarray or None
-        Cosines of the label with the combination of all predicted labels, and with the best
-        combination of them.
-    """
-
-    similarity: np.ndarray | None
-    conse: np.ndarray | None = None
-    fusion: np.ndarray | None = None
+    similarity: np.ndarray | None  # of the document; None if the documents are not texts
+    conse: np.ndarray | None = None  # of the combination of all predicted labels
+    fusion: np.ndarray | None = None  # of the best combination of predicted labels
 
     def feature(self, name: str) -> np.ndarray:
         """Return the scores of this name, or "rrf", the reciprocal rank fusion of two of them."""
@@ -74,24 +65,10 @@ def fuse_documents(
 ) -> tuple[np.ndarray, list[Fusion]]:
     """Apply ConSE and label fusion to several documents.
 
-    Parameters
-    ----------
-    O : ndarray of shape (n, S)
-        Probabilities of the seen labels.
-    predicted : sequence of ndarray
-        Columns of the predicted labels of each document.
-    seen, unseen : ndarray or csr_array of shape (S, d) and (U, d)
-        Unit vectors of the labels.
-    exact : bool, default=True
-        Whether the search for the best combination is exact or greedy.
-    n_jobs : int, optional
-        Number of threads, each of which processes one document at a time.
-
-    Returns
-    -------
-    conse : ndarray of shape (n, U)
-    fusions : list of Fusion
-        The scores and the best combinations per document.
+    O (n, S) are the probabilities of the seen labels, `predicted` the columns of the predicted
+    labels of each document, `seen` (S, d) and `unseen` (U, d) unit vectors of the labels. The
+    search for the best combination is exact or greedy; each thread processes one document at a
+    time. Returns the scores of ConSE (n, U), and the scores and best combinations per document.
     """
     from joblib import Parallel, delayed
 

@@ -27,25 +27,15 @@ SCORE_ALL = 5_000  # up to this number of unseen labels, a ranking scores all of
 
 
 class Explanation(NamedTuple):
-    """The scores behind an unseen label of a document.
-
-    Attributes
-    ----------
-    label : str
-    probability : float
-    fusion : float
-        Cosine of the label with the best combination of predicted labels; 0 if there are no
-        predicted labels.
-    similarity : float or None
-        Cosine of the label with the document; None if the text of the document is not used.
-    because_of : list of (str, float)
-        The seen labels of the best combination and their probabilities, the likeliest first.
-    """
+    """The scores behind an unseen label of a document."""
 
     label: str
     probability: float
+    # Cosine of the label with the best combination of predicted labels; 0 if none is predicted
     fusion: float
+    # Cosine of the label with the document; None if the text of the document is not used
     similarity: float | None
+    # The seen labels of the best combination and their probabilities, the likeliest first
     because_of: list[tuple[str, float]]
 
 
@@ -60,19 +50,10 @@ class Documents(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """The predicted labels of documents and their best combinations.
+    """The predicted labels of documents and their best combinations."""
 
-    Attributes
-    ----------
-    probabilities : ndarray of shape (n, S)
-        Probabilities of the seen labels.
-    columns : sequence of ndarray
-        Columns of the predicted labels of each document.
-    fusions : sequence of Fusion
-    """
-
-    probabilities: np.ndarray
-    columns: Sequence[np.ndarray]
+    probabilities: np.ndarray  # (n, S), of the seen labels
+    columns: Sequence[np.ndarray]  # of the predicted labels of each document
     fusions: Sequence[Fusion]
 
 
@@ -111,14 +92,8 @@ class LabelSearch(ZeroShotClassifier):
     def rank(self, X: Any, k: int = 10, *, among: str = "all") -> list[list[tuple[str, float]]]:
         """Return the k likeliest labels of each document with their probabilities.
 
-        With more than 5,000 unseen labels only candidates are ranked, see :class:`LabelSearch`.
-
-        Parameters
-        ----------
-        X : list of texts
-        k : int, default=10
-        among : {"all", "seen", "unseen"}, default="all"
-            Which labels are ranked.
+        `among` is "all", "seen" or "unseen". With more than 5,000 unseen labels only candidates
+        are ranked, see :class:`LabelSearch`.
         """
         check_is_fitted(self)
         if among == "seen" or not self._has_many():

@@ -67,19 +67,8 @@ def checked_new_labels(
 class LabelTable:
     """A table of labels in which each label keeps its row until it is removed.
 
-    Parameters
-    ----------
-    vectors : ndarray or csr_array of shape (n, d)
-        One row per label.
-    columns : ndarray of int
-        Column of each label in the output of the classifier; -1 for unseen labels.
-
-    Attributes
-    ----------
-    seen_rows : ndarray of int
-        Rows of the labels that have a column.
-    n_unseen : int
-        Number of unseen labels.
+    It holds the vector of each label, and its column in the output of the classifier, -1 for
+    unseen labels. `seen_rows` are the rows of the labels that have a column.
     """
 
     def __init__(self, vectors: Any, columns: np.ndarray) -> None:
@@ -137,17 +126,10 @@ class LabelTable:
 
 
 class LabelNames:
-    """Names of the labels in the rows of a :class:`LabelTable`.
+    """Distinct names of the labels in the rows of a :class:`LabelTable`.
 
     The cost of adding, removing and renaming does not depend on the number of labels.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Distinct names.
-
-    Examples
-    --------
     >>> names = LabelNames(["sea", "sun", "moon"])
     >>> names.remove(["sun"])
     >>> names.add(["star"])

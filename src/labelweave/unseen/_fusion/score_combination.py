@@ -22,14 +22,8 @@ _NEGATIVES = 40  # expected number of negatives per document that a fit uses
 class ScoreCombination:
     """A linear function of scores, and the sigmoid that turns it into a probability.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Features of :class:`~labelweave.unseen._fusion.label_scores.LabelScores`.
-    weights : ndarray
-        One weight per feature.
-    slope, offset : float
-        P(label | document) = sigmoid(slope * score + offset).
+    `names` are features of :class:`~labelweave.unseen._fusion.label_scores.LabelScores`, with one
+    weight each; P(label | document) = sigmoid(slope * score + offset).
     """
 
     def __init__(
