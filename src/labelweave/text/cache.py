@@ -31,13 +31,8 @@ def folder_of_cache(cache: bool | str | PathLike[str]) -> Path | None:
 class EmbeddingCache:
     """Vectors of texts in one SQLite file, which several processes may use at the same time.
 
-    Parameters
-    ----------
-    path : path
-        The file; use one file per encoder and setting.
+    Use one file per encoder and setting.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     cache = EmbeddingCache(Path(folder) / "vectors.sqlite")

@@ -37,22 +37,9 @@ def fine_tune(
 ) -> Any:
     """Train the weights of a sentence embedder on pairs of documents and label texts.
 
-    Parameters
-    ----------
-    embedder : fitted SentenceEmbedder
-    documents, label_texts : sequence of str
-    positive : csr_array of shape (n, L)
-        1 where a document has a label.
-    steps, batch_size : int
-        A step of 32 to 64 long documents takes 5 to 8 CPU seconds with MiniLM.
-    lr : float
-        Learning rate at the start; it falls linearly to zero.
-    seed, verbose : int
-
-    Returns
-    -------
-    SentenceEmbedder
-        A new embedder; `embedder` is not changed.
+    `positive` (n, L) is 1 where a document has a label. The learning rate falls linearly to zero. A
+    step of 32 to 64 long documents takes 5 to 8 CPU seconds with MiniLM. Returns a new embedder;
+    `embedder`, which is fitted, is not changed.
     """
     import copy
 
@@ -111,22 +98,9 @@ def learn_map(
 
     It is the mean of five maps. Each is learnt without a fifth of the labels and is the map of the
     step that ranked these labels best, so that it works for unseen labels as well. If no step
-    improves their ranks, the map is the identity.
+    improves their ranks, the map is the identity. `documents` (n, d) and `labels` (L, d) are unit
+    vectors, and `positive` (n, L) is 1 where a document has a label.
 
-    Parameters
-    ----------
-    documents, labels : ndarray of shape (n, d) and (L, d)
-        Unit vectors.
-    positive : csr_array of shape (n, L)
-    steps, batch_size, lr, seed
-        Settings of the training.
-
-    Returns
-    -------
-    ndarray of shape (d, d)
-
-    Examples
-    --------
     >>> vectors = np.eye(3, dtype=np.float32)
     >>> learn_map(vectors, vectors, sp.csr_array(np.eye(3)), steps=1).shape
     (3, 3)

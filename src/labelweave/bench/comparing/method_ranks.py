@@ -53,13 +53,7 @@ def rank_methods(
     *,
     alpha: float = 0.05,
 ) -> Ranking | None:
-    """Rank methods by their mean scores.
-
-    Returns
-    -------
-    Ranking or None
-        None if fewer than two methods share a data set.
-    """
+    """Rank methods by their mean scores; None if fewer than two methods share a data set."""
     return _ranking(metric, protocol, means, get_metric(metric).greater_is_better, alpha)
 
 
@@ -72,12 +66,8 @@ def rank_together(
     """Rank methods by all metrics at once.
 
     On a data set each metric ranks the methods; these are then ranked by the mean of those
-    ranks. So a data set counts once, however many metrics there are.
-
-    Returns
-    -------
-    Ranking or None
-        None if fewer than two methods have all scores on a common data set.
+    ranks. So a data set counts once, however many metrics there are. Returns None if fewer than two
+    methods have all scores on a common data set.
 
     >>> by_map = {("a", "tree"): 0.9, ("a", "knn"): 0.5, ("b", "tree"): 0.8, ("b", "knn"): 0.6}
     >>> by_loss = {key: 1 - value for key, value in by_map.items()}

@@ -47,12 +47,8 @@ def score_test_rows(
       `test` are true.
     * `train_labels`: The source of the label propensities, for metrics that need them.
 
-    Returns
-    -------
-    scores : dict
-        None where a metric is undefined (P@5 of three labels).
-    thresholds : dict
-        The threshold of each metric of label sets.
+    Returns the scores, None where a metric is undefined (P@5 of three labels), and the threshold of
+    each metric of label sets.
     """
     Y, test_scores = test
     scores: Scores = {}

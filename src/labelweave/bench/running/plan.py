@@ -164,11 +164,8 @@ def make_plan(suite: Suite, *, quick: Quick | None = None) -> Plan:
 
     * `quick`: Limits of a smoke run.
 
-    Returns
-    -------
-    Plan
-        Methods that do not exist and data that are not available are listed as gaps. Two
-        methods of the same id and settings share their cells.
+    Methods that do not exist and data that are not available are listed as gaps. Two methods of the
+    same id and settings share their cells.
     """
     gaps = find_gaps(suite)
     missing = {(gap.what, gap.name) for gap in gaps}

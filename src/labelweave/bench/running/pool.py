@@ -62,10 +62,7 @@ class Pool:
     def map(self, function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
         """Yield results in the order in which they are ready; `calls` is read as workers are free.
 
-        Raises
-        ------
-        WorkerDiedError
-            A process of this machine died; it is not known which call it ran.
+        Raises WorkerDiedError if a process of this machine died; it is not known which call it ran.
         """
         if self.backend == "loky" and self.workers() == 1:
             for call in calls:

@@ -19,11 +19,6 @@ def digit_scenes(n_train: int = 2000, n_test: int = 1000, *, seed: int = 0) -> D
     dark on light or light on dark, on a noisy background. Train and test scenes are made of
     different handwritten digits.
 
-    Returns
-    -------
-    Dataset
-        X has the shape (n_train + n_test, 32, 32).
-
     >>> data = digit_scenes(20, 10)
     >>> data.X.shape, data.X.dtype.name, data.Y.names[:3]
     ((30, 32, 32), 'uint8', ('0', '1', '2'))

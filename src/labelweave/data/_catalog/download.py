@@ -47,34 +47,13 @@ def download(
     size: int | None = None,
     timeout: float = 30.0,
 ) -> Path:
-    """Download a file unless it exists already with the right content.
+    """Download a file unless it exists already with the right content, and return its path.
 
-    Parameters
-    ----------
-    url : str
-        An `https`, `http` or `file` address.
-    target : path
-        Path of the file; missing folders are made.
-    sha256 : str
-        Checksum in hexadecimal. A file with another checksum is not kept.
-    size : int, optional
-        Length in bytes, where it is known. A longer file is refused.
-    timeout : float, default=30.0
-        Seconds without an answer after which the download fails.
+    The address is of the kind `https`, `http` or `file`; missing folders of `target` are made. A
+    file with another checksum is not kept, and one that is longer than `size` bytes is refused. The
+    download fails after `timeout` seconds without an answer. Raises DatasetUnavailableError if the
+    source cannot be reached, the content is incomplete or another, or the file cannot be written.
 
-    Returns
-    -------
-    Path
-        The target.
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The source cannot be reached, the download is incomplete or has other content, or the file
-        cannot be written.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     source = Path(folder) / "source.txt"

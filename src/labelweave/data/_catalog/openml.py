@@ -28,25 +28,12 @@ _TRUE_OR_FALSE = {*_TRUE, "false", "no"}
 def fetch_dataset(
     data_id: int, name: str, *, cache: Path, id_column: str | None = None, timeout: float = 30.0
 ) -> Dataset:
-    """Download one OpenML data set, or read it from the cache.
+    """Download one OpenML data set, or read it from the folder `cache`.
 
-    Parameters
-    ----------
-    data_id : int
-        OpenML's number of the data set, which never changes its version.
-    name : str
-        OpenML's name of the data set; another name under that number is an error.
-    cache : Path
-        Folder for the files.
-    id_column : str, optional
-        A column that holds the names of the rows and is not a feature.
-    timeout : float, default=30.0
-        Seconds without an answer after which the download fails.
-
-    Raises
-    ------
-    DatasetUnavailableError
-        OpenML cannot be reached or sent other data.
+    `data_id` is OpenML's number of the data set, which never changes its version; another name than
+    `name` under that number is an error. `id_column` holds the names of the rows and is not a
+    feature. Raises DatasetUnavailableError if OpenML cannot be reached, does not answer within
+    `timeout` seconds, or sent other data.
     """
     from sklearn.datasets import fetch_openml
 

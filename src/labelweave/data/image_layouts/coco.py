@@ -32,15 +32,9 @@ def read_coco(
     ``images/``. The name of the file says which part it is; ``val`` is the test part where no file
     is called test, because the labels of the official test images are not public.
 
-    Parameters
-    ----------
-    path : path
-    crowd : bool, default=True
-        Whether crowd annotations count as instances.
-    keep_unlabelled : bool, default=True
-        Whether images without any instance are kept.
-    **image_options
-        Options of :class:`labelweave.data.image_layouts.layout.ImageOptions`.
+    `crowd` is whether crowd annotations count as instances, `keep_unlabelled` whether images
+    without any instance are kept. `image_options` are those of
+    :class:`labelweave.data.image_layouts.layout.ImageOptions`.
     """
     path = Path(path)
     files = _instance_files(path)

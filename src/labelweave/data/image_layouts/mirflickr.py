@@ -26,13 +26,9 @@ def read_mirflickr(path: Path, *, annotated: str = "all", **image_options: Any) 
     in which they are relevant. The images may be in ``mirflickr/`` or ``images/``, the annotations
     in ``annotations/`` or ``mirflickr25k_annotations_v080/``.
 
-    Parameters
-    ----------
-    path : path
-    annotated : {"all", "potential", "relevant"}, default="all"
-        Which files are labels: all 38, the 24 potential ones, or the 14 that end in ``_r1``.
-    **image_options
-        Options of :class:`labelweave.data.image_layouts.layout.ImageOptions`.
+    `annotated` says which files are labels: "all" 38, the 24 "potential" ones, or the 14 "relevant"
+    ones, which end in ``_r1``. `image_options` are those of
+    :class:`labelweave.data.image_layouts.layout.ImageOptions`.
     """
     if annotated not in _CHOICES:
         raise InputError(f"annotated must be one of {', '.join(_CHOICES)}, not {annotated!r}")

@@ -26,13 +26,8 @@ def read_nus_wide(path: Path, **image_options: Any) -> Dataset:
     ``TrainImagelist.txt`` and ``TestImagelist.txt`` name the images
     (``actor\0001_2124494179.jpg``), which are searched in ``Flickr/``, ``images/`` and the folder
     itself, with or without their sub-folder. ``Labels_airport_Train.txt`` and similar files hold 1
-    or 0 for each of them.
-
-    Parameters
-    ----------
-    path : path
-    **image_options
-        Options of :class:`labelweave.data.image_layouts.layout.ImageOptions`.
+    or 0 for each of them. `image_options` are those of
+    :class:`labelweave.data.image_layouts.layout.ImageOptions`.
     """
     path = Path(path)
     folders = [path / name for name in _IMAGE_FOLDERS]

@@ -20,15 +20,8 @@ def read_objects365(
     """Read ``annotations/zhiyuan_objv2_train.json`` and ``..._val.json`` of a folder, or one file.
 
     The files name an image ``images/v1/patch0/objects365_v1_00000000.jpg``. It is searched under
-    that path, and by its patch and name in ``train/``, ``images/train/`` and similar folders.
-
-    Parameters
-    ----------
-    path : path
-    crowd, keep_unlabelled : bool
-        As in :func:`labelweave.data.image_layouts.coco.read_coco`.
-    **image_options
-        Options of :class:`labelweave.data.image_layouts.layout.ImageOptions`.
+    that path, and by its patch and name in ``train/``, ``images/train/`` and similar folders. The
+    options are those of :func:`labelweave.data.image_layouts.coco.read_coco`.
     """
     path = Path(path)
     files = [path] if path.is_file() else sorted(_instances_in(path))

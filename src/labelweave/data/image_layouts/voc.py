@@ -30,22 +30,14 @@ def read_voc(
 ) -> Dataset:
     """Read ``Annotations/*.xml``, ``JPEGImages/`` and ``ImageSets/Main/*.txt``.
 
-    Parameters
-    ----------
-    path : path
-        Such a folder, or a folder like ``VOCdevkit`` that holds one (or several, with `year`).
-    difficult : {"unknown", "positive", "negative"}, default="unknown"
-        Value of a label whose objects in an image are all marked as difficult. The official
-        evaluation ignores them, as unknown entries are ignored here.
-    year : str, optional
-        ``"2007"`` for the folder ``VOC2007``.
-    **image_options
-        Options of :class:`labelweave.data.image_layouts.layout.ImageOptions`.
+    The path is such a folder, or a folder like ``VOCdevkit`` that holds one, or several, of which
+    `year` chooses one: ``"2007"`` for the folder ``VOC2007``. The lists name the part of each row;
+    without lists, all annotated images are read.
 
-    Returns
-    -------
-    Dataset
-        With the part of each row from the lists; without lists, all annotated images.
+    `difficult` ("unknown", "positive" or "negative") is the value of a label whose objects in an
+    image are all marked as difficult. The official evaluation ignores them, as unknown entries are
+    ignored here. `image_options` are those of
+    :class:`labelweave.data.image_layouts.layout.ImageOptions`.
     """
     if difficult not in _DIFFICULT:
         raise InputError(f"difficult must be one of {', '.join(_DIFFICULT)}, not {difficult!r}")

@@ -33,23 +33,11 @@ class ImageError(DataFileError):
 def decode(source: Any, size: int, resize: str = "squash") -> np.ndarray:
     """Decode an image to a (size, size, 3) array of bytes.
 
-    Parameters
-    ----------
-    source : path, ndarray or PIL image
-        An array holds (height, width) or (height, width, 1, 3 or 4) bytes.
-    size : int
-        Width and height of the result, in pixels.
-    resize : {"squash", "crop", "pad"}, default="squash"
-        How a rectangular image is made square. "squash" scales both sides to `size`, "crop" takes
-        the middle, and "pad" adds black bars.
+    The source is a path, a PIL image or an array of (height, width) or (height, width, 1, 3 or 4)
+    bytes. To make a rectangular image square, "squash" scales both sides to `size`, "crop" takes
+    the middle, and "pad" adds black bars. Raises ImageError if the file is missing, damaged, not an
+    image, or has more than :data:`MAX_PIXELS` pixels.
 
-    Raises
-    ------
-    ImageError
-        The file is missing, damaged, not an image, or has more than :data:`MAX_PIXELS` pixels.
-
-    Examples
-    --------
     >>> decode(np.zeros((5, 9), dtype=np.uint8), 4).shape
     (4, 4, 3)
     """

@@ -86,10 +86,7 @@ class ImageStore:
     def pixels(self, rows: np.ndarray) -> np.ndarray:
         """Return the images of these rows as (n, size, size, 3) bytes.
 
-        Raises
-        ------
-        ImageError
-            For the first image that cannot be read.
+        Raises an ImageError for the first image that cannot be read.
         """
         self.request(rows)
         problems, fresh = self._collect(rows)

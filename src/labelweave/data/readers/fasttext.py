@@ -30,7 +30,7 @@ def read_fasttext(
     r"""Read lines of labels and text in the format of fastText.
 
     Every word that begins with the prefix is a label, at any position of the line. The other words,
-    joined by single blanks, are the text. Empty lines are skipped.
+    joined by single blanks, are the text. Empty lines are skipped. X is a list of texts.
 
     Parameters
     ----------
@@ -40,11 +40,6 @@ def read_fasttext(
         The vocabulary and its order; by default the sorted names that occur.
     require_labels : bool, default=True
         False accepts a file of plain texts, one per line.
-
-    Returns
-    -------
-    Dataset
-        X is a list of texts.
 
     Examples
     --------

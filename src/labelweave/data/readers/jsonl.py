@@ -48,7 +48,8 @@ def read_jsonl(
 
     Fields that are not named are found by their usual names: `title` and one of `text`,
     `abstract`, `body`, `description` for the text (joined by a line feed), one of `labels`,
-    `tags`, `topics`, `label`, `categories`, `major` for the labels, `id`, and `split`.
+    `tags`, `topics`, `label`, `categories`, `major` for the labels, `id`, and `split`. X is a list
+    of texts.
 
     Parameters
     ----------
@@ -69,11 +70,6 @@ def read_jsonl(
         `labels.json` or `labels.txt` in the same folder, if there is one.
     require_labels : bool, default=True
         False accepts a file without a labels field.
-
-    Returns
-    -------
-    Dataset
-        X is a list of texts.
 
     Examples
     --------

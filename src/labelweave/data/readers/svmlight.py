@@ -38,7 +38,7 @@ def read_svmlight(
     r"""Read a multi-label svmlight file.
 
     A row is ``label,label index:value index:value``; it may have no labels. Text after ``#`` is a
-    comment, and empty lines are skipped.
+    comment, and empty lines are skipped. X is a sparse float32 array.
 
     Parameters
     ----------
@@ -54,11 +54,6 @@ def read_svmlight(
         occurs.
     n_features : int, optional
         Number of features, by default from the largest index.
-
-    Returns
-    -------
-    Dataset
-        X is a sparse float32 array.
 
     Examples
     --------

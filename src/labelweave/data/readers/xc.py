@@ -43,7 +43,8 @@ def read_xc(
     r"""Read a file of the Extreme Classification repository.
 
     The first line is ``rows features labels``; every other line is ``label,label index:value ...``
-    with indices that start at 0. A row may have no labels, no features, or neither.
+    with indices that start at 0. A row may have no labels, no features, or neither. X is sparse; Y
+    is sparse if there are more than 64 labels.
 
     Parameters
     ----------
@@ -53,11 +54,6 @@ def read_xc(
         numbers.
     require_labels : bool, default=True
         False accepts a header that announces no labels.
-
-    Returns
-    -------
-    Dataset
-        X is sparse; Y is sparse if there are more than 64 labels.
 
     Examples
     --------

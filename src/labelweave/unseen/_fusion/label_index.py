@@ -15,18 +15,9 @@ _TRAINING_SEED = 1234
 class LabelIndex:
     """An inverted-file index of unit vectors, quantised to eight bits per number.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, d)
-    ids : ndarray of int64
-        Ids of the vectors, which do not change.
-    n_lists : int, optional
-        Number of regions; by default four times the square root of the number of vectors.
-    n_probes : int, default=32
-        Number of regions that a search visits.
+    It has `n_lists` regions, by default four times the square root of the number of vectors, and a
+    search visits `n_probes` of them. The ids of the vectors do not change.
 
-    Examples
-    --------
     >>> index = LabelIndex(np.eye(4, dtype=np.float32), np.arange(10, 14), n_lists=1)
     >>> index.search(np.eye(4, dtype=np.float32)[:1], 1)
     array([[10]])

@@ -54,21 +54,11 @@ class IndexValueRows:
 def parse_index_value_lines(
     lines: bytes, first_line: int, path: FilePath, *, keep_blank: bool
 ) -> IndexValueRows | None:
-    r"""Parse a chunk of lines; None if it has no rows.
+    r"""Parse a chunk of complete lines; None if it has no rows.
 
-    Parameters
-    ----------
-    lines : bytes
-        Complete lines.
-    first_line : int
-        Number of the first line, for error messages.
-    path : path-like
-        For error messages.
-    keep_blank : bool
-        Whether an empty line is a row without labels and features; otherwise it is skipped.
+    The number of the first line and the path are for error messages. With `keep_blank` an empty
+    line is a row without labels and features; otherwise it is skipped.
 
-    Examples
-    --------
     >>> rows = parse_index_value_lines(b"3,1 0:0.5 7:2\n 2:1\n", 1, "f", keep_blank=False)
     >>> rows.labels.tolist(), rows.label_counts.tolist(), rows.columns.tolist()
     ([3, 1], [2, 0], [0, 7, 2])

@@ -48,17 +48,9 @@ class Numbers:
 def scan_numbers(chunk: bytes, separators: bytes, *, missing: bool = False) -> Numbers | None:
     r"""Scan a chunk of lines; None if it holds anything but numbers and separators.
 
-    Parameters
-    ----------
-    chunk : bytes
-        Lines, each ended by a line feed.
-    separators : bytes
-        Single-byte separators, including the line feed.
-    missing : bool
-        Whether a question mark stands for NaN.
+    Each line is ended by a line feed, which is one of the single-byte separators. With `missing` a
+    question mark stands for NaN.
 
-    Examples
-    --------
     >>> numbers = scan_numbers(b"3:1 7:0.5\n2:4\n", b": \n")
     >>> numbers.values.tolist(), numbers.after.tobytes(), numbers.per_row.tolist()
     ([3.0, 1.0, 7.0, 0.5, 2.0, 4.0], b': :\n:\n', [4, 2])
