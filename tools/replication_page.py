@@ -33,10 +33,11 @@ One row per claim of the five papers. A claim says that one line of a table is b
 Its row counts the places (data set, setting and metric) at which the line is better than the best
 of the others, and the mean difference, positive where the line is better. Where the paper compares
 average ranks over its metrics, so does the row. "Ours" are stored cells of the named suite,
-measured with the method as published, under the paper's protocol where the suite has it. A stand-in
+measured with the method as published, under the paper's protocol where it was measured. A stand-in
 makes the same comparison on other data. `python tools/replication_page.py` prints this page from
 `tools/replication.toml` and `benchmarks/results/`; `labelweave bench run SUITE` measures a suite
-again.
+again. "Against" names the compared lines where not all of them were measured, "with" a smaller form
+of the method than the published one.
 """
 
 Figures = Mapping[tuple[Any, ...], Mapping[str, float]]  # place, with the metric last, to lines
@@ -54,20 +55,17 @@ class Tally(NamedTuple):
 
 
 def tally(figures: Figures, line: str, than: Sequence[str]) -> Tally | None:
-    """Compare a line with the best of others at each place that has both; None without any.
+    """Compare a line with the best of others at each place that has them all; None without any.
 
     Without `than`, the others are all other lines.
     """
     differences = []
     for place, scores in figures.items():
         sign = -1 if place[-1] == RANK else get_metric(place[-1]).sign
-        others = [
-            sign * value
-            for name, value in scores.items()
-            if (name in than if than else name != line)
-        ]
-        if line in scores and others:
-            differences.append(sign * scores[line] - max(others))
+        others = than or [name for name in scores if name != line]
+        if line in scores and others and all(name in scores for name in others):
+            best = max(sign * scores[name] for name in others)
+            differences.append(sign * scores[line] - best)
     if not differences:
         return None
     n_better = sum(difference > 0 for difference in differences)
@@ -126,22 +124,23 @@ def add(
     places.setdefault((dataset, scenario, metric), {})[name] = value
 
 
-def measured(claim: Mapping[str, Any]) -> tuple[str, Tally | None]:
-    """Compare the stored figures of the first suite that has both lines."""
+def measured(claim: Mapping[str, Any]) -> tuple[str, str, Tally | None]:
+    """Compare the stored figures of the first suite and protocol that have all lines."""
+    line = claim.get("measured_line", claim["line"])
+    than = claim.get("measured_than") or claim.get("than") or published_names(claim)
     for suite in claim["suites"]:
-        rows = [row for row in rows_with_settings_of(suite) if row.mean is not None]
-        if not is_published_form(load_suite(suite), claim["line"]):
+        if "smaller_form" not in claim and not is_published_form(load_suite(suite), line):
             continue
-        protocols = {row.protocol for row in rows}
-        protocol = "as-published" if "as-published" in protocols else "honest"
-        places: dict[tuple[Any, ...], dict[str, float]] = {}
-        for row in rows:
-            if row.protocol == protocol and row.metric in claim["metrics"]:
-                add(places, claim, (row.dataset, row.scenario, row.metric), row.method, row.mean)
-        than = claim.get("than") or published_names(claim)
-        if result := compared(claim, places, claim["line"], than):
-            return suite, result
-    return "", None
+        for protocol in ("as-published", "honest"):
+            places: dict[tuple[Any, ...], dict[str, float]] = {}
+            for row in rows_with_settings_of(suite):
+                is_compared = row.protocol == protocol and row.metric in claim["metrics"]
+                if is_compared and row.mean is not None:
+                    place = (row.dataset, row.scenario, row.metric)
+                    add(places, claim, place, row.method, row.mean)
+            if result := compared(claim, places, line, than):
+                return suite, protocol, result
+    return "", "", None
 
 
 @cache
@@ -170,18 +169,34 @@ def published_names(claim: Mapping[str, Any]) -> list[str]:
     return sorted(names - {claim["line"]})
 
 
+def described(claim: Mapping[str, Any], ours: Tally | None) -> str:
+    """Write our counts, with what differs from the published comparison."""
+    if ours is None:
+        return "-"
+    against = ", ".join(claim.get("measured_than", ()))
+    smaller = claim.get("smaller_form", "")
+    return (
+        f"{ours}{' against ' + against if against else ''}{' with ' + smaller if smaller else ''}"
+    )
+
+
 def replication_page() -> str:
     """Write the page as Markdown."""
     claims: Iterable[dict[str, Any]] = tomllib.loads(CLAIMS.read_text("utf-8"))["claims"]
-    lines = [HEAD, "| claim | table | the paper | ours | suite | verdict |", "|---" * 6 + "|"]
+    lines = [
+        HEAD,
+        "| claim | table | the paper | ours | suite, protocol | verdict |",
+        "|---" * 6 + "|",
+    ]
     for claim in claims:
         line = claim.get("published_line", claim["line"])
         than = claim.get("published_than", claim.get("than", []))
         paper = compared(claim, published(claim), line, than)
-        suite, ours = measured(claim)
-        link = f"[{suite}](../results/{suite}.md)" if suite else "-"
+        suite, protocol, ours = measured(claim)
+        link = f"[{suite}](../results/{suite}.md), {protocol}" if suite else "-"
         cells = [claim["claim"], f"{claim['paper']} {claim['table']}"]
-        cells += [str(paper or "a plot"), str(ours or "-"), link, claim.get("verdict", "open")]
+        cells += [str(paper or "a plot"), described(claim, ours), link]
+        cells += [claim.get("verdict", "not measured yet")]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

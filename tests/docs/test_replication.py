@@ -24,7 +24,8 @@ def test_a_claim_names_lines_of_its_tables(claim):
     for name in claim["suites"]:
         suite = load_suite(name)
         lines = {method.name for method in suite.methods}
-        assert {claim["line"], *claim.get("than", [])} <= lines
+        assert {claim["line"], claim.get("measured_line", claim["line"])} <= lines
+        assert {*claim.get("than", []), *claim.get("measured_than", [])} <= lines
         assert set(claim["metrics"]) <= set(suite.metrics)
 
 
@@ -41,6 +42,12 @@ def test_a_line_is_compared_with_the_best_of_the_others():
     assert tally(FIGURES, "ours", ["y"])[:2] == (2, 2)
     assert tally(FIGURES, "ours", []) == tally(FIGURES, "ours", ["x", "y"])
     assert tally(FIGURES, "nobody", ["x"]) is None
+
+
+def test_a_place_without_all_compared_lines_does_not_count():
+    assert tally(FIGURES, "x", ["y"])[:2] == (2, 2)
+    assert tally(FIGURES, "x", ["y", "ours"])[:2] == (1, 2)
+    assert tally({**FIGURES, ("c", "map"): {"ours": 1.0, "x": 0.0}}, "ours", ["x", "y"])[1] == 2
 
 
 def test_ranks_are_averaged_over_the_metrics_of_a_place():
