@@ -452,3 +452,37 @@ def test_known_negatives_are_not_counted_as_unannotated_in_the_estimate(data):
     doubted = quick(base=base, unannotated="unknown").fit(X, mixed)
     all_blank = quick(base=base).fit(X, partial)
     assert doubted.tau_h_ > all_blank.tau_h_
+
+
+def test_training_is_algorithm_1(data):
+    """All epochs of Algorithm 1 in plain torch, from the same weights, one mini-batch per epoch."""
+    X, _, partial = (array[:40] for array in data)
+    n_epochs, tau_h, tau_l, e_k = 6, 0.3, 0.2, 3
+    settings = {
+        "hidden": (), "batch_size": 40, "weight_decay": 0.0, "patience": None, "scale": "none"
+    }  # fmt: skip
+
+    def trained(epochs, lr):
+        base = lw.MLP(**settings, epochs=epochs, lr=lr)
+        model = CLS(base, tau_h=tau_h, tau_l=tau_l, ramp=e_k, random_state=0).fit(X, partial)
+        return peers_of(model.network_)
+
+    f, g = trained(1, 1e-12)  # the initial weights
+    optimizers = [torch.optim.Adam(one.parameters(), lr=0.05) for one in (f, g)]
+    x, y = torch.tensor(X, dtype=torch.float32), torch.tensor(partial)
+    r_h = r_l = 1.0
+    for e in range(1, n_epochs + 1):
+        p_f, p_g = torch.sigmoid(f(x)), torch.sigmoid(g(x))  # line 5
+        losses = [-torch.log(1 - p).detach().numpy() for p in (p_f, p_g)]
+        _, kept_f, _, kept_g = slow_algorithm(*losses, partial == 0, r_h, r_l)  # lines 6 and 7
+        for p, kept, optimizer in ((p_f, kept_f, optimizers[0]), (p_g, kept_g, optimizers[1])):
+            loss = -torch.log(p[y == 1]).sum()  # lines 8 and 9
+            for i, j in kept:
+                loss = loss - torch.log(1 - p[i, j])
+            optimizer.zero_grad()
+            (loss / 40).backward()
+            optimizer.step()  # line 10
+        r_l, r_h = 1 - min(e / e_k * tau_l, tau_l), 1 - min(e / e_k * tau_h, tau_h)  # line 12
+    for one, expected in zip(trained(n_epochs, 0.05), (f, g), strict=True):
+        for weights, slow in zip(one.parameters(), expected.parameters(), strict=True):
+            torch.testing.assert_close(weights, slow, atol=1e-4, rtol=1e-4)

@@ -5,15 +5,87 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import torch
 from sklearn.utils._param_validation import Interval
+from torch import Tensor, nn
 
-from labelweave.nn.losses import entropy_maximisation
-from labelweave.nn.task import Task
-from labelweave.partial._selection.partial_losses import PseudoNegativesTask
+from labelweave.nn.batches import Batch
+from labelweave.nn.losses import bce, entropy_maximisation
+from labelweave.nn.process_rows import gather_rows
+from labelweave.nn.task import StepInfo, Task
+from labelweave.partial._selection.partial_losses import EntryLoss, PartialLossTask
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["EMAPL"]
+
+_MAX_QUANTILE_ENTRIES = 2**22  # torch.nanquantile refuses more than four times this
+
+
+class PseudoNegativesTask(PartialLossTask):
+    """The objective of EM + APL, Zhou et al., Eq. 5 to 7; parameters are those of :class:`EMAPL`.
+
+    After `warmup` epochs, a share of the unannotated entries of each label, those of lowest
+    probability, get their current probability as a pseudo-label. The share rises by
+    ``share / ramp`` per epoch up to `share`.
+    """
+
+    probabilities: Tensor
+    thresholds: Tensor
+    thresholds_epoch: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        loss: EntryLoss,
+        plan: dict[str, Any],
+        *,
+        n_rows: int,
+        n_labels: int,
+        warmup: int,
+        ramp: int,
+        share: float,
+        beta: float,
+        soft: bool = True,
+    ) -> None:
+        super().__init__(network, loss, plan, name="entropy")
+        self.soft = soft
+        self.warmup, self.ramp, self.share, self.beta = warmup, ramp, share, beta
+        # Probability of each unannotated entry at the last step with its row; NaN for all others.
+        self.register_buffer("probabilities", torch.full((n_rows, n_labels), torch.nan))
+        self.register_buffer("thresholds", torch.full((n_labels,), -1.0))
+        self.register_buffer("thresholds_epoch", torch.tensor(-1))
+
+    def _entry_losses(
+        self, logits: Tensor, targets: Tensor, unannotated: Tensor, batch: Batch, info: StepInfo
+    ) -> Tensor:
+        losses = super()._entry_losses(logits, targets, unannotated, batch, info)
+        if not self.training:
+            return losses
+        self._update_thresholds(info.epoch)
+        previous = self.probabilities[batch.rows]
+        pseudo = unannotated & (previous <= self.thresholds)
+        labels = previous if self.soft else torch.zeros_like(previous)
+        losses = torch.where(pseudo, self.beta * bce(logits, labels), losses)
+        current = torch.sigmoid(logits.detach()).masked_fill(~unannotated, torch.nan)
+        rows = gather_rows(batch.rows)
+        self.probabilities[rows] = torch.where(
+            gather_rows(pseudo.float()) > 0, self.probabilities[rows], gather_rows(current)
+        )
+        return losses
+
+    def _update_thresholds(self, epoch: int) -> None:
+        """Per label, the probability below which an entry is a pseudo-negative in this epoch."""
+        if epoch < self.warmup or int(self.thresholds_epoch) == epoch:
+            return
+        share = self.share * min((epoch - self.warmup + 1) / self.ramp, 1.0)
+        n_columns = max(_MAX_QUANTILE_ENTRIES // max(len(self.probabilities), 1), 1)
+        quantiles = [
+            torch.nanquantile(columns, share, dim=0)
+            for columns in self.probabilities.split(n_columns, 1)
+        ]
+        self.thresholds.copy_(torch.cat(quantiles).nan_to_num(-1.0))
+        self.thresholds_epoch.fill_(epoch)
 
 
 class EMAPL(PartialClassifier):

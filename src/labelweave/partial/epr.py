@@ -6,14 +6,43 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
+import torch
 from sklearn.utils._param_validation import Interval, StrOptions
+from torch import Tensor, nn
 
-from labelweave.nn.task import Task
-from labelweave.partial._selection.partial_losses import ExpectedTask
+from labelweave.nn.batches import Batch
+from labelweave.nn.losses import expected_positives, mean_loss, positive_bce
+from labelweave.nn.process_rows import gather_rows
+from labelweave.nn.task import StepInfo, Task
+from labelweave.partial._selection.partial_losses import PartialLossTask, plain_targets
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import PartialClassifier
 
 __all__ = ["EPR"]
+
+
+class ExpectedTask(PartialLossTask):
+    """Cross-entropy of the positives, and a penalty if their number per row is not `k`."""
+
+    def __init__(
+        self, network: nn.Module, plan: dict[str, Any], *, k: float, weight: float = 1.0
+    ) -> None:
+        super().__init__(network, lambda z, y, _: positive_bce(z, y), plan, name="positive_bce")
+        self.k = k
+        self.weight = weight
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        logits = self.network(batch.x)
+        targets, unannotated = plain_targets(batch.y)
+        losses = self._entry_losses(logits, targets, unannotated, batch, info)
+        return {
+            self.name: mean_loss(losses),
+            "expected": self.weight * self._penalty(torch.sigmoid(logits), targets),
+        }
+
+    def _penalty(self, probabilities: Tensor, targets: Tensor) -> Tensor:
+        known = torch.where(torch.isnan(targets), 0.0, probabilities)
+        return expected_positives(gather_rows(known), self.k)
 
 
 class EPR(PartialClassifier):

@@ -32,13 +32,11 @@ class JoCoRRule(SelectionRule):
     def select(self, batch: MiniBatch) -> list[Selection]:
         f, g = batch.logits
         known = ~np.isnan(batch.targets)
+        cross_entropy = row_losses(f, batch.targets) + row_losses(g, batch.targets)
+        # The sum of both Kullback-Leibler divergences, as in `peer_networks.divergence`.
         divergence = np.sum((expit(f) - expit(g)) * (f - g), axis=1, where=known)
-        joint_f, joint_g = (
-            (1 - self.agreement) * row_losses(logits, batch.targets)
-            + self.agreement * divergence / 2
-            for logits in (f, g)
-        )
-        ignored = rows_to_drop(joint_f + joint_g, batch.drop_high)
+        joint = (1 - self.agreement) * cross_entropy + self.agreement * divergence
+        ignored = rows_to_drop(joint, batch.drop_high)
         return drop_rows(batch, [ignored, ignored])
 
 

@@ -5,15 +5,68 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar, Self
 
+import torch
 from sklearn.utils._param_validation import Interval
+from torch import Tensor, nn
 
-from labelweave.nn.task import Task
-from labelweave.partial._selection.partial_losses import FreeLabelsTask
+from labelweave.nn.batches import Batch
+from labelweave.nn.losses import bce, mean_loss, positive_bce
+from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
+from labelweave.partial._selection.partial_losses import plain_targets
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial.base import published_base
-from labelweave.partial.epr import EPR
+from labelweave.partial.epr import EPR, ExpectedTask
 
 __all__ = ["ROLE"]
+
+
+class FreeLabelsTask(ExpectedTask):
+    """The network and the labels of the training rows learn from each other, Eq. 8 to 10.
+
+    The logits of all labels are parameters, those of annotated positives too. Known negatives,
+    which the paper does not have, keep the target 0. The gradient of each half stops at the other.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        plan: dict[str, Any],
+        shape: tuple[int, int],
+        *,
+        k: float,
+        weight: float,
+        label_lr: float,
+    ) -> None:
+        super().__init__(network, plan, k=k, weight=weight)
+        self.labels = nn.Parameter(torch.logit(torch.empty(shape).uniform_(0.4, 0.6)))
+        self.label_lr = label_lr
+
+    def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
+        if not self.training:
+            return super().losses(batch, info)
+        logits = self.network(batch.x)
+        targets, _ = plain_targets(batch.y)
+        known_negative, ignored = batch.y < 0, torch.isnan(batch.y)
+        labels = self.labels[batch.rows]
+        halves = []
+        for one, other in ((logits, labels), (labels, logits)):
+            estimate = torch.sigmoid(other.detach()).masked_fill(known_negative, 0.0)
+            losses = bce(one, estimate.masked_fill(ignored, torch.nan)) + positive_bce(one, targets)
+            penalty = self.weight * self._penalty(torch.sigmoid(one), targets)
+            halves.append((mean_loss(losses), penalty))
+        (network_loss, network_penalty), (label_loss, label_penalty) = halves
+        return {
+            "network": network_loss / 2,
+            "labels": label_loss / 2,
+            "expected": (network_penalty + label_penalty) / 2,
+        }
+
+    def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
+        label_plan = {**self.plan, "lr": self.label_lr, "weight_decay": 0.0}
+        return [
+            *super().optimizers(n_steps),
+            make_plan([self.labels], n_steps=n_steps, **label_plan),
+        ]
 
 
 class ROLE(EPR):

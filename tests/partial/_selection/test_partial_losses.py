@@ -10,7 +10,6 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.losses import (
     bce,
     entropy_maximisation,
-    expected_positives,
     generalized_robust,
     hill,
     positive_bce,
@@ -18,10 +17,7 @@ from labelweave.nn.losses import (
 )
 from labelweave.nn.task import StepInfo
 from labelweave.partial._selection.partial_losses import (
-    ExpectedTask,
-    FreeLabelsTask,
     PartialLossTask,
-    PseudoNegativesTask,
 )
 
 NAN = torch.nan
@@ -117,23 +113,6 @@ def test_extreme_logits(loss):
     assert torch.isfinite(logits.grad).all()
 
 
-def test_gradient_of_the_hill_loss_falls_for_probable_negatives():
-    logits = torch.tensor([[0.0, 1.0, 6.0]], requires_grad=True)
-    hill(logits, torch.zeros(1, 3)).sum().backward()
-    assert logits.grad[0, 2] < logits.grad[0, 0]
-
-
-def test_splc_before_corrections_start(logits):
-    zeros = torch.zeros_like(logits)
-    torch.testing.assert_close(splc(logits, zeros, correct=False), bce(logits, zeros))
-
-
-def test_expected_positives(logits):
-    p = torch.sigmoid(logits)
-    total = sum(float(value) for row in p for value in row)
-    assert expected_positives(p, 1.5).item() == pytest.approx(((total / 7 - 1.5) / 5) ** 2)
-
-
 # -- tasks -----------------------------------------------------------------------------
 
 
@@ -160,82 +139,3 @@ def test_known_negatives_have_cross_entropy(batch):
     expected = hill(z, plain)
     expected[0, 2] = bce(z, plain)[0, 2]
     torch.testing.assert_close(task.losses(batch, at(0))["hill"], expected.mean())
-
-
-def test_epr(batch):
-    task = ExpectedTask(network(), {}, k=1.2, weight=3.0)
-    z = task.network(batch.x)
-    positives = -torch.log(torch.sigmoid(z))[batch.y == 1].sum()
-    checked = -torch.log(1 - torch.sigmoid(z))[0, 2]
-    terms = task.losses(batch, at(0))
-    torch.testing.assert_close(terms["positive_bce"], (positives + checked) / 12)
-    assert terms["expected"].item() == pytest.approx(
-        3 * ((torch.sigmoid(z)[~torch.isnan(batch.y)].sum().item() / 4 - 1.2) / 3) ** 2, rel=1e-5
-    )
-
-
-def test_role(batch):
-    """Both halves of the objective; the gradient of each stops at the other."""
-    torch.manual_seed(1)
-    task = FreeLabelsTask(network(), {"lr": 0.1}, (6, 3), k=1.2, weight=2.0, label_lr=1)
-    task.train()
-    f, free = task.network(batch.x), task.labels[batch.rows]
-    ignored = torch.isnan(batch.y)
-    terms = task.losses(batch, at(0))
-
-    def half(one, other):
-        estimate = torch.where(batch.y == -1, 0.0, torch.sigmoid(other))
-        estimate = torch.where(ignored, NAN, estimate)
-        p = torch.sigmoid(one)
-        entries = -(estimate * torch.log(p) + (1 - estimate) * torch.log(1 - p))
-        entries = torch.where(batch.y == 1, entries - torch.log(p), entries).nan_to_num(0.0)
-        return entries.mean(), 2 * ((p[~ignored].sum() / 4 - 1.2) / 3) ** 2
-
-    (on_f, expected_f), (on_free, expected_free) = half(f, free), half(free, f)
-    torch.testing.assert_close(terms["network"], on_f / 2)
-    torch.testing.assert_close(terms["labels"], on_free / 2)
-    torch.testing.assert_close(terms["expected"], (expected_f + expected_free) / 2)
-    terms["network"].backward(retain_graph=True)
-    assert task.labels.grad is None
-    task.network.zero_grad()
-    terms["labels"].backward()
-    assert task.network.weight.grad is None or (task.network.weight.grad == 0).all()
-    touched = task.labels.grad.abs().sum(dim=1) > 0
-    assert touched.nonzero().ravel().tolist() == [0, 2, 3, 5]
-    assert [plan.optimizer.param_groups[0]["lr"] for plan in task.optimizers(9)] == [0.1, 1]
-
-
-def test_pseudo_negatives(batch):
-    task = PseudoNegativesTask(
-        network(),
-        lambda z, y, _: entropy_maximisation(z, y, alpha=0.2),
-        {},
-        n_rows=6,
-        n_labels=3,
-        warmup=1,
-        ramp=2,
-        share=0.8,
-        beta=0.5,
-    ).train()
-    plain, unannotated = batch.y.clamp(min=0), batch.y == 0
-
-    def entropy(z):
-        entries = entropy_maximisation(z, plain, alpha=0.2)
-        entries[0, 2] = bce(z, plain)[0, 2]
-        return entries
-
-    z = task.network(batch.x)
-    torch.testing.assert_close(task.losses(batch, at(0))["entropy"], entropy(z).mean())
-    seen = torch.sigmoid(z).detach()
-    with torch.no_grad():
-        task.network.weight += 0.3
-    z = task.network(batch.x)
-    found = task.losses(batch, at(1))["entropy"]
-    expected = entropy(z)
-    for j in range(3):  # the lower 40 % of each label's unannotated entries, by epoch 0
-        values = seen[:, j][unannotated[:, j]]
-        threshold = torch.quantile(values, 0.4)
-        for i in range(4):
-            if unannotated[i, j] and seen[i, j] <= threshold:
-                expected[i, j] = 0.5 * bce(z[i, j], seen[i, j])
-    torch.testing.assert_close(found, expected.mean())
