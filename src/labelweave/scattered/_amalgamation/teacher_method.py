@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelPredictor
 from labelweave.calibration import METHODS as CALIBRATIONS
@@ -63,7 +64,8 @@ class TeacherMethod(MultiLabelPredictor):
         A threshold that has to be tuned is tuned on labelled `validation` rows or, without
         any, against the combined predictions of the teachers on held-out rows.
     validation_fraction : float, default=0.2
-        Share of the rows held out.
+        Share of the rows held out; 0 holds none out, but a student that stops early then holds
+        out rows of its own.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -72,7 +74,8 @@ class TeacherMethod(MultiLabelPredictor):
         How often the teachers contradict each other, by pair and label; see
         :class:`labelweave.scattered._amalgamation.agreement.Disagreement`.
     fidelity_ : DataFrame
-        How closely the predictions follow each teacher on held-out rows, one row per teacher.
+        How closely the predictions follow each teacher on held-out rows (on all rows where none
+        are held out), one row per teacher.
     teacher_labels_ : dict of str to list of str
         The labels of each teacher, under their common names.
     label_prevalence_ : ndarray
@@ -89,6 +92,7 @@ class TeacherMethod(MultiLabelPredictor):
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "verbose": ["verbose"],
         "on_disagreement": [callable, None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
     }
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("teachers", "verbose", "on_disagreement")
 
@@ -245,7 +249,7 @@ class TeacherMethod(MultiLabelPredictor):
 
     def _held_out_fidelity(self, training_set: TrainingSet) -> Any:
         first = training_set.n_train
-        if first == training_set.n_rows:  # too few rows to hold any out
+        if first == training_set.n_rows:  # no row is held out
             first = 0
         rows = np.arange(first, training_set.n_rows)
         probabilities = self._predict_proba(take_rows(training_set.X, rows))
@@ -258,8 +262,7 @@ class TeacherMethod(MultiLabelPredictor):
         rows = np.arange(training_set.n_train, len(targets))
         if not len(rows):
             raise InputError(
-                f"{training_set.n_train} rows are too few to tune a threshold on: pass "
-                "validation= or a fixed threshold"
+                "no rows are held out to tune a threshold on: pass validation= or a fixed threshold"
             )
         if rule.needs_labels:
             warnings.warn(
