@@ -152,6 +152,15 @@ def test_against_the_equations_row_by_row(n_teachers, seed, keep_original):
     assert exchanged.n_transfers == sum(n for _, n in slow) > 0
 
 
+def test_trained_chains_against_the_equations(easy):
+    X, _, teachers = easy
+    predictions = predict(teachers, X)
+    exchanged = exchange_knowledge(predictions, X)
+    slow = [slow_targets(teachers, x) for x in X]
+    assert np.allclose(integrate(exchanged.logits, "positive"), [row for row, _ in slow], atol=1e-4)
+    assert exchanged.n_transfers == sum(n for _, n in slow) > 0
+
+
 @pytest.mark.parametrize(("keep_original", "logit_of_d"), [(False, -1.0), (True, 1.0)])
 def test_a_revised_prediction_replaces_the_original(keep_original, logit_of_d):
     one = FakeChain([[2.0]], [[1.0]])  # T^m predicts c positive

@@ -133,9 +133,9 @@ class OrderFreeChain(nn.Module):
         labels = torch.arange(logits.shape[1], device=logits.device)
         for k in range(self.n_steps):
             gates = from_features + self.from_chain(torch.cat([logits, chosen.to(h.dtype), h], 1))
-            enter, forget, new, leave = gates.chunk(4, dim=1)
-            c = torch.sigmoid(forget) * c + torch.sigmoid(enter) * torch.tanh(new)
-            h = torch.sigmoid(leave) * torch.tanh(c)
+            input_gate, forget_gate, cell_input, output_gate = gates.chunk(4, dim=1)
+            c = torch.sigmoid(forget_gate) * c + torch.sigmoid(input_gate) * torch.tanh(cell_input)
+            h = torch.sigmoid(output_gate) * torch.tanh(c)
             logits = self.out(h)
             if known is not None:
                 logits = _with_known(logits, known == 1, ~torch.isnan(known))
@@ -248,6 +248,11 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
     Departures from the paper: `min_steps`, which lengthens epochs when there are few rows, and
     `reveal` (0 in the paper): a chain that was trained only on its predicted labels gets worse
     when it is conditioned on known ones.
+
+    Where the text [1]_ and its authors' program differ, the chain follows the program: in the text
+    the best remaining label turns positive at every step, so that each label is chosen at some
+    step and has the logit of that step. Both losses are means over labels and rows; Eq. 11 is a
+    sum over labels, and the program's a sum over steps.
 
     References
     ----------
@@ -364,7 +369,7 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
             Name of a data set in the catalog.
         source : {"program", "text"}, default="program"
             The authors' program computes the loss on the logits of every step, the text on the
-            final logits (Eq. 11).
+            final logits (Eq. 11). Both have the program's rule for when a label turns positive.
         role : {"teacher-1", "teacher-2", "student"}, default="teacher-1"
             They differ in their hidden size, and a student trains for 200 epochs.
         """

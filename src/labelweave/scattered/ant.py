@@ -117,11 +117,23 @@ class ANT(StudentMethod):
     :class:`labelweave.dependent.ofcc.OFCC`). Any other teacher can be a transferor, but not a
     transferee: without chains among the teachers ANT consists of the integrator and the student.
 
-    Choices where the paper is silent: among several transferors the most confident one is chosen;
-    a transferee that receives several labels of a row runs once for each, from its own final
-    logits; labels that become positive by a revision are transferred in the next round. The
-    targets are computed once, before the student is trained, since they do not depend on it. A
-    student that predicts the same for every row is trained again with a lower learning rate.
+    Choices where the paper is silent or leaves two readings:
+
+    * Among several transferors of a label the most confident one is chosen.
+    * A transferee runs again from the final logits of its first prediction, as in the authors'
+      program; the text only says that the initial probability of y_c is set. It runs once for
+      each label of a row that it receives, and of several revisions the most confident counts.
+    * A teacher can be the transferor of one label of a row and the transferee of another. Its
+      revised prediction then replaces that of all its labels, the transferred one included.
+    * Labels that become positive by a revision are transferred in the next round.
+    * The logits of teachers are bounded at 9.2 on either side (probabilities of 1e-4).
+    * Eq. 11 is averaged over labels and rows, not summed: with Adam this changes nothing but the
+      influence of its epsilon. The student standardises its features.
+    * The held-out rows (`validation_fraction`) are not learnt, although the paper's student, which
+      does not stop early, needs none: `fidelity_` and a tuned threshold use them. With
+      ``validation_fraction=0`` the student learns all rows.
+    * The targets are computed once, before the student is trained, since they do not depend on it.
+    * A student that predicts the same for every row is trained again with a lower learning rate.
 
     References
     ----------
@@ -194,6 +206,8 @@ class ANT(StudentMethod):
         source : {"text", "program"}, default="text"
             The authors' program keeps the prediction before a revision as a candidate of Eq. 4,
             and trains the student on the logits of every step in place of the final ones (Eq. 11).
+            Which labels a chain chooses follows the program in both
+            (:class:`labelweave.dependent.ofcc.OFCC`).
         """
         return cls(
             keep_original=source == "program", student=published_student(dataset, source=source)

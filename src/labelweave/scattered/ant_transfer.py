@@ -131,7 +131,7 @@ class KnowledgeTransfer(NamedTuple):
     ----------
     logits : float32 array of shape (teachers, rows, labels)
         The prediction of each teacher. Where it was revised, this is the revised prediction
-        L^n' in place of L^n; of several revisions of a row the most confident (Eq. 5).
+        L^n' in place of L^n; of several candidates the most confident (Eq. 5).
     n_transfers : int
         Number of predictions that were transferred, each to one transferee.
     n_revised : int
@@ -165,6 +165,7 @@ def exchange_knowledge(
     keep_original : bool, default=False
         Whether L^n stays a candidate beside L^n' in Eq. 4. Otherwise L^n' replaces it (Eq. 3).
     """
+    # Of all candidates of a teacher for a label, Eq. 5 needs the lowest and the highest logit.
     lowest, highest = predictions.logits.copy(), predictions.logits.copy()
     margins = predictions.margins[:, None, None]
     positive = highest > margins
@@ -188,6 +189,7 @@ def exchange_knowledge(
             n_transfers += int(transferee[t].sum())
             rows, low, high = _revisions(predictions, X, t, transferor_logits, transferee[t])
             was_positive = highest[t][rows] > 0
+            # The first revision of a row replaces L^n (Eq. 3); later ones are further candidates.
             replace = replaceable[t][rows][:, None]
             lowest[t][rows] = np.where(replace, low, np.fmin(lowest[t][rows], low))
             highest[t][rows] = np.where(replace, high, np.fmax(highest[t][rows], high))

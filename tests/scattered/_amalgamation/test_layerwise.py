@@ -133,6 +133,34 @@ def test_cfl_terms(parts):
     assert terms["decode"].item() == pytest.approx(decoded, rel=1e-4)
 
 
+def test_each_layer_of_deep_networks_is_compared(perceptrons):
+    X, _, teachers = perceptrons
+    columns = np.array([0, 1, 2]), np.array([2, 3, 4])
+    layers = [TeacherLayers(t, c, X) for t, c in zip(teachers, columns, strict=True)]
+    torch.manual_seed(0)
+    network = lw.make("mlp", hidden=(10, 6), dropout=0.0, norm=None)._build_network(12, 5)
+    batch = Batch(torch.randn(6, 12), torch.rand(6, 5), torch.tensor([3, 1, 4, 15, 9, 2]))
+    first, last = layers_of(network).hidden(batch.x)
+    bridge = AKATask(network, layers, 100, [10, 6], {})
+    replace = FKATask(network, layers, 100, [10, 6], {})
+    similar = unchanged = 0.0
+    for k, (teacher, layer) in enumerate(zip(teachers, layers, strict=True)):
+        whole = teacher.model.network_
+        theirs = [h[batch.rows] for h in layer.hidden]
+        for depth, ours in enumerate((first, last)):
+            similar += ((bridge.bridge[k][depth](ours) - theirs[depth]) ** 2).mean().item() / 2
+        logits = whole[1](theirs[1])
+        replaced = [  # the student's first layer goes through the teacher's second one
+            whole[1](layers_of(whole).layers[1](replace.adapt[k][0](first))),
+            whole[1](replace.adapt[k][1](last)),
+        ]
+        for output in replaced:
+            target = torch.sigmoid(logits)
+            unchanged += nn.functional.binary_cross_entropy_with_logits(output, target).item() / 2
+    assert bridge.losses(batch, None)["bridge"].item() == pytest.approx(similar, rel=1e-4)
+    assert replace.losses(batch, None)["replace"].item() == pytest.approx(unchanged, rel=1e-4)
+
+
 @pytest.mark.parametrize("cls", METHODS)
 def test_they_learn_from_chains(cls, easy, tmp_path):
     X, Y, teachers = easy

@@ -96,8 +96,9 @@ def _first_state(chain: Any) -> Callable[[Tensor], Tensor]:
         logits = chain.first(x)
         zeros = logits.new_zeros((len(x), logits.shape[1] + chain.hidden_size))
         gates = chain.from_features(x) + chain.from_chain(torch.cat([logits, zeros], dim=1))
-        enter, _, new, leave = gates.chunk(4, dim=1)
-        return torch.sigmoid(leave) * torch.tanh(torch.sigmoid(enter) * torch.tanh(new))
+        input_gate, _, cell_input, output_gate = gates.chunk(4, dim=1)
+        c = torch.sigmoid(input_gate) * torch.tanh(cell_input)
+        return torch.sigmoid(output_gate) * torch.tanh(c)
 
     return state
 
