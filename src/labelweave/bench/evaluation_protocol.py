@@ -20,8 +20,6 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.pipeline.data_parts import Parts
 
-__all__ = ["PANEL", "PROTOCOLS", "EvaluationProtocol"]
-
 PROTOCOLS = ("honest", "as-published")
 SPLITS = ("auto", "official", "stratified", "random")
 THRESHOLDS = ("validation", "cardinality", "test")

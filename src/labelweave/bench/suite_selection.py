@@ -13,8 +13,6 @@ from labelweave.bench.running.plan import find_gaps
 from labelweave.bench.suite import DataEntry, MethodEntry, Suite
 from labelweave.exceptions import InputError
 
-__all__ = ["own_suite", "parse_seeds", "quick_suite", "select", "with_settings"]
-
 OWN_METRICS = ("f1_example", "f1_micro", "f1_macro", "map", "hamming_accuracy")
 _QUICK_DATA = 2
 _MOST_SEEDS = 1000  # more is a typing error

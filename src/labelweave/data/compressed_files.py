@@ -21,23 +21,6 @@ from xml.etree import ElementTree
 
 from labelweave.exceptions import DataFileError, MissingExtraError, require
 
-__all__ = [
-    "BYTE_ORDER_MARK",
-    "COMPRESSED_ENDINGS",
-    "FilePath",
-    "decode",
-    "iter_json_objects",
-    "iter_line_chunks",
-    "iter_lines",
-    "open_binary",
-    "parse_json",
-    "parse_xml",
-    "read_line",
-    "read_small_file",
-    "uncompressed_name",
-    "uncompressed_stem",
-]
-
 FilePath = str | PathLike[str]
 
 COMPRESSED_ENDINGS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2"}

@@ -24,8 +24,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["assign_parts"]
-
 N_SORT_KEYS = 4  # number of labels of a row, rarest first, by which rows are ordered
 MAX_SEARCHES = 2000  # limit on the searches for swaps
 N_POOL = 512  # rows of each part that are considered for a swap

@@ -12,8 +12,6 @@ import numpy as np
 
 from labelweave.rows import row_chunks
 
-__all__ = ["count_probabilities", "count_weights", "reweight_by_count", "sharpened_counts"]
-
 MAX_COUNT = 64  # this number of labels or more counts as one number
 _ITERATIONS = 8
 _SMOOTHING = 1e-3  # added to the shares of rows, so that rare numbers of labels have finite weights

@@ -14,8 +14,6 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.losses import mean_loss
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
-__all__ = ["LabelAttention", "LabelTreeNetwork", "TokenEncoder", "TreeTask", "balanced_groups"]
-
 PADDING, UNKNOWN = 0, 1
 _LEAST = 1e-6  # probability of a label that is not a candidate
 _ROUNDS = 5  # of 2-means in each split of labels

@@ -92,7 +92,7 @@ def test_the_layers_of_teachers_are_those_of_their_networks(easy):
 
 def test_fka_compares_the_predictions_of_each_teacher(parts):
     layers, network, batch = parts
-    task = FKATask(network, layers, 100, [10], {}).train()
+    task = FKATask(network, layers, 100, 12, {}).train()
     terms = task.losses(batch, None)
     expected = 0.0
     for teacher, adapters in zip(layers, task.adapt, strict=True):
@@ -107,7 +107,7 @@ def test_fka_compares_the_predictions_of_each_teacher(parts):
 
 def test_aka_bridges_to_each_layer(parts):
     layers, network, batch = parts
-    task = AKATask(network, layers, 100, [10], {}).train()
+    task = AKATask(network, layers, 100, 12, {}).train()
     h = layers_of(network).hidden(batch.x)[0]
     expected = 0.5 * sum(
         ((bridges[0](h) - teacher.hidden[0][batch.rows]) ** 2).mean().item()
@@ -118,7 +118,7 @@ def test_aka_bridges_to_each_layer(parts):
 
 def test_cfl_terms(parts):
     layers, network, batch = parts
-    task = CFLTask(network, layers, 100, [10], {}).train()
+    task = CFLTask(network, layers, 100, 12, {}).train()
     unit = nn.functional.normalize
     h = layers_of(network).hidden(batch.x)[-1]
     ours = unit(task.extract(task.align(h)), eps=1e-6)

@@ -16,8 +16,6 @@ from typing import NamedTuple
 from labelweave.bench.comparing.comparison import Comparison, Row
 from labelweave.bench.comparing.method_ranks import Ranking, draw_diagram, friedman_in_words
 
-__all__ = ["Table", "figure_tables", "gap_lines", "ranking_lines", "to_csv", "to_markdown"]
-
 FEWEST = 4  # methods and data sets of a grid; fewer are listed
 MOST_COLUMNS = 5  # data sets side by side
 

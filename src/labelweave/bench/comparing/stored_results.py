@@ -42,8 +42,6 @@ from labelweave.bench.suite import load_suite
 from labelweave.exceptions import DataFileError
 from labelweave.metrics.significance import FriedmanResult, nemenyi_groups
 
-__all__ = ["StoredResults", "read_stored"]
-
 FORMAT = "bench figures"
 _NAN = float("nan")
 

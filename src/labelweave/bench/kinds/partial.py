@@ -48,7 +48,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     `hide` is the share of positives that are hidden; `single` keeps one positive per row.
     `most_rows` limits the rows that methods are fitted to, never the test rows.
     """
-    from labelweave.bench.running.fitting import fit_and_score, quick_rows
+    from labelweave.bench.running.fitting import fit_and_score, quick_rows, random_rows
     from labelweave.pipeline.data_parts import Parts
 
     protocol = cell.protocol
@@ -60,21 +60,13 @@ def run(cell: Cell, data: Dataset) -> Outcome:
     complete, test = quick_rows(cell, data).split(
         test_size=protocol.test_size, method=protocol.split, random_state=cell.seed
     )
-    complete = _bounded(complete, cell.scenario.settings.get("most_rows"), cell.seed)
+    complete = random_rows(complete, cell.scenario.settings.get("most_rows"), cell.seed)
     full = cell.options.get("annotation") == "full"
     train = complete if full else _hidden(complete, cell)
     if "tau_h" in cell.options:
         tau_h = _tau_h(cell, train.Y, complete.Y)
         cell = replace(cell, settings={**cell.settings, "tau_h": tau_h})
     return fit_and_score(cell, Parts(train, train[:0], test))
-
-
-def _bounded(data: Dataset, most_rows: int | None, seed: int) -> Dataset:
-    import numpy as np
-
-    if most_rows is None or len(data) <= most_rows:
-        return data
-    return data[np.sort(np.random.default_rng(seed).permutation(len(data))[:most_rows])]
 
 
 def _hidden(data: Dataset, cell: Cell) -> Dataset:

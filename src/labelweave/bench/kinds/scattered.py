@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from labelweave.pipeline.data_parts import Parts
     from labelweave.scattered.teacher import Teacher
 
-__all__ = ["check_options", "check_scenario", "run"]
-
 ROLES = ("student", "oracle", "bound", "teachers", "nothing")
 _SETTINGS = (
     "n_teachers",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
 
-__all__ = ["check_options", "check_scenario", "other_data", "run"]
-
 OTHER_LABELS = "other labels"
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
 
-__all__ = ["capped_rows", "check_options", "check_scenario", "run"]
-
 RANKED = ("unseen", "all")
 _CAPS = ("train_rows", "test_rows")
 _ROWS_SEED = 0  # of the drawn rows, whatever the seed of the cell

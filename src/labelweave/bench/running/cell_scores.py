@@ -24,8 +24,6 @@ from labelweave.thresholds.threshold_search import (
     pick_threshold,
 )
 
-__all__ = ["best_threshold", "metric_at_thresholds", "score_test_rows"]
-
 # Metrics that are best at the same threshold by definition.
 _SAME_THRESHOLD = {"hamming_accuracy": "hamming_loss", "subset_accuracy": "zero_one_loss"}
 

@@ -27,12 +27,10 @@ class TestCurve(Callback):
         self.test = test
         self.metrics = metrics
 
-    def _rows(self, X: Any) -> int:
-        return self.model.network_spec().rows_at_once(X.shape[1], self.test.Y.n_labels)
-
     def on_epoch(self, run: RunView, row: dict[str, float]) -> None:
         X = self.model._checked_features(self.test.X, reset=False)
-        batches = Batches(X, batch_size=self._rows(X), scaling=self.model.scaling_)
+        n_rows = self.model.network_spec().rows_at_once(X.shape[1], self.test.Y.n_labels)
+        batches = Batches(X, batch_size=n_rows, scaling=self.model.scaling_)
         was_training = run.task.training
         run.task.eval()
         scores = predict_scores(run.task.scores, batches)

@@ -36,10 +36,14 @@ class Outcome:
 
 def quick_rows(cell: Cell, data: Dataset) -> Dataset:
     """Return the rows of a smoke run, or all rows of a full run."""
-    if cell.quick is None or len(data) <= cell.quick.rows:
+    return random_rows(data, None if cell.quick is None else cell.quick.rows, cell.seed)
+
+
+def random_rows(data: Dataset, most_rows: int | None, seed: int) -> Dataset:
+    """Draw at most this number of rows, in their order; None keeps all."""
+    if most_rows is None or len(data) <= most_rows:
         return data
-    order = np.random.default_rng(cell.seed).permutation(len(data))
-    return data[np.sort(order[: cell.quick.rows])]
+    return data[np.sort(np.random.default_rng(seed).permutation(len(data))[:most_rows])]
 
 
 def fit_and_score(cell: Cell, parts: Parts) -> Outcome:

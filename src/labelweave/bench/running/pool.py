@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 
 from labelweave.exceptions import InputError, require
 
-__all__ = ["BACKENDS", "Pool", "WorkerDiedError", "run_alone"]
-
 BACKENDS = ("loky", "dask")
 T = TypeVar("T")
 

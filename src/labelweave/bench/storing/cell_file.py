@@ -28,8 +28,6 @@ from labelweave.bench.storing.records import SCHEMA, Record
 from labelweave.bench.suite import Suite
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["CellFile", "pack", "unpack"]
-
 FORMAT = "bench cells"
 NUMBERS = ("rows", "scores", "thresholds")
 # Tables of shared values, and the fields of a record that each holds. The first field names the

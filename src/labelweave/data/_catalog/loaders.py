@@ -25,8 +25,6 @@ from labelweave.labels import as_labels
 if TYPE_CHECKING:
     from labelweave.data.catalog import CatalogEntry
 
-__all__ = ["LOADERS", "load_from_package"]
-
 Choices = Mapping[str, Any]
 Loader = Callable[["CatalogEntry", Files, Choices], Dataset]
 

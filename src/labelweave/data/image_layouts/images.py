@@ -19,8 +19,6 @@ from labelweave.data.readers._table.csv_parquet import CsvTable
 from labelweave.data.readers.table import read_table
 from labelweave.exceptions import DataFileError
 
-__all__ = ["LAYOUT", "read_folder"]
-
 IMAGE_COLUMNS = ("image", "file", "filename", "file_name", "path", "image_path", "img", "photo")
 _TABLES = (".csv", ".tsv")
 

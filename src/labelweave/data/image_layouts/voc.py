@@ -114,9 +114,8 @@ def _objects(file: Path) -> tuple[list[tuple[str, bool]], str | None]:
         ) from None
     root = parse_xml(text, file)
     objects = []
-    for element in root.findall(
-        "object"
-    ):  # without the parts of a person, which have names as well
+    # Not the parts of a person, which have names as well.
+    for element in root.findall("object"):
         name = (element.findtext("name") or "").strip()
         if not name:
             raise DataFileError("an object has no name", path=file)

@@ -15,8 +15,6 @@ import numpy as np
 
 from labelweave.exceptions import DataFileError, require
 
-__all__ = ["ENDINGS", "MAX_PIXELS", "RESIZES", "ImageError", "decode", "decode_many", "fit_square"]
-
 ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 RESIZES = ("squash", "crop", "pad")
 MAX_PIXELS = 64_000_000

@@ -14,8 +14,6 @@ from labelweave.data.readers._shared.columns import first_of, part_name
 from labelweave.data.readers.reader import FeatureSpec, FilePath, Reader, RowChunk, make_dataset
 from labelweave.exceptions import DataFileError
 
-__all__ = ["READER", "read_npz"]
-
 _FEATURES = ("X", "features", "images", "data", "x")
 _LABELS = ("Y", "labels", "y", "targets")
 _LABEL_NAMES = ("label_names", "names", "classes")

@@ -31,8 +31,6 @@ from labelweave.data.readers.reader import (
 )
 from labelweave.exceptions import DataFileError
 
-__all__ = ["READER", "read_xc"]
-
 MAX_LABELS = 10_000_000
 """Three times the largest data set of the repository; a larger number is a damaged header."""
 

@@ -137,8 +137,7 @@ def linear_maps(widths: Sequence[int], teachers: Sequence[TeacherLayers]) -> nn.
 class LayerwiseTask(Task):
     """Distillation of the teachers' mean, and further terms on hidden layers.
 
-    The layers of the teachers are those on the training rows, then on the held-out rows; `widths`
-    are those of the student's hidden layers.
+    The layers of the teachers are those on the training rows, then on the held-out rows.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class LayerwiseTask(Task):
         network: nn.Module,
         teachers: Sequence[TeacherLayers],
         n_train: int,
-        widths: Sequence[int],
+        n_features: int,
         optimizer_options: dict[str, Any],
     ) -> None:
         super().__init__(network)
@@ -160,6 +159,10 @@ class LayerwiseTask(Task):
                 "use an OFCC or an MLP"
             )
         self.layers = layers
+        was_training = network.training
+        network.eval()  # one row is too few for batch norm
+        widths = layers.widths(n_features)
+        network.train(was_training)
         self.add_maps(widths)
 
     def add_maps(self, widths: Sequence[int]) -> None:
@@ -253,19 +256,8 @@ class LayerwiseMethod(StudentMethod):
                     parameter="student",
                 )
             options = session.spec.settings.optimizer_options()
-            widths = self._student_widths(network)
-            return self._task(network, teachers, training_set.n_train, widths, options)
+            n_train, n_features = training_set.n_train, self.n_features_in_
+            return self._task(network, teachers, n_train, n_features, options)
 
         rows = self._student_rows(training_set.X)
         return fit_student(student, rows, targets, training_set.n_train, build_task=build_task)
-
-    def _student_widths(self, network: nn.Module) -> list[int]:
-        """Widths of the student's hidden layers."""
-        layers = layers_of(network)
-        if layers is None:
-            return []
-        was_training = network.training
-        network.eval()  # one row is too few for batch norm
-        widths = layers.widths(self.n_features_in_)
-        network.train(was_training)
-        return widths

@@ -20,8 +20,6 @@ from labelweave.unseen._fusion.score_combination import ScoreCombination
 from labelweave.unseen._fusion.zero_shot import ZeroShotClassifier
 from labelweave.unseen.xml0_algorithm import predicted_labels
 
-__all__ = ["CANDIDATES", "Documents", "Explanation", "LabelSearch", "Predicted"]
-
 CANDIDATES = 100  # candidates per query vector of a document
 SCORE_ALL = 5_000  # up to this number of unseen labels, a ranking scores all of them
 

@@ -69,7 +69,8 @@ def probabilities_of(classifier: Any, X: Any, n_labels: int) -> np.ndarray:
     scikit-learn's multi-output classifiers return one array per label; a function returns the
     matrix.
     """
-    result = classifier(X) if _is_function(classifier) else classifier.predict_proba(X)
+    is_function = callable(classifier) and not hasattr(classifier, "predict_proba")
+    result = classifier(X) if is_function else classifier.predict_proba(X)
     if isinstance(result, list):
         result = np.column_stack([np.asarray(part)[:, -1] for part in result])
     result = np.asarray(result)
@@ -80,7 +81,3 @@ def probabilities_of(classifier: Any, X: Any, n_labels: int) -> np.ndarray:
     if not np.isfinite(result).all():
         raise InputError("the classifier returned probabilities that are not finite")
     return result
-
-
-def _is_function(classifier: Any) -> bool:
-    return callable(classifier) and not hasattr(classifier, "predict_proba")

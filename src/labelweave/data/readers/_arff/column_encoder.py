@@ -19,8 +19,6 @@ from labelweave.data.readers._arff.row_parser import (
 from labelweave.data.readers.reader import MAX_DENSE_LABELS, FilePath, RowChunk, feature_dtype
 from labelweave.exceptions import DataFileError
 
-__all__ = ["ColumnEncoder", "ColumnRoles"]
-
 MAX_ADDED_ENTRIES = 2**28
 """Limit on the entries that one-hot columns and unstored first values add: about a gigabyte."""
 

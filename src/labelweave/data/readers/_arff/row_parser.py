@@ -23,8 +23,6 @@ from labelweave.data.readers._shared.number_scanner import collapse_spaces, scan
 from labelweave.data.readers.reader import sparse_rows
 from labelweave.exceptions import DataFileError
 
-__all__ = ["ZERO_ONE_WORDS", "ParsedRows", "RowParser", "first_codes", "nominal_codes"]
-
 
 @dataclass
 class ParsedRows:

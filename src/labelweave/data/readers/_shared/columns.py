@@ -12,18 +12,6 @@ import numpy as np
 from labelweave.data.compressed_files import FilePath
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = [
-    "ID_FIELDS",
-    "LABEL_FIELDS",
-    "SPLIT_FIELDS",
-    "choose_columns",
-    "clean_text",
-    "find_columns",
-    "first_of",
-    "part_name",
-    "text_fields",
-]
-
 TEXT_FIELDS = ("text", "abstract", "body", "description", "content", "sentence", "document")
 LABEL_FIELDS = ("labels", "tags", "topics", "label", "categories", "classes", "keywords", "major")
 ID_FIELDS = ("id", "_id", "row_id", "doc_id")

@@ -12,8 +12,6 @@ from labelweave.data.compressed_files import FilePath
 from labelweave.data.readers.reader import MAX_DENSE_LABELS
 from labelweave.exceptions import DataFileError, InputError
 
-__all__ = ["label_matrix", "names_of_ids", "vocabulary"]
-
 MAX_STORED_UNKNOWN = 2**26
 
 

@@ -21,8 +21,6 @@ from labelweave.data.compressed_files import (
 )
 from labelweave.exceptions import DataFileError, require
 
-__all__ = ["CsvTable", "Table", "TableRows", "open_table", "parse_numbers"]
-
 CHUNK_ROWS = 2048
 _MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 
