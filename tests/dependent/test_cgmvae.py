@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 import torch
 from batches import check_shares_add_up, make_batch
+from torch import nn
+from torch.distributions import Normal
+from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.dependent._networks.mixture import sample_gaussian
 from labelweave.dependent.cgmvae import CGMVAE
@@ -126,6 +129,49 @@ def test_the_objective_is_that_of_the_loop(unknown, form):
         weights["reconstruction"] = 0.5
     expected = {name: weight * slow[name] for name, weight in weights.items()}
     assert {k: v.item() for k, v in terms.items()} == pytest.approx(expected, rel=1e-4)
+
+
+def program_loss(network, x, y, noise):
+    """The program's loss, layer by layer, of rows that have a label: Eq. 3, 5 and 6."""
+
+    def gaussian(encoder, values):
+        *hidden, last = (layer for layer in encoder.modules() if isinstance(layer, nn.Linear))
+        for layer in hidden:
+            values = torch.relu(layer(values))
+        return last(values).chunk(2, dim=1)
+
+    def decode(z):
+        first, second = network.decoder.from_latent, network.decoder.layers[-2]
+        weight = torch.cat([network.decoder.from_features.weight, first.weight], dim=1)
+        hidden = torch.relu(torch.cat([x, z], dim=1) @ weight.T + first.bias)
+        w = F.leaky_relu(second(hidden))
+        return w / w.norm(dim=1, keepdim=True)
+
+    labels = network.label_embeddings
+    mean, log_variance = gaussian(network.feature_encoder, x)
+    means, log_variances = gaussian(network.label_encoder, torch.relu(labels + network.label_bias))
+    n_labels = y.sum(dim=1, keepdim=True)
+    first, second, z0 = (mean + torch.exp(log_variance / 2) * e for e in noise.unbind(1))
+    logits = [decode(z) @ labels.T for z in (first, second, y @ means / n_labels)]
+    entropy = sum(F.binary_cross_entropy_with_logits(s, y, reduction="sum") for s in logits)
+    posterior = Normal(mean, torch.exp(log_variance / 2)).log_prob(z0).sum(dim=1)
+    components = Normal(means, torch.exp(log_variances / 2)).log_prob(z0[:, None]).sum(dim=2)
+    prior = torch.log((y * torch.exp(components)).sum(dim=1) / n_labels[:, 0])
+    contrast = sum(-(y / n_labels * s.log_softmax(1)).sum() for s in (logits[0], logits[2])) / 2
+    return (0.5 * entropy + 6 * (posterior - prior).sum() + contrast) / len(x)
+
+
+def test_loss_and_gradients_are_those_of_the_program():
+    task, batch = make_task(decoder=(32,)), make_batch()
+    y = batch.y.clone()
+    y[:, 0] = 1
+    total = sum(terms_of(task, batch._replace(y=y)).values())
+    torch.manual_seed(3)
+    expected = program_loss(task.network, batch.x, y, torch.randn(len(y), 3, 6))
+    assert total.item() == pytest.approx(expected.item(), rel=1e-5)
+    weights = [w for name, w in task.network.named_parameters() if name != "background"]
+    found = torch.autograd.grad(total, weights)
+    torch.testing.assert_close(found, torch.autograd.grad(expected, weights), rtol=1e-3, atol=1e-5)
 
 
 def test_unit_length_of_the_features():

@@ -282,11 +282,11 @@ class CGMVAETask(Task):
             return {"cross_entropy": bce(network(batch.x), batch.y).sum(dim=-1).mean()}
         x = network.read(batch.x)
         mean, log_variance = network.feature_encoder(x)
-        # The KL term has a draw of its own, behind those that are decoded.
+        # The last draw, z0, is that of the KL term; the others are decoded.
         shape = mean.unsqueeze(1).expand(-1, objective.n_samples + 1, -1)
         noise = draw_rows(shape, Tensor.normal_)
         draws = sample_gaussian(mean.unsqueeze(1), log_variance.unsqueeze(1), noise)
-        points, z = draws[:, :-1], draws[:, -1]
+        points, z0 = draws[:, :-1], draws[:, -1]
         terms = {}
         anchors = [0]  # of the contrastive term: the first sample and the label branch
         if network.has_kl or objective.label_branch:
@@ -295,12 +295,12 @@ class CGMVAETask(Task):
                 points = torch.cat([points, prior.centre().unsqueeze(1)], dim=1)
                 anchors.append(objective.n_samples)
             if network.has_kl:  # Eq. 3
-                values = log_gaussian(z, mean, log_variance) - prior.log_density(z)
+                values = log_gaussian(z0, mean, log_variance) - prior.log_density(z0)
                 kl = torch.where(has_prior(batch.y), values, 0.0).mean()
                 terms["kl"] = objective.kl_weight * kl
         embeddings = network.decoder(x, points).transpose(0, 1)  # (points, n, E)
         products = network.products(embeddings)
-        if objective.alpha > 0:
+        if objective.alpha > 0:  # Eq. 5, or Eq. 8
             contrast = self._contrast(products[anchors], embeddings[anchors], batch.y)
             terms["contrast"] = objective.alpha * contrast.mean()
         entropy = bce(products, batch.y.expand_as(products))  # Eq. 6
