@@ -1,13 +1,16 @@
 """Fine-tuning brings documents nearer to their labels' texts."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.text import SentenceEmbedder, TfidfEmbedder
-from labelweave.text.finetuning import fine_tune, learn_map
+from labelweave.text.finetuning import fine_tune, learn_map, pair_loss
 
 DOCUMENTS = ["the deep sea", "old hot sun", "wet rain", "blue sea and rain"] * 6
 NAMES = ["sea", "sun", "rain"]
@@ -18,6 +21,24 @@ def margin(documents, labels):
     """How much nearer documents are to their own labels than to others."""
     scores, own = documents @ labels.T, POSITIVE.toarray() > 0
     return scores[own].mean() - scores[~own].mean()
+
+
+def test_the_loss_of_a_batch_of_pairs():
+    random = np.random.default_rng(0)
+    d, e = (random.normal(size=(5, 3)) for _ in range(2))
+    d, e = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (d, e))
+    is_positive = random.random((5, 5)) < 0.3
+    np.fill_diagonal(is_positive, True)
+
+    def term(i, others, cosine):
+        exp = {j: math.exp(cosine(j) / 0.05) for j in range(5) if j == i or not others[j]}
+        return -math.log(exp[i] / sum(exp.values()))
+
+    by_document = [term(i, is_positive[i], lambda j, i=i: d[i] @ e[j]) for i in range(5)]
+    by_label = [term(j, is_positive[:, j], lambda i, j=j: d[i] @ e[j]) for j in range(5)]
+    expected = (sum(by_document) / 5 + sum(by_label) / 5) / 2
+    loss = pair_loss(torch.from_numpy(d), torch.from_numpy(e), torch.from_numpy(is_positive))
+    assert float(loss) == pytest.approx(expected)
 
 
 def test_the_encoder_learns_and_the_old_one_stays(tiny_encoder, tmp_path):

@@ -44,7 +44,7 @@ def fine_tune(
     import copy
 
     import torch
-    from torch.nn.functional import cross_entropy, normalize
+    from torch.nn.functional import normalize
 
     from labelweave.nn.randomness import forked_rng
     from labelweave.progress import track
@@ -65,16 +65,35 @@ def fine_tune(
             chosen = random.choice(len(rows), size=min(batch_size, len(rows)), replace=False)
             texts = [documents[i] for i in rows[chosen]], [label_texts[j] for j in labels[chosen]]
             left, right = (normalize(_forward(network, part), dim=1) for part in texts)
-            logits = left @ right.T / _TEMPERATURE
-            also = positive[rows[chosen]][:, labels[chosen]].toarray() > 0
-            np.fill_diagonal(also, False)
-            logits = logits.masked_fill(torch.from_numpy(also), -torch.inf)
-            target = torch.arange(len(chosen))
-            loss = (cross_entropy(logits, target) + cross_entropy(logits.T, target)) / 2
+            is_positive = positive[rows[chosen]][:, labels[chosen]].toarray() > 0
             optimizer.zero_grad()
-            loss.backward()
+            pair_loss(left, right, torch.from_numpy(is_positive)).backward()
             optimizer.step()
     return embedder.with_weights(network.state_dict())
+
+
+def pair_loss(documents: Any, labels: Any, is_positive: Any) -> Any:
+    """Contrastive loss of a batch of pairs: document i and label i belong together.
+
+    For each document it is the negative logarithm of the softmax of ``cosine / 0.05`` at its label,
+    over the labels of the batch; for each label the same over the documents. Both are averaged
+    over the pairs, and the loss is the mean of the two.
+
+    Parameters
+    ----------
+    documents, labels : Tensor of shape (n, d)
+        Rows of length one.
+    is_positive : boolean Tensor of shape (n, n)
+        Whether document i has label j. Such entries are ignored, except for the pairs themselves.
+    """
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    logits = documents @ labels.T / _TEMPERATURE
+    is_pair = torch.eye(len(logits), dtype=torch.bool)
+    logits = logits.masked_fill(is_positive & ~is_pair, -torch.inf)
+    target = torch.arange(len(logits))
+    return (cross_entropy(logits, target) + cross_entropy(logits.T, target)) / 2
 
 
 def _forward(network: Any, texts: list[str]) -> Any:
