@@ -6,7 +6,12 @@ import scipy.sparse as sp
 import torch
 
 import labelweave as lw
-from labelweave.unseen.attentionxml_network import LabelAttention, TokenEncoder, balanced_groups
+from labelweave.unseen.attentionxml_network import (
+    LabelAttention,
+    LabelTreeNetwork,
+    TokenEncoder,
+    balanced_groups,
+)
 
 SMALL = {"embedding": 12, "hidden": 12, "head": 12, "max_tokens": 8, "lr": 0.02, "random_state": 0}
 
@@ -31,6 +36,22 @@ def test_padding_takes_no_part():
     encoder = TokenEncoder(9, 4, 4, 0.0, 0.0)
     short, long = torch.tensor([[3, 5, 0, 0]]), torch.tensor([[3, 5, 0, 0], [2, 2, 7, 8]])
     torch.testing.assert_close(encoder(short)[0][0], encoder(long)[0][0, :2])
+
+
+def test_the_tree_multiplies_the_probabilities_of_group_and_label():
+    torch.manual_seed(0)
+    members = torch.tensor([[0, 3], [1, 4], [2, -1]])
+    network = LabelTreeNetwork(TokenEncoder(9, 4, 4, 0.0, 0.0), members, 5, 8, 6, beam=2)
+    x = torch.tensor([[3, 5, 0], [2, 2, 7]])
+    vectors, is_token = network.encoder(x)
+    groups = network.groups(vectors, is_token).sigmoid()
+    labels = network.labels(vectors, is_token).sigmoid()
+    expected = torch.full((2, 5), 1e-6)
+    for row in range(2):
+        for group in sorted(range(3), key=lambda g: -groups[row, g])[:2]:
+            for label in (j for j in members[group].tolist() if j >= 0):
+                expected[row, label] = groups[row, group] * labels[row, label]
+    torch.testing.assert_close(network(x).sigmoid(), expected)
 
 
 def test_groups_are_balanced_and_hold_every_label_once():
@@ -83,4 +104,7 @@ def test_published_settings():
     settings = lw.AttentionXML.published().get_params()
     paper = {"embedding": 300, "hidden": 256, "head": 256, "word_dropout": 0.2, "dropout": 0.5}
     training = {"max_tokens": 500, "batch_size": 40, "epochs": 30, "lr": 1e-3, "weight_decay": 0}
-    assert {**paper, **training}.items() <= settings.items()
+    words = {"max_words": 500_000}
+    assert {**paper, **training, **words}.items() <= settings.items()
+    # Without a tree: EUR-Lex, AmazonCat-13K, Wiki10-31K; with one: Wiki-500K and larger.
+    assert 30_938 < settings["tree_above"] < 501_070

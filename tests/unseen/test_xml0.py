@@ -1,6 +1,7 @@
 """XML0 and the methods over a classifier: what they compute, and what they are given."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -168,6 +169,84 @@ def test_the_weight_has_the_best_ndcg_on_labels_treated_as_unseen():
     assert 0 < best < 1
 
 
+def test_the_final_score_and_its_weight_from_the_paper_alone():
+    """Every probability of an unseen label by loops over documents, labels and combinations."""
+    random = np.random.default_rng(1)
+    seen = [f"s {i}" for i in range(20)]
+    unseen = [f"u {i}" for i in range(4)]
+    texts = [f"d {i}" for i in range(30)]
+    vectors = random.normal(size=(54, 6))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    E = dict(zip([*seen, *unseen, *texts], vectors, strict=True))
+    O = dict(zip(texts, random.random((30, 20)), strict=True))  # noqa: E741
+
+    class Encoder(Table):
+        vectors = E
+
+    def cosine(a, b):
+        return a @ b / math.sqrt((a @ a) * (b @ b))
+
+    def fusion(d, u, columns):
+        P = sorted((i for i in columns if O[d][i] > 0.3), key=lambda i: -O[d][i])[:4]
+        C = [c_j for k in range(1, len(P) + 1) for c_j in combinations(P, k)]
+        embeddings = [sum(O[d][i] * E[seen[i]] for i in c_j) for c_j in C]
+        return max((cosine(c_emb, E[u]) for c_emb in embeddings), default=0)
+
+    def final(d, u, weight, columns):
+        return (1 - weight) * cosine(E[d], E[u]) + weight * fusion(d, u, columns)
+
+    Y = [
+        [int(final(d, s, 0.6, set(range(20)) - {j}) > 0.45) for j, s in enumerate(seen)]
+        for d in texts
+    ]
+    model = lw.XML0.from_fitted(
+        lambda X: np.array([O[d] for d in X]),
+        seen,
+        encoder=Encoder(),
+        X=texts,
+        Y=lw.as_labels(Y, names=seen),
+        min_probability=0.3,
+        max_predicted=4,
+        random_state=0,
+    ).add_labels(unseen)
+    quality = dict.fromkeys([i / 10 for i in range(11)], 0.0)
+    for held in model._draw_labels(20):
+        others = set(range(20)) - set(held)
+        rows = [(d, [y[j] for j in held]) for d, y in zip(texts, Y, strict=True)]
+        rows = [(d, truth) for d, truth in rows if any(truth)]
+        for weight in quality:
+            for d, truth in rows:
+                scores = [final(d, seen[j], weight, others) for j in held]
+                quality[weight] += slow_ndcg(scores, truth, 4) / len(rows)
+    weight = max(quality, key=quality.get)
+    assert 0 < weight < 1
+    assert model.combination_.weights == pytest.approx([1 - weight, weight])
+    slope, offset = model.combination_.slope, model.combination_.offset
+    expected = [
+        [1 / (1 + math.exp(-slope * final(d, u, weight, range(20)) - offset)) for u in unseen]
+        for d in texts
+    ]
+    np.testing.assert_allclose(model.predict_proba(texts)[:, 20:], expected, rtol=1e-5)
+
+
+def test_nothing_is_fine_tuned_on_what_the_weight_is_learnt_on(monkeypatch):
+    used = {}
+
+    def record(embedder, documents, label_texts, positive, **options):
+        used.update(documents=documents, labels=label_texts, positive=positive.toarray())
+        return embedder
+
+    monkeypatch.setattr("labelweave.unseen._fusion.zero_shot.fine_tune", record)
+    validation = ["fish wave", "camel"], lw.as_labels([[1, 0, 0], [0, 1, 0]], names=SEEN)
+    model = lw.XML0(encoder=Table(), finetune="full", random_state=0)
+    model.fit(TEXTS, Y, validation=validation)
+    held = model._draw_labels(3)[0]
+    kept = [j for j in range(3) if j not in held]
+    assert used["labels"] == [SEEN[j] for j in kept]
+    assert used["documents"] == TEXTS
+    np.testing.assert_array_equal(used["positive"], Y.to_numpy()[:, kept])
+
+
 def test_reciprocal_ranks_are_added():
     scores = LabelScores(np.array([[0.2, 0.5, 0.5]]), fusion=np.array([[0.3, 0.2, 0.1]]))
     expected = [[1 / 63 + 1 / 61, 1 / 61 + 1 / 62, 1 / 61 + 1 / 63]]
@@ -187,9 +266,9 @@ def test_combinations_rank_and_give_probabilities(combine):
     ("method", "paper"),
     [
         # Section IV: AttentionXML and all-MiniLM-L6-v2; III-B: fine-tuned on 2,000,000 pairs.
-        (lw.XML0, {"classifier": "attentionxml", "finetune": "full", "combine": "weighted"}),
-        (lw.XML0LF, {"classifier": "attentionxml", "finetune": None}),
-        (lw.ConSE, {"classifier": "attentionxml", "finetune": None}),
+        (lw.XML0, {"finetune": "full", "combine": "weighted"}),
+        (lw.XML0LF, {"finetune": None}),
+        (lw.ConSE, {"finetune": None}),
         (lw.SBERT, {"finetune": "full"}),
     ],
 )
@@ -197,6 +276,9 @@ def test_published_settings_of_table_ii(method, paper):
     settings = method.published("cooking-se").get_params(deep=False)
     assert paper.items() <= settings.items()
     assert settings["encoder"] == "minilm"
+    if method is not lw.SBERT:
+        assert isinstance(settings["classifier"], lw.AttentionXML)
+        assert settings["classifier"].tree_above > 15_303 - 504  # Table I; no tree
     if paper["finetune"] == "full":
         assert settings["finetune_steps"] * 32 == 2_000_000
 
@@ -247,12 +329,11 @@ def test_features_with_label_fusion_alone():
 
 def test_the_published_form_is_expressible_by_settings():
     published = lw.XML0.published().get_params(deep=False)
-    settings = parse_settings(
-        ["classifier=attentionxml", "finetune=full", "finetune_steps=62500", "classifier__epochs=2"]
-    )
-    model = Recipe.checked("xml0", settings, seed=0).make()
+    inside = ["classifier__max_words=500000", "classifier__tree_above=100000"]
+    settings = ["classifier=attentionxml", *inside, "finetune=full", "finetune_steps=62500"]
+    model = Recipe.checked("xml0", parse_settings(settings), seed=0).make()
     assert isinstance(model.classifier, lw.AttentionXML)
-    assert model.classifier.epochs == 2
+    assert model.classifier.get_params() == published["classifier"].get_params()
     changed = {"classifier", "threshold", "random_state"}
     rest = {name: value for name, value in published.items() if name not in changed}
     assert rest.items() <= model.get_params(deep=False).items()

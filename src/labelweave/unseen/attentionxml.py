@@ -89,13 +89,17 @@ class AttentionXML(NeuralClassifier):
 
     Notes
     -----
-    The defaults are the paper's settings for its smaller data sets (EUR-Lex and Wiki10-31K). For
-    its larger ones it has a wider network, with two layers in the head.
+    The network and its training have the paper's settings for its smaller data sets (EUR-Lex and
+    Wiki10-31K). For its larger ones it has a wider network, with two layers in the head.
 
-    *Choices.* Word vectors are trained from scratch; the paper takes those of GloVe. A moving
-    average replaces stochastic weight averaging. The tree has two levels that share one encoder and
-    are trained together, whereas the original trains one network per level. Training stops early by
-    the validation loss, the original by nDCG@5. A label outside the beam has probability 1e-6.
+    *Choices.* A tree is used above 2,000 labels and the vocabulary has 50,000 words, which limits
+    the memory; the original has no tree up to 31,000 labels and a vocabulary of 500,000 words:
+    :meth:`published` has these. Word vectors are trained from scratch; the paper takes those of
+    GloVe. The LSTM starts from zero, not from a learnt state, and gradients are not clipped. A
+    moving average replaces stochastic weight averaging. The tree has two levels that share one
+    encoder and are trained together, whereas the original trains one network per level. Training
+    stops early by the validation loss, the original by nDCG@5. A label outside the beam has
+    probability 1e-6.
 
     References
     ----------
@@ -201,8 +205,13 @@ class AttentionXML(NeuralClassifier):
 
     @classmethod
     def published(cls, dataset: str | None = None) -> Self:
-        """Return an estimator with the paper's settings for its smaller data sets: the defaults."""
-        return cls()
+        """Return an estimator with the paper's settings for its smaller data sets.
+
+        The vocabulary has 500,000 words. The paper's data sets have up to 31,000 labels without a
+        tree, and half a million or more with one; the limit here lies between. The settings are
+        the same for all data sets.
+        """
+        return cls(max_words=500_000, tree_above=100_000)
 
     # -- from texts to token numbers ---------------------------------------------------
 

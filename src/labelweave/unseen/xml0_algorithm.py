@@ -9,11 +9,13 @@ Label fusion, Section III-A and Algorithm 1
   lines 1 and 2: the predicted labels P      :func:`predicted_labels`
   lines 3 to 14: the best combination        :func:`label_fusion`
   the whole of it, line by line              :func:`label_fusion_reference`
+ConSE as compared, Section IV-A              :func:`conse_similarity`
 Semantic similarity, Section III-B           :func:`semantic_similarity`
 ===========================================  ==============================
 
-The final score combines the two. The paper does not say how: the combinations offered here are
-those of :mod:`labelweave.unseen._fusion.score_combination`, and they are not part of the paper.
+The final score (Figure 1) combines the two. The paper does not say how, so what is offered here is
+not part of it: :func:`labelweave.unseen._fusion.score_combination.weighted_sum`, whose weight is
+learnt by :func:`labelweave.unseen.xml0.learn_weight`, and reciprocal rank fusion.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class XML0LF(SingleScoreExtension):
     classifier : estimator or str, default=None
         Any classifier with `predict_proba`, or the id of a method; by default one linear classifier
         per label on TF-IDF weights.
-    encoder, min_probability, max_predicted, fusion, n_jobs
+    encoder, min_probability, max_predicted, finetune, finetune_steps, fusion, index_above, n_jobs
         As for :class:`~labelweave.unseen.xml0.XML0`.
     threshold, validation_fraction, random_state
         As in :class:`~labelweave.base.MultiLabelClassifier`.

@@ -60,10 +60,12 @@ class ZestXML(ZeroShotClassifier):
     word to itself. The scores are returned as probabilities, but they are not calibrated.
 
     *Choices.* The positive labels of a document are pairs for the SVM even if they are not in its
-    shortlist, so that a document with a poor shortlist does not lose its positives. The SVM has a
-    squared hinge loss and is solved in the primal by at most 20 truncated Newton steps on sparse
-    products of all pairs; the original runs 20 passes of dual coordinate descent. `max_features`
-    and `max_pairs` limit the memory; the paper has no such limits.
+    shortlist, so that a document with a poor shortlist does not lose its positives. At prediction
+    all labels are scored, not a shortlist. The indicator feature of a seen label, valued at the
+    largest IDF, is added to word weights of length one, and the row is scaled to length one again.
+    The SVM has a squared hinge loss and is solved in the primal by at most 20 truncated Newton
+    steps on sparse products of all pairs; the original runs 20 passes of dual coordinate descent.
+    `max_features` and `max_pairs` limit the memory; the paper has no such limits.
 
     References
     ----------
@@ -118,7 +120,11 @@ class ZestXML(ZeroShotClassifier):
 
     @classmethod
     def published(cls, dataset: str | None = None) -> Self:
-        """Return an estimator with the paper's settings: all features and all pairs are used."""
+        """Return an estimator with the paper's settings: all features and all pairs are used.
+
+        `alpha` and `pattern_size` are those of its two larger data sets. The settings are the same
+        for all data sets.
+        """
         return cls(max_features=None, max_pairs=None)
 
     @property

@@ -337,11 +337,13 @@ class SingleScoreExtension(LabelExtension):
     def published(cls, dataset: str | None = None) -> Self:
         """Return an estimator with the settings of Table II of the XML0 paper.
 
-        The classifier is AttentionXML and the encoder is MiniLM without fine-tuning, which the
-        paper describes for the semantic similarity only. The settings are the same for all data
-        sets.
+        The classifier is AttentionXML with its published settings and the encoder is MiniLM
+        without fine-tuning, which the paper describes for the semantic similarity only. The
+        settings are the same for all data sets.
         """
-        return cls("attentionxml")
+        from labelweave.unseen.attentionxml import AttentionXML
+
+        return cls(AttentionXML.published(dataset))
 
     def _fit_combination(self, draws: Draws) -> ScoreCombination:
         return calibrated(self._default_combination(), draws, self._generator())
