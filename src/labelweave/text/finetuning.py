@@ -2,9 +2,11 @@
 
 Either the encoder is fine-tuned, or a linear map after it.
 
-Both minimise the same contrastive loss over (document, label) pairs: the cosine with a label of
-the document should be larger than with other labels, where other labels of the same document
-are ignored. (The XML0 paper states the comparison the other way round.)
+Both minimise a contrastive loss over (document, label) pairs: the cosine with a label of the
+document should be larger than with other labels, where other labels of the same document are
+ignored. The encoder is compared on the labels of a batch, and on its documents as well
+(:func:`pair_loss`); the map on all labels. (The XML0 paper states the comparison the other way
+round.)
 """
 
 from __future__ import annotations
