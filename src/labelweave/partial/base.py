@@ -316,7 +316,9 @@ def published_base(dataset: str | None) -> Any:
     """The network that all methods of Table 2 of the CLS paper share, and how it is trained.
 
     It is a ResNet-50 for the three sets of images; its weights from ImageNet are a file that the
-    user adds (``base__encoder__weights``). For all other data it is an MLP.
+    user adds (``base__encoder__weights``). The paper crops images at random, without the size
+    before the crop: here a part of at least 60 % of the area is taken, and mirrored at random. For
+    all other data it is an MLP.
     """
     if dataset in ("ms-coco", "pascal-voc-2007", "nus-wide"):
         image_settings = {"encoder": ResNet(50, size=224), "lr": 4e-5, "input_dropout": 0.0}

@@ -1,7 +1,10 @@
 """Co-label selection (CLS): two networks remove each other's likely missing positives.
 
-The algorithm of the paper is :func:`co_label_selection`; equations are those of the paper. What
-labelweave adds to it is a method of its own, :mod:`labelweave.partial.cls_plus`.
+Equations and lines are those of the paper. Of its Algorithm 1, lines 6 and 7 are
+:func:`co_label_selection` and line 8 is :class:`CoLabelSelectionRule`; lines 5, 9 and 10 are
+:class:`~labelweave.partial._selection.peer_networks.PeerTask`, which trains the two networks, and
+line 12 is :func:`~labelweave.partial._selection.loss_ranks.drop_share`. What labelweave adds to CLS
+is a method of its own, :mod:`labelweave.partial.cls_plus`.
 """
 
 from __future__ import annotations
@@ -116,7 +119,7 @@ class CoLabelSelectionRule(SelectionRule):
         # The loss of a negative, log(1 + e^z), rises with its logit z: logits rank like losses.
         losses_f, losses_g = batch.logits
         candidates = batch.candidates[0]
-        keep_high, keep_low = 1 - batch.drop_high, 1 - batch.drop_low
+        keep_high, keep_low = 1 - batch.drop_high, 1 - batch.drop_low  # R_h(e), R_l(e)
         selections = []
         for of in co_label_selection(losses_f, losses_g, candidates, keep_high, keep_low):
             high, low = candidates & ~of.true, of.true & ~of.informative

@@ -1,16 +1,4 @@
-"""CLS+: co-label selection with softer targets, entry weights, label evidence and estimated rates.
-
-The selection is that of the paper (:mod:`labelweave.partial.cls`). What is added:
-
-- **Soft targets**: a label of high loss is not ignored but learned with the probability that the
-  other network predicts.
-- **Entry weights** (:func:`entry_weight`): unannotated entries weigh less than positives.
-- **Label evidence** (:class:`LabelEvidence`): the annotated labels of a row help to find those that
-  are missing.
-- **Held-out tenths** (:mod:`labelweave.partial._selection.held_out`): each network does not learn
-  from a tenth of the rows. On them, `tau_h`, the weight of the evidence, a shift of the logits and
-  the threshold are estimated.
-"""
+"""CLS+: co-label selection with what labelweave adds to it; :class:`CLSPlus` lists it."""
 
 from __future__ import annotations
 
@@ -40,7 +28,7 @@ from labelweave.partial._selection.posterior import (
 )
 from labelweave.partial._selection.selection_rules import MiniBatch, Selection, SelectionRule
 from labelweave.partial.base import SHORT_RUN, PartialClassifier
-from labelweave.partial.cls import sel_max, sel_min
+from labelweave.partial.cls import CLS, sel_max, sel_min
 from labelweave.probabilities import log_odds
 from labelweave.shallow.label_regression import regression_on_labels, rows_share_labels
 from labelweave.unannotated import assume_negative
@@ -156,10 +144,16 @@ class CLSPlus(PartialClassifier):
     """CLS+: co-label selection with what labelweave adds to it.
 
     As in :class:`~labelweave.partial.cls.CLS` two networks select labels for each other, by their
-    losses. Beyond the paper, entries of high loss get the probability of the other network as a
-    soft target, unannotated entries weigh less than positives, the annotated labels of a row are
-    considered in the selection, and all rates are estimated on rows that one of the two networks
-    holds out. The logits are shifted so that no more labels are expected than are estimated.
+    losses. What is added:
+
+    - **Soft targets**: a label of high loss is not ignored but learned with the probability that
+      the other network predicts.
+    - **Entry weights** (:func:`entry_weight`): unannotated entries weigh less than positives.
+    - **Label evidence** (:class:`LabelEvidence`): the annotated labels of a row help to find those
+      that are missing.
+    - **Held-out tenths**: each network does not learn from a tenth of the rows. On them, `tau_h`,
+      the weight of the evidence, the threshold and a shift of the logits are estimated. With the
+      shift no more labels are expected than are estimated.
 
     Parameters
     ----------
@@ -232,11 +226,7 @@ class CLSPlus(PartialClassifier):
         "action": [StrOptions({"auto", "remove", "soften"})],
         "label_evidence": ["boolean", StrOptions({"auto"})],
     }
-    tuning_space: ClassVar = {
-        "tau_h": ("float", 0.0, 0.5),
-        "tau_l": ("float", 0.0, 0.5),
-        "ramp": ("int", 1, 30),
-    }
+    tuning_space: ClassVar = CLS.tuning_space
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ def co_teaching(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rows that each network ignores: those with the largest losses in the other network.
 
-    Han et al., Algorithm 1, lines 6 to 9; the paper's R(T) is ``1 - drop``.
+    Han et al., Algorithm 1; the paper's R(T) is ``1 - drop``.
 
     Parameters
     ----------
@@ -83,6 +83,11 @@ class CoTeaching(PartialClassifier):
         most 10.
     base, unannotated, validation, monitor, threshold, validation_fraction, random_state
         As in :class:`~labelweave.partial.base.PartialClassifier`.
+
+    Notes
+    -----
+    *Choices.* The loss of a mini-batch is divided by the number of all of its rows, not only of
+    those that are used; Adam nearly cancels the difference.
 
     References
     ----------

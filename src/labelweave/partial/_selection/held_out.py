@@ -18,8 +18,6 @@ from labelweave.nn.session import TrainingSession
 from labelweave.partial._selection.peer_networks import peers_of
 from labelweave.unannotated import assume_negative
 
-__all__ = ["HeldOutRows"]
-
 _N_FOLDS = 10
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["drop_share", "extreme", "rows_to_drop"]
-
 _SAMPLE_STEP = 37  # every 37th entry is sampled; a prime number, so that all labels are sampled
 _MARGIN = 1.2
 

@@ -12,8 +12,6 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
-__all__ = ["EntryLoss", "PartialLossTask", "plain_targets"]
-
 EntryLoss = Callable[[Tensor, Tensor, StepInfo], Tensor]
 
 

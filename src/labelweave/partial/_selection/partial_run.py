@@ -24,8 +24,6 @@ from labelweave.partial._selection.peer_networks import PeerTask, peers_of
 from labelweave.partial._selection.selection_rules import SelectionRule
 from labelweave.unannotated import assume_negative
 
-__all__ = ["PartialRun"]
-
 _PROBE_EPOCHS = 8
 
 Rate = Callable[[np.ndarray, np.ndarray], float]

@@ -31,8 +31,6 @@ from labelweave.partial._selection.loss_ranks import drop_share
 from labelweave.partial._selection.partial_losses import plain_targets
 from labelweave.partial._selection.selection_rules import MiniBatch, SelectionRule
 
-__all__ = ["PeerNetwork", "PeerTask", "divergence", "peers_of"]
-
 
 class PeerNetwork(nn.Module):
     """The mean of the probabilities of several networks, as logits.

@@ -21,17 +21,6 @@ from labelweave.missing_positives import missing_share
 from labelweave.probabilities import log_odds
 from labelweave.shallow.label_regression import label_regression, rows_share_labels
 
-__all__ = [
-    "annotation_curve",
-    "annotation_posterior",
-    "annotation_posterior_given_labels",
-    "annotation_rate",
-    "likely_share",
-    "logit_shift",
-    "positive_posterior",
-    "shifted",
-]
-
 _TINY = 1e-6
 _EDGE = 1e-4
 _FOLDS = 5

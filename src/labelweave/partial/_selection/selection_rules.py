@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from torch import nn
 
-__all__ = ["MiniBatch", "Selection", "SelectionRule", "disagreeing_rows", "drop_rows", "row_losses"]
-
 
 class MiniBatch(NamedTuple):
     """What a selection rule knows about a mini-batch of n rows and L labels.
