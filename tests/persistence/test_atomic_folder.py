@@ -21,6 +21,11 @@ def hidden(parent):
     return [path.name for path in parent.iterdir() if path.name.startswith(".")]
 
 
+def check_old_model(saved):
+    assert load(saved).random_state == 1
+    assert hidden(saved.parent) == []
+
+
 @pytest.fixture
 def model(frequency, rows, labels):
     return frequency(random_state=2).fit(rows, labels)
@@ -99,27 +104,28 @@ def test_no_space(frequency, rows, labels, saved, limit):
     assert hidden(saved.parent) == []
 
 
-@pytest.mark.parametrize("step", ["_sync", "_swap_in", "_sync_folder"])
-def test_an_error_at_any_step_leaves_the_old_model(saved, model, monkeypatch, step):
+NO_SPACE = OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("module", "step", "error", "raised"),
+    [
+        (atomic_folder, "_sync", NO_SPACE, ModelFolderError),
+        (atomic_folder, "_swap_in", NO_SPACE, ModelFolderError),
+        (atomic_folder, "_sync_folder", NO_SPACE, ModelFolderError),
+        (value_writer, "_write_tensors", KeyboardInterrupt("stopped by hand"), KeyboardInterrupt),
+    ],
+)
+def test_an_error_or_interrupt_leaves_the_old_model(
+    saved, model, monkeypatch, module, step, error, raised
+):
     def fail(*_):
-        raise OSError(28, "No space left on device")
+        raise error
 
-    monkeypatch.setattr(atomic_folder, step, fail)
-    with pytest.raises(ModelFolderError, match="No space left on device"):
+    monkeypatch.setattr(module, step, fail)
+    with pytest.raises(raised, match=error.args[-1]):
         save(model, saved)
-    assert load(saved).random_state == 1
-    assert hidden(saved.parent) == []
-
-
-def test_an_interrupt_leaves_the_old_model(saved, model, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(value_writer, "_write_tensors", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        save(model, saved)
-    assert load(saved).random_state == 1
-    assert hidden(saved.parent) == []
+    check_old_model(saved)
 
 
 def test_no_permission(model):
@@ -147,40 +153,7 @@ def test_a_folder_that_cannot_be_made(model):
         save(model, "/proc/model")
 
 
-# -- without the one-step exchange -----------------------------------------------------
-
-
-@pytest.fixture
-def two_renames(monkeypatch):
-    monkeypatch.setattr(atomic_folder, "_exchange", lambda first, second: False)
-
-
-@pytest.mark.usefixtures("two_renames")
-def test_two_renames_do_the_same(saved, model):
-    save(model, saved)
-    assert load(saved).random_state == 2
-    assert hidden(saved.parent) == []
-
-
-@pytest.mark.usefixtures("two_renames")
-def test_killed_between_the_two_renames(saved, model):
-    saved.rename(saved.with_name(".model.previous"))
-    assert load(saved).random_state == 1
-    save(model, saved)
-    assert load(saved).random_state == 2
-    assert hidden(saved.parent) == []
-
-
-@pytest.mark.usefixtures("two_renames")
-def test_killed_before_the_old_one_was_removed(saved, model):
-    shutil.copytree(saved, saved.with_name(".model.previous"))
-    save(model, saved)
-    assert load(saved).random_state == 2
-    assert hidden(saved.parent) == []
-
-
-@pytest.mark.usefixtures("two_renames")
-def test_the_second_rename_fails(saved, model, monkeypatch):
+def test_without_the_one_step_exchange_the_second_rename_fails(saved, model, monkeypatch):
     rename = Path.rename
 
     def fail_for_the_new(self, target):
@@ -188,11 +161,11 @@ def test_the_second_rename_fails(saved, model, monkeypatch):
             raise OSError(5, "Input/output error")
         return rename(self, target)
 
+    monkeypatch.setattr(atomic_folder, "_exchange", lambda first, second: False)
     monkeypatch.setattr(Path, "rename", fail_for_the_new)
     with pytest.raises(ModelFolderError, match="Input/output error"):
         save(model, saved)
-    assert load(saved).random_state == 1
-    assert hidden(saved.parent) == []
+    check_old_model(saved)
 
 
 # -- killed ----------------------------------------------------------------------------

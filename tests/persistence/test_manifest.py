@@ -96,25 +96,21 @@ def test_foreign_folders(tmp_path, saved):
 
 
 @pytest.mark.parametrize(
-    "text",
+    "content",
     [
-        "",
-        "{",
-        "[" * 100_000,
-        '{"a": NaN}',
-        "1" * 10_000,
-        "\x00",
-        '{"format": "labelweave-model"',
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b'{"a": NaN}',
+        b"1" * 10_000,
+        b"\x00",
+        b'{"format": "labelweave-model"',
+        b"\xff\xfe{}",
     ],
-    ids=lambda text: text[:12],
+    ids=lambda content: repr(content[:12]),
 )
-def test_invalid_json(saved, text):
-    (saved / "config.json").write_text(text)
-    refusal(saved, "not valid JSON")
-
-
-def test_bytes_that_are_not_text(saved):
-    (saved / "config.json").write_bytes(b"\xff\xfe{}")
+def test_invalid_json(saved, content):
+    (saved / "config.json").write_bytes(content)
     refusal(saved, "not valid JSON")
 
 

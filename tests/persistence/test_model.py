@@ -271,6 +271,8 @@ def test_info_and_card_describe_the_model(frequency, rows, labels, tmp_path):
     info = model_info(tmp_path / "m")
     assert info.method == "frequency"
     assert info.label_names == ["sea", "sun | moon", "rain"]
+    assert info.label_descriptions == load(tmp_path / "m").label_descriptions_
+    assert info.label_descriptions == {"sea": "salt water"}
     assert info.n_features == 6
     assert info.scores == {"f1_micro": 0.5}
     assert info.data == {"rows": 40}
@@ -284,13 +286,6 @@ def test_info_and_card_describe_the_model(frequency, rows, labels, tmp_path):
     assert "| extra | [512, 256] |" in card
     with pytest.raises(InputError, match=r"data\.source has the type object"):
         save(model, tmp_path / "m", data={"source": object()})
-
-
-def test_descriptions_come_back(frequency, rows, labels, tmp_path):
-    Y = as_labels(labels, names=["sea", "sun", "rain"], descriptions={"sea": "salt water"})
-    again = through_disk(frequency().fit(rows, Y), tmp_path)
-    assert again.label_descriptions_ == {"sea": "salt water"}
-    assert model_info(tmp_path / "model").label_descriptions == {"sea": "salt water"}
 
 
 def test_package_level_names(saved, rows):
