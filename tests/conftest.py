@@ -28,6 +28,13 @@ def own_cache(tmp_path_factory) -> None:
     os.environ["LABELWEAVE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture
+def quick_plots(monkeypatch) -> None:
+    """Plots are painted but not laid out, which takes most of the time."""
+    empty = '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
+    monkeypatch.setattr("labelweave.plotting._svg_of", lambda figure: empty)
+
+
 @pytest.fixture(scope="session")
 def data_home() -> Path:
     """The folder of LABELWEAVE_DATA; the test is skipped where it is not set."""

@@ -9,15 +9,12 @@ def make_rows(n_rows, seed=0):
     return X, (X > 0.5).astype(int)
 
 
-def write_csv(path, X, Y, *, names=("f1", "f2", "f3"), ids=None):
-    header = [
-        *(["id"] if ids else []),
-        *names,
-        *(["red", "blue", "round"] if Y is not None else []),
-    ]
-    lines = [",".join(header)]
-    for i, row in enumerate(X):
-        cells = [*([ids[i]] if ids else []), *row, *([] if Y is None else Y[i])]
-        lines.append(",".join(map(str, cells)))
-    path.write_text("\n".join(lines) + "\n")
+def write_csv(path, X, Y, *, names=("f1", "f2", "f3"), labels=("red", "blue", "round"), ids=None):
+    """One column per feature and per label; without Y no labels, with `ids` a first column id."""
+    columns = [*names, *(labels if Y is not None else [])]
+    rows = X if Y is None else [[*x, *y] for x, y in zip(X, Y, strict=True)]
+    if ids is not None:
+        columns = ["id", *columns]
+        rows = [[id, *row] for id, row in zip(ids, rows, strict=True)]
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in [columns, *rows]))
     return path

@@ -15,13 +15,6 @@ from labelweave.cli.main import main
 QUICK = [f"--set=student__{name}" for name in ("epochs=40", "hidden_size=16", "lr=0.02")]
 
 
-def write(path, X, Y, features, labels):
-    lines = [",".join([*features, *labels])]
-    lines += [",".join(map(str, [*x, *y])) for x, y in zip(X, Y, strict=True)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
 @pytest.fixture(scope="module")
 def school(tmp_path_factory):
     """Folders of two chains: one knows red and blue, the other Blue and round.
@@ -36,7 +29,8 @@ def school(tmp_path_factory):
     for seed, (name, order, columns, labels) in enumerate(made):
         X, Y = make_rows(150, seed=seed)
         features = np.array(["f1", "f2", "f3"])[order]
-        path = write(folder / f"{name}.csv", X[:, order], Y[:, columns], features, labels)
+        path = folder / f"{name}.csv"
+        write_csv(path, X[:, order], Y[:, columns], names=features, labels=labels)
         settings = ["--set", "epochs=25", "--set", "hidden_size=8", "--set", "lr=0.02"]
         arguments = ["train", path, "--labels", 2, "-m", "ofcc", *settings, "--out", folder / name]
         result = CliRunner().invoke(main, [*map(str, arguments), "-q"])
@@ -61,14 +55,12 @@ def test_a_student_of_two_folders(run, school, rows):
     student = lw.load("student")
     assert student.label_names_.tolist() == ["Blue", "red", "round"]
     X, Y = rows
-    found = student.predict_proba(X.astype(np.float32)) > 0.5
-    assert (found == Y[:, [1, 0, 2]]).mean() > 0.75  # columns went by their names
+    predicted = student.predict_proba(X.astype(np.float32)) > 0.5
+    assert (predicted == Y[:, [1, 0, 2]]).mean() > 0.75  # columns went by their names
     metrics = json.loads(Path("student/metrics.json").read_text())
     assert {line["teacher"] for line in metrics["fidelity"]} == {"colours", "forms"}
     assert "Blue" in run("predict", "student", "new.csv", "--proba", "all").stdout
-    other, labels = make_rows(30, seed=9)
-    names = ["red", "Blue", "round"]
-    write(Path("other.csv"), other, labels, ["f1", "f2", "f3"], names)
+    write_csv(Path("other.csv"), *make_rows(30, seed=9), labels=["red", "Blue", "round"])
     said = run("evaluate", "student", "other.csv", "--labels", 3).stdout
     assert "seen none of them" in said
 
@@ -105,7 +97,7 @@ def test_the_report_of_a_real_run_names_the_same_rows(run, school, rows):
 def test_other_methods_students_and_labels(run, school, rows, workdir):
     X, Y = rows
     some = [["", "", ""] if i > 40 else row[[1, 0, 2]] for i, row in enumerate(Y)]
-    write(workdir / "some.csv", X, some, ["f1", "f2", "f3"], ["blue", "red", "round"])
+    write_csv(workdir / "some.csv", X, some, labels=["blue", "red", "round"])
     run(
         "amalgamate", *school, "--data", "some.csv", "--labels", 3, "--known-labels", "-q",
         "--method", "tc", "--student", "mlp", "--set", "student__hidden=[16]",

@@ -24,8 +24,8 @@ def test_on_its_own_data_the_test_part_of_the_training(run, csv_file, model):
 
 
 def test_reader_options_of_the_training_are_used_again(run, csv_file, model, workdir):
-    given = scored(run, model, csv_file, "--labels", 3)
-    assert scored(run, model, csv_file)["scores"] == given["scores"]
+    result = scored(run, model, csv_file, "--labels", 3)
+    assert scored(run, model, csv_file)["scores"] == result["scores"]
     (workdir / "shapes.tsv").write_text(csv_file.read_text().replace(",", "\t"))
     assert "labels" in run("evaluate", model, "shapes.tsv", status=2).stderr  # another kind
 
@@ -68,11 +68,10 @@ def test_some_known_rows_among_others(run, csv_file, model, workdir):
 
 def test_official_part_of_other_data(run, model, workdir):
     X, Y = make_rows(40, seed=5)
-    lines = ["f1,f2,f3,split,red,blue,round"]
-    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
-        lines.append(",".join(map(str, [*x, "test" if i < 15 else "train", *y])))
-    (workdir / "parts.csv").write_text("\n".join(lines) + "\n")
-    result = scored(run, model, "parts.csv", "--labels", 3)
+    cells = [["test" if i < 15 else "train", *y] for i, y in enumerate(Y)]
+    path = workdir / "parts.csv"
+    write_csv(path, X, cells, labels=["split", "red", "blue", "round"])
+    result = scored(run, model, path, "--labels", 3)
     assert (result["part"], result["rows"]) == ("official test part", 15)
 
 
@@ -97,18 +96,15 @@ def test_chosen_metrics_and_labels(run, csv_file, model):
 def test_label_order_of_the_file_is_no_matter(run, csv_file, model, workdir):
     X, Y = make_rows(40, seed=5)
     straight = write_csv(workdir / "straight.csv", X, Y)
-    lines = straight.read_text().splitlines()
-    turned = [",".join([*line.split(",")[:3], *line.split(",")[3:][::-1]]) for line in lines]
-    (workdir / "turned.csv").write_text("\n".join(turned) + "\n")
+    turned = write_csv(workdir / "turned.csv", X, Y[:, ::-1], labels=["round", "blue", "red"])
     expected = scored(run, model, straight, "--labels", 3)["scores"]
-    assert scored(run, model, "turned.csv", "--labels", 3)["scores"] == expected
+    assert scored(run, model, turned, "--labels", 3)["scores"] == expected
 
 
 @pytest.mark.filterwarnings("default::labelweave.exceptions.LabelweaveWarning")
 def test_labels_the_model_does_not_know_and_labels_the_file_lacks(run, model, workdir):
     X, Y = make_rows(40, seed=5)
-    path = write_csv(workdir / "strange.csv", X, Y)
-    path.write_text(path.read_text().replace("red,blue,round", "red,green,round"))
+    path = write_csv(workdir / "strange.csv", X, Y, labels=["red", "green", "round"])
     result = run("evaluate", model, path, "--labels", 3, "--per-label", "--json")
     shown = json.loads(result.stdout)
     assert [row["label"] for row in shown["per_label"]] == ["red", "round"]

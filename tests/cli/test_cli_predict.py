@@ -31,16 +31,17 @@ def test_predictions_are_those_of_the_model(run, model, new_rows):
     rows = json_lines(Path("out.jsonl").read_text())
     loaded = lw.load(model)
     assert [row["id"] for row in rows] == [f"row{i}" for i in range(25)]
-    found = np.array([[row["probabilities"][name] for name in loaded.label_names_] for row in rows])
+    names = loaded.label_names_
+    probabilities = [[row["probabilities"][name] for name in names] for row in rows]
     X = new_rows.astype(np.float32)
-    np.testing.assert_allclose(found, loaded.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(probabilities, loaded.predict_proba(X), atol=1e-6)
     assert [set(row["labels"]) for row in rows] == [set(s) for s in loaded.predict_labels(X)]
 
 
 def test_batches_change_nothing(run, model, new_rows):
-    whole = run("predict", model, "new.csv").stdout
-    assert len(json_lines(whole)) == 25
-    assert run("predict", model, "new.csv", "--batch-rows", 4).stdout == whole
+    at_once = run("predict", model, "new.csv").stdout
+    assert len(json_lines(at_once)) == 25
+    assert run("predict", model, "new.csv", "--batch-rows", 4).stdout == at_once
 
 
 def test_no_more_rows_than_a_batch_are_predicted_at_once(run, model, new_rows, monkeypatch):
@@ -77,13 +78,10 @@ def test_top_and_other_thresholds(run, model, new_rows):
 
 def test_columns_by_name_in_any_order_with_strangers(run, model, new_rows, workdir):
     expected = run("predict", model, "new.csv").stdout
-    lines = (workdir / "new.csv").read_text().splitlines()
-    cells = [line.split(",") for line in lines]
-    turned = [
-        ",".join([row[0], row[3], "note" if i == 0 else "5", row[1], row[2]])
-        for i, row in enumerate(cells)
-    ]
-    (workdir / "turned.csv").write_text("\n".join(turned) + "\n")
+    turned = [[c, 5, a, b] for a, b, c in new_rows]
+    ids = [f"row{i}" for i in range(25)]
+    names = ["f3", "note", "f1", "f2"]
+    write_csv(workdir / "turned.csv", turned, None, names=names, ids=ids)
     assert run("predict", model, "turned.csv").stdout == expected
 
 

@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 from cli_data import make_rows, write_csv
 
-
-@pytest.fixture(autouse=True)
-def quick_plots(monkeypatch):
-    """Plots are painted but not laid out, which takes most of the time."""
-    empty = '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
-    monkeypatch.setattr("labelweave.plotting._svg_of", lambda figure: empty)
+pytestmark = pytest.mark.usefixtures("quick_plots")
 
 
 def test_a_model_folder_knows_its_data(run, csv_file, model):

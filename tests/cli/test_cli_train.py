@@ -187,8 +187,7 @@ def test_unknown_labels_and_missing_features(run, workdir):
 
 def test_one_label(run, workdir):
     X, Y = make_rows(60)
-    lines = ["a,b,c,only", *(f"{a},{b},{c},{y}" for (a, b, c), y in zip(X, Y[:, 0], strict=True))]
-    (workdir / "one.csv").write_text("\n".join(lines) + "\n")
+    write_csv(workdir / "one.csv", X, Y[:, :1], labels=["only"])
     result = trained(run, "one.csv", "--labels", "only", "-m", "mlknn")
     assert result["data"]["labels"] == 1
     assert lw.load(result["model"]).predict(X[:2]).shape == (2, 1)
@@ -215,9 +214,8 @@ def test_how_texts_become_features(run, text_file, csv_file):
 def test_label_column(run, workdir):
     X, Y = make_rows(60)
     names = np.array(["red", "blue", "round"])
-    lines = ["a,b,c,tags"]
-    lines += [f"{a},{b},{c},{'|'.join(names[y == 1])}" for (a, b, c), y in zip(X, Y, strict=True)]
-    (workdir / "tags.csv").write_text("\n".join(lines) + "\n")
+    tags = [["|".join(names[y == 1])] for y in Y]
+    write_csv(workdir / "tags.csv", X, tags, labels=["tags"])
     result = trained(run, "tags.csv", "--label-column", "tags", "-m", "mlknn")
     assert [row["label"] for row in result["per_label"]] == ["blue", "red", "round"]
 
@@ -358,18 +356,17 @@ def test_named_data_set(run, data_home):
     assert result["scores"]["test"]["f1_example"] > 0.4
 
 
-def test_refusals_of_a_reader_speak_of_the_options_of_the_command(run, csv_file):
-    shown = run("train", csv_file, "-m", "mlknn", status=2).stderr
-    assert "(option --labels, --label-column)" in shown
-    shown = run("train", csv_file, "-m", "mlknn", "--labels", 99, status=2).stderr
-    assert "99 columns, but there are 6 (option --labels)" in shown
-
-
-def test_a_column_with_a_slip_in_its_name(run, csv_file):
-    shown = run("train", csv_file, "-m", "mlknn", "--labels", "red,bleu", status=2).stderr
-    assert "there is no column 'bleu'; did you mean 'blue'?" in shown
-    shown = run("train", csv_file, "-m", "mlknn", "--labels", "red,kind", status=2).stderr
-    assert "there is no column 'kind'; the columns are 'f1', 'f2'" in shown
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "(option --labels, --label-column)"),
+        (["--labels", 99], "99 columns, but there are 6 (option --labels)"),
+        (["--labels", "red,bleu"], "there is no column 'bleu'; did you mean 'blue'?"),
+        (["--labels", "red,kind"], "there is no column 'kind'; the columns are 'f1', 'f2'"),
+    ],
+)
+def test_refusals_of_a_reader_name_the_option_or_the_column(run, csv_file, options, message):
+    assert message in run("train", csv_file, "-m", "mlknn", *options, status=2).stderr
 
 
 def test_a_method_around_a_network(run, csv_file):

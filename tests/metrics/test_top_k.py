@@ -54,13 +54,14 @@ def slow(Y_true, Y_score, k, worth):
     )
 
 
-def fast(Y_true, Y_score, k, p):
+def fast(Y_true, Y_score, k, p, sample_weight=None):
+    arguments, weights = (Y_true, Y_score, k), {"sample_weight": sample_weight}
     return (
-        precision_at_k(Y_true, Y_score, k),
-        recall_at_k(Y_true, Y_score, k),
-        ndcg_at_k(Y_true, Y_score, k),
-        psp_at_k(Y_true, Y_score, k, propensities=p),
-        psndcg_at_k(Y_true, Y_score, k, propensities=p),
+        precision_at_k(*arguments, **weights),
+        recall_at_k(*arguments, **weights),
+        ndcg_at_k(*arguments, **weights),
+        psp_at_k(*arguments, propensities=p, **weights),
+        psndcg_at_k(*arguments, propensities=p, **weights),
     )
 
 
@@ -112,14 +113,7 @@ def test_weights(problem):
     w = np.arange(len(Y_true))
     p = propensities(Y_true)
     repeated = [np.repeat(part, w, axis=0) for part in (Y_true, Y_score)]
-    weighted = [
-        precision_at_k(Y_true, Y_score, 3, sample_weight=w),
-        recall_at_k(Y_true, Y_score, 3, sample_weight=w),
-        ndcg_at_k(Y_true, Y_score, 3, sample_weight=w),
-        psp_at_k(Y_true, Y_score, 3, propensities=p, sample_weight=w),
-        psndcg_at_k(Y_true, Y_score, 3, propensities=p, sample_weight=w),
-    ]
-    assert weighted == pytest.approx(list(fast(*repeated, 3, p)))
+    assert fast(Y_true, Y_score, 3, p, w) == pytest.approx(fast(*repeated, 3, p))
 
 
 def test_propensities_are_the_published_formula():

@@ -1,7 +1,5 @@
 """Small models and a small folder of results to report on."""
 
-import json
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,13 +12,6 @@ from labelweave.labels import LabelMatrix, as_labels
 @pytest.fixture(autouse=True)
 def fixed_date(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-
-
-@pytest.fixture
-def quick_plots(monkeypatch):
-    """Plots are painted but not laid out, which takes most of the time."""
-    empty = '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
-    monkeypatch.setattr("labelweave.plotting._svg_of", lambda figure: empty)
 
 
 @pytest.fixture
@@ -126,41 +117,22 @@ def results(tmp_path, suite):
 
 
 def made_up_record(cell, k, *, failed=False):
+    from labelweave.bench.running.worker import failed_record
+
     level = {"br": 0.5, "mlp": 0.7, "mlknn": 0.6}[cell.method]
     score = level + 0.01 * cell.seed + (0.1 if cell.protocol.name == "as-published" else 0.0)
-    history = {"epoch": [1, 2], "loss": [2.0, 1.0], "val_loss": [2.0, 1.5], "test_map": [0.1, None]}
-    record = {
-        "schema": 1,
+    similarity = {"names": ["a<i>", "b"], "values": [[1, 0.3], [0.3, 1]]}
+    record = failed_record(cell, "ValueError", "<u>too few</u>") | {
         "cell": f"cell-{k:03d}",
-        "identity": cell.identity,
-        "suite": cell.suite,
-        "kind": cell.kind,
-        "method": cell.method,
-        "method_name": cell.method_name,
-        "settings": {},
-        "dataset": cell.data.name,
         "dataset_facts": {"rows": 10, "features": 2, "labels": 3, "cardinality": 1.5},
-        "scenario": "",
-        "scenario_settings": {},
-        "seed": cell.seed,
-        "protocol": cell.protocol.name,
-        "protocol_settings": {},
-        "rows": {},
-        "scores": {} if failed else {"f1_micro": score, "hamming_loss": 1 - score},
-        "thresholds": {},
         "seconds": {"fit": 1.0 + k, "wall": 2.0 + k, "cpu": 1.0},
         "memory": {"peak": 100.0 + k, "before": 50.0, "how": "per cell"},
-        "history": history if cell.method == "mlp" else None,
-        "artifacts": {"label_similarity": {"names": ["a<i>", "b"], "values": [[1, 0.3], [0.3, 1]]}}
-        if cell.method == "mlp"
-        else {},
-        "data_checksum": "0" * 24,
-        "code_version": "1",
-        "versions": {"python": "3.11.7"},
-        "machine": {"host": "here", "cores": 2},
         "finished": "2026-01-01T00:00:00+00:00",
-        "error": {"type": "ValueError", "message": "<u>too few</u>", "trace": ""}
-        if failed
-        else None,
     }
-    return json.loads(json.dumps(record))
+    if not failed:
+        record |= {"error": None, "scores": {"f1_micro": score, "hamming_loss": 1 - score}}
+    if cell.method == "mlp":
+        losses = {"loss": [2.0, 1.0], "val_loss": [2.0, 1.5]}
+        record["history"] = {"epoch": [1, 2], **losses, "test_map": [0.1, None]}
+        record["artifacts"] = {"label_similarity": similarity}
+    return record
