@@ -34,8 +34,8 @@ def test_known_labels_stay_and_the_others_are_predicted_given_them(run, chain):
     known[:, names.index("round")] = [1, 0, np.nan, np.nan, 1]
     known[:, names.index("red")] = [np.nan, 1, np.nan, 0, 1]
     expected = loaded.predict_proba(X, known=known)
-    found = [[row["probabilities"][name] for name in names] for row in rows]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    probabilities = [[row["probabilities"][name] for name in names] for row in rows]
+    np.testing.assert_allclose(probabilities, expected, atol=1e-6)
     assert "round" in rows[0]["labels"]
     assert "round" not in rows[1]["labels"]
     assert rows == predicted(run, *asked, "--batch-rows", 2)
@@ -63,7 +63,7 @@ def test_a_file_that_does_not_fit_is_refused(run, chain, text, says):
     assert not Path("out.csv").exists()
 
 
-def test_a_missing_file_and_a_deaf_model_are_named(run, chain, model):
+def test_a_missing_file_and_a_model_without_known_labels_are_named(run, chain, model):
     asked = ("predict", chain, "new.csv", "--known", "nowhere.csv")
     assert "nowhere.csv: there is no such file" in run(*asked, status=2).output
     Path("known.csv").write_text("red\n" + "1\n" * 5)

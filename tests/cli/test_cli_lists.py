@@ -16,17 +16,12 @@ def test_every_data_set_is_listed(run):
     assert {"name", "rows", "features", "labels", "where"} <= set(listed[0])
 
 
-def test_where_a_data_set_is(run, monkeypatch, workdir):
+def test_a_data_set_that_is_not_here_is_described_by_the_catalog(run, monkeypatch, workdir):
     monkeypatch.delenv("LABELWEAVE_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(workdir / "cache"))
     where = {row["name"]: row["where"] for row in json.loads(run("datasets", "--json").stdout)}
     assert where["aapd-test"] == "not here"
     assert where["scene"].startswith("download from")
-
-
-def test_a_data_set_that_is_not_here_is_described_by_the_catalog(run, monkeypatch, workdir):
-    monkeypatch.delenv("LABELWEAVE_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(workdir / "cache"))
     described = json.loads(run("datasets", "aapd-test", "--json").stdout)
     assert (described["rows"], described["where"]) == (1000, "not here")
     assert "label_counts" not in described
@@ -67,7 +62,8 @@ def test_named_set_with_label_counts(run, data_home):
     assert len(described["label_counts"]) == 6
 
 
-def test_methods_of_a_room(run):
+def test_methods_of_the_registry_and_of_a_room(run):
+    assert all(method.id in run("methods").stdout for method in list_methods())
     listed = json.loads(run("methods", "--room", "dependent", "--json").stdout)
     assert [row["id"] for row in listed] == [m.id for m in list_methods("dependent")]
 

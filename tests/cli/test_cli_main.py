@@ -11,7 +11,6 @@ from labelweave import __version__
 from labelweave.cli import methods
 from labelweave.cli.main import COMMANDS, main
 from labelweave.exceptions import InputError, MissingExtraError, ModelFolderError
-from labelweave.methods import list_methods
 
 
 def run(*arguments, **options):
@@ -128,11 +127,6 @@ def test_a_warning_is_one_line_said_once():
         "main.main(['methods'])\n"
     )
     assert run_python(code).stderr == "warning: look here\n"
-
-
-def test_methods_match_the_registry():
-    listed = run("methods").output
-    assert all(method.id in listed for method in list_methods())
 
 
 def test_closed_pipe_ends_quietly():

@@ -61,15 +61,12 @@ def test_a_run_of_the_bench(run, csv_file):
     assert "its own data" in run("report", "results", "--data", csv_file, status=2).stderr
 
 
-def test_data_that_are_gone(run, csv_file, model):
-    csv_file.unlink()
+def test_data_that_are_gone_or_that_the_folder_does_not_record(run, csv_file, model):
+    csv_file.rename("moved.csv")
     assert "--data" in run("report", model, status=2).stderr
-
-
-def test_a_folder_that_does_not_tell_its_data(run, csv_file, model):
     Path(model, "training.json").unlink()
     assert "--data" in run("report", model, status=2).stderr
-    run("report", model, "--data", csv_file, "--labels", 3)
+    run("report", model, "--data", "moved.csv", "--labels", 3)
     page = Path("model-report.html").read_text()
     assert "does not record which rows the model was trained on" in page
 
@@ -85,17 +82,13 @@ def test_a_folder_that_does_not_tell_its_data(run, csv_file, model):
     ],
 )
 def test_wrong_input_in_one_line(run, csv_file, model, arguments, words):
-    found = run("report", *arguments, status=2)
-    assert words in found.stderr
+    assert words in run("report", *arguments, status=2).stderr
     assert not list(Path().glob("*.html"))
 
 
-def test_a_damaged_metrics_file(run, csv_file, model):
+def test_a_damaged_file_of_metrics_and_none(run, csv_file, model):
     Path(model, "metrics.json").write_text("{")
     assert "metrics.json is damaged" in run("report", model, status=2).stderr
-
-
-def test_a_model_without_its_metrics(run, csv_file, model):
     Path(model, "metrics.json").unlink()
     run("report", model)
     assert "scikit-learn" in Path("model-report.html").read_text()

@@ -344,11 +344,6 @@ def test_impossible_data_set_splits_are_refused_clearly(part, how, message):
         split_dataset(make_data(part), **how)
 
 
-def test_the_split_method_of_a_data_set():
-    train, test = make_data().split(test_size=0.2)
-    assert (len(train), len(test)) == (80, 20)
-
-
 @pytest.mark.data
 def test_real_labels_stay_within_one_of_their_share(data_home, monkeypatch):
     from labelweave.data.catalog import load_dataset

@@ -45,8 +45,8 @@ def test_the_order_depends_on_seed_and_epoch_alone(data):
 
 def test_an_epoch_can_be_entered_in_the_middle(data):
     batches = Batches(data[0], batch_size=5)
-    whole = [batch.rows.tolist() for batch in batches.epoch(2)]
-    assert [batch.rows.tolist() for batch in batches.epoch(2, start=3)] == whole[3:]
+    rows = [batch.rows.tolist() for batch in batches.epoch(2)]
+    assert [batch.rows.tolist() for batch in batches.epoch(2, start=3)] == rows[3:]
 
 
 @pytest.mark.parametrize("scale", ["none", "standard", "max-abs", "auto"])
@@ -64,9 +64,9 @@ def test_sparse_equals_dense(data, scale, absent):
 
 def test_the_shares_of_the_processes_make_up_the_global_batch(data):
     X, Y = data
-    whole = Batches(X, as_labels(Y), batch_size=7)
+    batches = Batches(X, as_labels(Y), batch_size=7)
     parts = [Batches(X, as_labels(Y), batch_size=7, rank=rank, world=3) for rank in range(3)]
-    for batch, *shares in zip(whole.epoch(1), *(part.epoch(1) for part in parts), strict=True):
+    for batch, *shares in zip(batches.epoch(1), *(part.epoch(1) for part in parts), strict=True):
         assert torch.cat([share.rows for share in shares]).tolist() == batch.rows.tolist()
         assert {share.share.total for share in shares} == {len(batch.rows)}
 
@@ -87,13 +87,13 @@ def test_an_epoch_of_a_given_number_of_steps(data):
 
 def test_random_numbers_of_a_row_do_not_depend_on_the_shares():
     torch.manual_seed(0)
-    whole = draw_rows(torch.zeros(7, 30), torch.Tensor.normal_)
+    numbers = draw_rows(torch.zeros(7, 30), torch.Tensor.normal_)
     for rank in range(3):
         share = share_of(7, rank, 3)
         torch.manual_seed(0)
         with held_share(share):
-            own = draw_rows(torch.zeros(share.stop - share.start, 30), torch.Tensor.normal_)
-        torch.testing.assert_close(own, whole[share.start : share.stop], rtol=0, atol=0)
+            drawn = draw_rows(torch.zeros(share.stop - share.start, 30), torch.Tensor.normal_)
+        torch.testing.assert_close(drawn, numbers[share.start : share.stop], rtol=0, atol=0)
     with held_share(share_of(7, 0, 2)), pytest.raises(ValueError, match="not this process's"):
         draw_rows(torch.zeros(7, 2), torch.Tensor.normal_)
 

@@ -6,11 +6,18 @@ import torch
 from sklearn.base import clone
 
 import labelweave as lw
+from labelweave.calibration import CalibratedMultiLabel
 from labelweave.data._catalog.digit_scenes import digit_scenes
+from labelweave.dependent.mulsupcon_tasks import ContrastiveTask
 from labelweave.exceptions import InputError
+from labelweave.export import export_torch
 from labelweave.images import ImageClassifier, ImageEncoder, Images, ResNet
+from labelweave.model_selection import cross_val_predict_proba
+from labelweave.nn.batches import Batch
+from labelweave.nn.encoders import MLPEncoder
 from labelweave.nn.image_network import ImageBackbone
 from labelweave.nn.resnet import ResNetModule
+from labelweave.nn.task import StepInfo
 
 Image = pytest.importorskip("PIL.Image")
 SMALL = ResNet(size=8, width=4)
@@ -29,6 +36,14 @@ def shades(n=60, side=8, seed=0):
     images[:, :, : side // 2] += (Y[:, :1, None] * 150).astype(np.uint8)
     images[:, :, side // 2 :] += (Y[:, 1:, None] * 150).astype(np.uint8)
     return images, Y
+
+
+def png_files(images, folder):
+    """Save images; their paths."""
+    paths = [str(folder / f"{k}.png") for k in range(len(images))]
+    for image, path in zip(images, paths, strict=True):
+        Image.fromarray(image).save(path)
+    return paths
 
 
 METHODS = {
@@ -66,10 +81,7 @@ def test_methods_for_partial_labels_take_images(method, scenes, tmp_path):
 
 def test_forms_of_images_are_the_same(tmp_path):
     images, Y = shades()
-    paths = []
-    for k, image in enumerate(images):
-        paths.append(str(tmp_path / f"{k}.png"))
-        Image.fromarray(image).save(paths[-1])
+    paths = png_files(images, tmp_path)
     model = lw.make("mlp", encoder=SMALL, epochs=1, random_state=0)
     expected = clone(model).fit(images, Y).predict_proba(images)
     colour = np.repeat(images[..., None], 3, axis=3)
@@ -124,8 +136,8 @@ def test_weights_are_where_training_starts(tmp_path):
     model = lw.make("mlp", encoder=encoder, epochs=1, random_state=0).fit(images, Y)
     model.save(tmp_path / "model")
     (tmp_path / "resnet18.pth").unlink()  # a saved model does without the file
-    found = lw.load(tmp_path / "model").predict_proba(images)
-    assert np.array_equal(found, model.predict_proba(images))
+    loaded = lw.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(images), model.predict_proba(images))
 
 
 def test_images_reach_the_network_scaled_and_channels_last():
@@ -141,8 +153,6 @@ def test_images_reach_the_network_scaled_and_channels_last():
 
 def test_two_views_of_the_contrast_differ():
     """Both networks of the pretraining see the images through their own augmentation."""
-    from labelweave.dependent.mulsupcon_tasks import ContrastiveTask
-
     encoder = ResNet(size=8, width=4, augment="strong")()
     seen = []
     encoder.augment.register_forward_hook(lambda module, args, out: seen.append(out))
@@ -150,9 +160,6 @@ def test_two_views_of_the_contrast_differ():
         encoder, 2, n_dims=4, queue_size=4, momentum=0.9, mask=0.0, loss={}, plan={}
     )
     task.key_network[0].augment.register_forward_hook(lambda m, args, out: seen.append(out))
-    from labelweave.nn.batches import Batch
-    from labelweave.nn.task import StepInfo
-
     images, Y = shades(6)
     x = torch.from_numpy(images)[:, None].expand(-1, 3, -1, -1)
     batch = Batch(x, torch.from_numpy(Y).float(), torch.arange(6))
@@ -174,8 +181,6 @@ def test_transfer_to_another_set_with_other_labels(scenes, tmp_path):
 
 
 def test_a_network_of_vectors_may_be_an_encoder_too():
-    from labelweave.nn.encoders import MLPEncoder
-
     X, Y = np.random.default_rng(0).normal(size=(40, 5)), np.eye(2)[np.arange(40) % 2]
     model = lw.make("mlp", encoder=lambda n: MLPEncoder(n, (8,)), epochs=1, random_state=0)
     assert model.fit(X, Y).predict_proba(X).shape == (40, 2)
@@ -229,10 +234,7 @@ def test_features_by_what_a_method_has_learnt(tmp_path):
 
 def test_every_vector_method_works_on_features(tmp_path):
     images, Y = shades()
-    paths = []
-    for k, image in enumerate(images[:5]):
-        paths.append(tmp_path / f"{k}.png")
-        Image.fromarray(image).save(paths[-1])
+    paths = png_files(images[:5], tmp_path)
     encoder = ImageEncoder("random", network=SMALL, cache=False)
     for method in ("br", "mlknn", "extra-trees"):
         model = ImageClassifier(lw.make(method), encoder=encoder, random_state=0).fit(images, Y)
@@ -258,25 +260,20 @@ def test_vector_methods_take_a_collection_as_rows_of_pixels():
     images, Y = shades(40)
     model = lw.make("br").fit(Images(images, size=4), Y)
     assert model.n_features_in_ == 48
-    found = model.predict_proba(Images(images, size=8))  # brought to the size it knows
-    assert np.array_equal(found, model.predict_proba(Images(images, size=4)))
+    resized = model.predict_proba(Images(images, size=8))  # brought to the size it knows
+    assert np.array_equal(resized, model.predict_proba(Images(images, size=4)))
 
 
 def test_calibration_and_folds_of_images():
-    from labelweave.calibration import CalibratedMultiLabel
-    from labelweave.model_selection import cross_val_predict_proba
-
     images, Y = shades(30)
     model = lw.make("mlp", encoder=SMALL, epochs=1, random_state=0)
     calibrated = CalibratedMultiLabel(model, cv=2, random_state=0).fit(Images(images, size=8), Y)
     assert calibrated.predict_proba(images[:3]).shape == (3, 2)
-    found = cross_val_predict_proba(model, Images(images, size=8), Y, cv=2)
-    assert found.shape == (30, 2)
+    out_of_fold = cross_val_predict_proba(model, Images(images, size=8), Y, cv=2)
+    assert out_of_fold.shape == (30, 2)
 
 
 def test_a_network_for_images_is_exported(tmp_path):
-    from labelweave.export import export_torch
-
     images, Y = shades(12)
     model = lw.make("mlp", encoder=SMALL, epochs=1, random_state=0).fit(images, Y)
     export_torch(model, tmp_path / "model.pt2")

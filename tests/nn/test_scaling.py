@@ -16,9 +16,9 @@ def scaled(X, how):
 def test_standard_gives_mean_zero_and_variance_one():
     X = np.random.default_rng(0).normal(5, 3, (200, 4))
     X[:, 2] = 0.1  # a feature that never changes
-    found = scaled(X, "standard")
-    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-6)
-    np.testing.assert_allclose(found.std(axis=0), [1, 1, 0, 1], atol=1e-5)
+    standard = scaled(X, "standard")
+    np.testing.assert_allclose(standard.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(standard.std(axis=0), [1, 1, 0, 1], atol=1e-5)
 
 
 def test_max_abs_keeps_zeros():
@@ -31,9 +31,9 @@ def test_auto_looks_at_the_share_of_non_zero_entries():
     full, thin = rng.random((50, 8)), rng.random((50, 8)) * (rng.random((50, 8)) < 0.1)
     for X, how in ((full, "standard"), (thin, "max-abs")):
         for stored in (X, sp.csr_array(X)):
-            found, expected = fit_scaling(stored, "auto"), fit_scaling(X, how)
-            torch.testing.assert_close(found.factor, expected.factor)
-            torch.testing.assert_close(found.shift, expected.shift)
+            scaling, expected = fit_scaling(stored, "auto"), fit_scaling(X, how)
+            torch.testing.assert_close(scaling.factor, expected.factor)
+            torch.testing.assert_close(scaling.shift, expected.shift)
 
 
 def test_none_and_unknown_scales():

@@ -80,8 +80,8 @@ def test_it_learns_what_a_plain_loop_learns(data):
             optimizer.step()
             losses.append(loss.item())
     torch.testing.assert_close(task.network.weight, plain.network.weight)
-    found = [row["loss"] for row in result.history]
-    np.testing.assert_allclose(found, np.reshape(losses, (5, 4)).mean(axis=1), rtol=1e-6)
+    means = [row["loss"] for row in result.history]
+    np.testing.assert_allclose(means, np.reshape(losses, (5, 4)).mean(axis=1), rtol=1e-6)
 
 
 def test_a_tiny_set_is_learnt_by_heart():

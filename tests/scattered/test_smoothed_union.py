@@ -10,7 +10,6 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelweave.exceptions import InputError
 from labelweave.metrics import zero_one_loss
 from labelweave.scattered.smoothed_union import SmoothedUnion
 from labelweave.scattered.smoothed_union_counts import (
@@ -158,10 +157,3 @@ def test_it_estimates_that_rows_have_one_label():
     assert model.counts_[1] > independent[1] + 0.1
     loss, plain_loss = (zero_one_loss(Y[800:], one.predict(X[800:])) for one in (model, plain))
     assert loss < plain_loss - 0.05
-
-
-def test_it_cannot_be_saved(tmp_path):
-    model = SmoothedUnion(fake_chains(), random_state=0)
-    model.fit(np.random.default_rng(0).normal(size=(20, 4)))
-    with pytest.raises(InputError, match="cannot be saved, since it consists of them"):
-        model.save(tmp_path / "union")

@@ -104,12 +104,12 @@ def test_an_estimator_and_its_folder_predict_the_same(data, tmp_path):
     X, Y = data
     model = lw.make("mlknn").fit(X, lw.as_labels(Y, names=NAMES))
     model.save(tmp_path / "model")
-    own, saved = Teacher(model), Teacher(tmp_path / "model")
-    assert own.labels == saved.labels == tuple(NAMES)
+    fitted, saved = Teacher(model), Teacher(tmp_path / "model")
+    assert fitted.labels == saved.labels == tuple(NAMES)
     assert saved.name == "model"
-    assert np.array_equal(own.probabilities(X), saved.probabilities(X))
-    assert np.array_equal(own.prevalence, np.mean(Y, axis=0))
-    assert np.array_equal(saved.prevalence, own.prevalence)
+    assert np.array_equal(fitted.probabilities(X), saved.probabilities(X))
+    assert np.array_equal(fitted.prevalence, np.mean(Y, axis=0))
+    assert np.array_equal(saved.prevalence, fitted.prevalence)
 
 
 def test_prevalence_is_the_models_or_is_passed(data):

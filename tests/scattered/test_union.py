@@ -13,6 +13,7 @@ from labelweave.scattered._amalgamation.teacher_predictions import (
     predict_with_teachers,
 )
 from labelweave.scattered.ant_transfer import exchange_knowledge
+from labelweave.scattered.smoothed_union import SmoothedUnion
 from labelweave.scattered.teacher import Teacher
 from labelweave.scattered.union import TeacherUnion
 
@@ -48,8 +49,9 @@ def test_a_union_has_no_parameters_of_a_student():
     np.testing.assert_array_equal(again.fit(X).predict(X), again.predict_proba(X) >= 0.3)
 
 
-def test_a_union_cannot_be_saved(tmp_path):
-    model = TeacherUnion(fake_chains()).fit(np.random.default_rng(0).normal(size=(20, 4)))
+@pytest.mark.parametrize("cls", [TeacherUnion, SmoothedUnion])
+def test_a_union_cannot_be_saved(tmp_path, cls):
+    model = cls(fake_chains(), random_state=0).fit(np.random.default_rng(0).normal(size=(20, 4)))
     with pytest.raises(InputError, match="cannot be saved, since it consists of them"):
         model.save(tmp_path / "union")
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,15 @@ def sqlite(tmp_path):
 
 
 @pytest.fixture
-def fake(monkeypatch, sqlite):
-    """A service of the fake zero-shot model under the name tags."""
+def running_fake(monkeypatch, sqlite):
+    """Run a service of the fake zero-shot model under the name tags; options go to `running`."""
     use_fakes(monkeypatch)
-    with running({"tags": "nowhere"}, database=sqlite) as served:
+    return partial(running, {"tags": "nowhere"}, database=sqlite)
+
+
+@pytest.fixture
+def fake(running_fake):
+    with running_fake() as served:
         yield served
 
 

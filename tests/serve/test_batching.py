@@ -41,11 +41,8 @@ def test_a_large_request_is_a_batch_of_its_own():
     assert [9] in seen
 
 
-def test_an_error_affects_only_its_own_request():
-    def run_batch(batch):
-        if "bad" in batch:
-            raise ValueError("bad")
-        return batch
+def submit_three(run_batch):
+    """The results of the requests "a", "bad" and "b", which wait for one batch."""
 
     async def main():
         batcher = Batcher(run_batch)
@@ -54,7 +51,16 @@ def test_an_error_affects_only_its_own_request():
         await batcher.close()
         return results
 
-    first, error, last = run(main)
+    return run(main)
+
+
+def test_an_error_affects_only_its_own_request():
+    def run_batch(batch):
+        if "bad" in batch:
+            raise ValueError("bad")
+        return batch
+
+    first, error, last = submit_three(run_batch)
     assert (first, last) == ("a", "b")
     assert isinstance(error, ValueError)
 
@@ -66,14 +72,7 @@ def test_a_result_that_is_an_error_is_raised_and_nothing_is_tried_again():
         seen.append(list(batch))
         return [ValueError("bad") if one == "bad" else one for one in batch]
 
-    async def main():
-        batcher = Batcher(run_batch)
-        jobs = [batcher.submit(one, rows=1) for one in ("a", "bad", "b")]
-        results = await asyncio.gather(*jobs, return_exceptions=True)
-        await batcher.close()
-        return results
-
-    first, error, last = run(main)
+    first, error, last = submit_three(run_batch)
     assert (first, last) == ("a", "b")
     assert isinstance(error, ValueError)
     assert seen == [["a", "bad", "b"]]

@@ -1,6 +1,6 @@
 """Similar labels, the map of labels, and pairs of labels that occur together."""
 
-from serving import check_problem, running, use_fakes
+from serving import check_problem
 
 from labelweave.labels import as_labels
 from labelweave.serve.label_relations import Cooccurrence
@@ -21,10 +21,9 @@ def test_nearest_labels_and_map(fake):
     assert all(-1 <= p["x"] <= 1 and -1 <= p["y"] <= 1 for p in points.values())
 
 
-def test_labels_that_occur_together(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
+def test_labels_that_occur_together(running_fake):
     Y = as_labels([["sea", "sun"], ["sea"], ["sun", "sky"], ["sea", "sun"]])
-    with running({"tags": "x"}, database=sqlite, cooccurrence=Cooccurrence(Y)) as served:
+    with running_fake(cooccurrence=Cooccurrence(Y)) as served:
         assert served.open.get("/v1/models/tags/cooccurrence").json()["pairs"] == [
             {"first": "sea", "second": "sun", "rows": 2, "share": 0.5}
         ]

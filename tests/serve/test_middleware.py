@@ -5,7 +5,7 @@ import re
 import socket
 
 import pytest
-from serving import KEY, check_problem, predict, running, use_fakes, wait_until
+from serving import KEY, check_problem, predict, running, wait_until
 
 from labelweave.serve.middleware import KeyRing, RateLimit
 from labelweave.serve.state.service_store import key_hash
@@ -44,9 +44,8 @@ def test_every_change_needs_a_key_and_reading_on_loopback_none(fake):
 
 
 @pytest.mark.parametrize("settings", [{"host": "0.0.0.0"}, {"require_key": True}])
-def test_beyond_loopback_everything_but_health_needs_a_key(monkeypatch, sqlite, settings):
-    use_fakes(monkeypatch)
-    with running({"tags": "x"}, database=sqlite, **settings) as served:
+def test_beyond_loopback_everything_but_health_needs_a_key(running_fake, settings):
+    with running_fake(**settings) as served:
         for address in ("/v1/models", LABELS, "/metrics", "/v2", "/v1/openapi.json", "/nothing"):
             check_problem(served.open.get(address), 401)
             assert served.client.get(address).status_code in (200, 404)
@@ -55,9 +54,8 @@ def test_beyond_loopback_everything_but_health_needs_a_key(monkeypatch, sqlite, 
         assert served.open.get("/").status_code == 200  # the page, which asks for the key
 
 
-def test_a_foreign_host_name_is_refused_without_a_key(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
-    with running({"tags": "x"}, database=sqlite, allowed_hosts=("tags.example",)) as served:
+def test_a_foreign_host_name_is_refused_without_a_key(running_fake):
+    with running_fake(allowed_hosts=("tags.example",)) as served:
         for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""):
             check_problem(served.open.get("/v1/models", headers={"Host": host}), 403)
         for host in ("localhost", "localhost:8000", "[::1]:8000", "tags.example"):
@@ -101,9 +99,8 @@ def test_keys_are_compared_as_a_whole():
     assert [ring.owner(k) for k in ("k" * 30, "l" * 30, "k" * 29, "")] == ["one", "two", None, None]
 
 
-def test_rate_limit(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
-    with running({"tags": "x"}, database=sqlite, rate=0.001, burst=3) as served:
+def test_rate_limit(running_fake):
+    with running_fake(rate=0.001, burst=3) as served:
         answers = [served.open.get("/v1/models") for _ in range(5)]
         assert [a.status_code for a in answers] == [200, 200, 200, 429, 429]
         check_problem(answers[-1], 429)
@@ -115,11 +112,8 @@ def test_rate_limit(monkeypatch, sqlite):
     assert len(limit._buckets) == 10
 
 
-def test_limits_of_body_rows_and_texts(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
-    with running(
-        {"tags": "x"}, database=sqlite, max_body=10_000, max_rows=4, max_text=50
-    ) as served:
+def test_limits_of_body_rows_and_texts(running_fake):
+    with running_fake(max_body=10_000, max_rows=4, max_text=50) as served:
         check_problem(predict(served, "tags", inputs=["x" * 20_000]), 413, "10,000 bytes")
         check_problem(predict(served, "tags", inputs=["x"] * 5), 413, "5 inputs")
         check_problem(predict(served, "tags", inputs=["x" * 51]), 413, "51 characters")
@@ -138,10 +132,9 @@ HEAD = (
 )
 
 
-def test_a_body_that_is_late(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
+def test_a_body_that_is_late(running_fake):
     with (
-        running({"tags": "x"}, database=sqlite, body_timeout=0.1) as served,
+        running_fake(body_timeout=0.1) as served,
         connect(served) as slow,
     ):
         slow.sendall(HEAD)
@@ -163,9 +156,8 @@ def test_requests_that_are_incomplete_or_hostile(fake):
     assert predict(fake, "tags", inputs=["sea"]).status_code == 200
 
 
-def test_bytes_in_flight_are_bounded(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
-    with running({"tags": "x"}, database=sqlite, max_bytes_in_flight=1000) as served:
+def test_bytes_in_flight_are_bounded(running_fake):
+    with running_fake(max_bytes_in_flight=1000) as served:
         check_problem(predict(served, "tags", inputs=["x" * 2000]), 429)
         assert predict(served, "tags", inputs=["sea"]).status_code == 200
         assert served.open.get("/v1/models").status_code == 200

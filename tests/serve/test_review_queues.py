@@ -49,9 +49,8 @@ def test_verdicts_are_stored_counted_withdrawn_and_exported(
             assert verdicts == [(4, "a4", "sea", "yes"), (2, "", "sun", "no")]
 
 
-def test_wrong_entries_and_queues(monkeypatch, sqlite, queues):
-    use_fakes(monkeypatch)
-    with running({"tags": "x"}, queues=queues, database=sqlite) as served:
+def test_wrong_entries_and_queues(running_fake, queues):
+    with running_fake(queues=queues) as served:
         put = served.client.put
         check_problem(put("/v1/reviews/no/verdicts", json={"entry": 0, "verdict": "no"}), 404)
         address = "/v1/reviews/news-audit/verdicts"

@@ -4,7 +4,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from serving import check_problem, labels_of, predict, running, use_fakes, wait_until
+from serving import check_problem, labels_of, predict, running, wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 
@@ -45,10 +45,9 @@ def test_concurrent_requests_share_a_batch(fake):
     assert loaded.model.batches == [1, 24]
 
 
-def test_a_full_queue_is_answered_429(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
+def test_a_full_queue_is_answered_429(running_fake):
     with (
-        running({"tags": "x"}, database=sqlite, max_queue=1, max_batch=1) as served,
+        running_fake(max_queue=1, max_batch=1) as served,
         ThreadPoolExecutor(2) as pool,
     ):
         loaded = hold_predictions(served)
@@ -63,9 +62,8 @@ def test_a_full_queue_is_answered_429(monkeypatch, sqlite):
         assert labels_of(first.result()) == labels_of(second.result()) == [["sea"]]
 
 
-def test_a_stop_finishes_accepted_requests(monkeypatch, sqlite):
-    use_fakes(monkeypatch)
-    with running({"tags": "x"}, database=sqlite) as served, ThreadPoolExecutor(4) as pool:
+def test_a_stop_finishes_accepted_requests(running_fake):
+    with running_fake() as served, ThreadPoolExecutor(4) as pool:
         loaded = hold_predictions(served)
         waiting = [pool.submit(predict, served, "tags", inputs=["sea"]) for _ in range(4)]
         wait_until(lambda: sum(loaded.model.batches) + loaded.batcher.depth == 4)

@@ -20,18 +20,19 @@ from labelweave.bench.comparing.comparison_tables import (
 from labelweave.bench.comparing.method_ranks import draw_diagram, rank_methods, rank_together
 from labelweave.bench.comparing.published import Figure
 from labelweave.bench.running.plan import Quick, all_cells
-from labelweave.bench.storing.store import Store
 from labelweave.bench.suite import DataEntry, MethodEntry, load_suite
 from labelweave.metrics.significance import average_ranks, friedman_test, wilcoxon_holm
+
+PUBLISHED = (Figure("Paper", "1", "one", "all", "BR", "f1_micro", 0.75, 0.02),)
 
 
 @pytest.fixture
 def measured(suite):
     """A suite of three seeds with made-up scores; BR is better, and honest scores are lower."""
-    suite = replace(suite, seeds=(0, 1, 2), paper="Paper", table="1")
-    suite = replace(suite, data=tuple(replace(one, published=one.name) for one in suite.data))
-    suite = replace(suite, methods=tuple(replace(m, line=m.name) for m in suite.methods))
-    suite = replace(suite, setting="all")
+    data = tuple(replace(one, published=one.name) for one in suite.data)
+    methods = tuple(replace(one, line=one.name) for one in suite.methods)
+    place = {"paper": "Paper", "table": "1", "setting": "all"}
+    suite = replace(suite, seeds=(0, 1, 2), data=data, methods=methods, **place)
     records = []
     for cell in all_cells(suite):
         base = 0.7 if cell.method == "br" else 0.6
@@ -49,8 +50,7 @@ def rows_by_place(comparison):
 
 def test_mean_spread_and_published_figure_of_each_cell(measured):
     suite, records = measured
-    published = (Figure("Paper", "1", "one", "all", "BR", "f1_micro", 0.75, 0.02),)
-    rows = rows_by_place(compare(records, suite, published))
+    rows = rows_by_place(compare(records, suite, PUBLISHED))
     assert len(rows) == 2 * 2 * 2 * 2
     honest = rows[("one", "BR", "f1_micro", "honest")]
     assert honest.mean == pytest.approx(0.71)
@@ -156,10 +156,10 @@ def test_intervals_equal_those_drawn_one_by_one(n):
 
 def test_intervals_of_samples_of_all_lengths_come_in_order():
     samples = [[0.5], [0.1, 0.3], [], [0.2, 0.4, 0.9], [0.6, 0.6]]
-    found = mean_intervals(samples)
-    assert [one is None for one in found] == [True, False, True, False, False]
-    assert found[4] == (0.6, 0.6)
-    assert found == [mean_intervals([sample])[0] for sample in samples]
+    intervals = mean_intervals(samples)
+    assert [one is None for one in intervals] == [True, False, True, False, False]
+    assert intervals[4] == (0.6, 0.6)
+    assert intervals == [mean_intervals([sample])[0] for sample in samples]
 
 
 def test_intervals_cover_the_mean_about_as_often_as_they_say():
@@ -226,15 +226,14 @@ def test_a_diagram_puts_the_best_to_the_left_and_joins_equals():
 
 def test_csv_and_markdown_hold_every_figure(measured):
     suite, records = measured
-    published = (Figure("Paper", "1", "one", "all", "BR", "f1_micro", 0.75, None),)
-    comparison = compare(records, suite, published)
+    comparison = compare(records, suite, PUBLISHED)
     rows = list(csv.DictReader(io.StringIO(to_csv(comparison))))
     assert len(rows) == len(comparison.rows)
     assert float(rows[0]["mean"]) == comparison.rows[0].mean
     assert rows[0]["seeds"] == "0 1 2"
     text = to_markdown(comparison)
     assert "| one | BR | 0.7100 ± 0.0100" in text
-    assert "| 0.75 |" in text
+    assert "| 0.75 ± 0.02 |" in text
     assert "critical difference" in text
 
 
@@ -250,22 +249,9 @@ def test_data_without_a_measured_figure_are_gaps_not_rows(measured):
 
 def test_a_stand_in_says_so(measured):
     suite, records = measured
-    published = (Figure("Paper", "1", "one", "all", "BR", "f1_micro", 0.75, None),)
-    comparison = compare(records, replace(suite, stand_in="paper-1"), published)
+    comparison = compare(records, replace(suite, stand_in="paper-1"), PUBLISHED)
     assert any("STAND-IN for paper-1" in line for line in heading_lines(comparison))
     assert all(row.published is None for row in comparison.rows)
-
-
-@pytest.fixture
-def own_results(measured, tmp_path):
-    """A folder of results of a suite of one's own."""
-    suite, records = measured
-    store = Store(tmp_path / "results")
-    store.create()
-    store.write_suite(replace(suite, name="own-shapes"))
-    for record in records:
-        store.write(record)
-    return store.folder
 
 
 # -- grids and ranks over all metrics ------------------------------------------------------
@@ -283,25 +269,25 @@ def grid_comparison(n_data, n_methods, holes=()):
     for d in range(n_data):
         for m in range(n_methods):
             for metric, value in (("map", m + d / 10), ("hamming_loss", -m - d / 10)):
-                values = () if (d, m) in holes else (value, value)
-                facts = {"mean": value, "std": 0.0, "low": value, "high": value} if values else {}
-                blank = dict.fromkeys(("mean", "std", "low", "high"))
-                rows.append(
-                    Row(
-                        dataset=f"d{d}",
-                        scenario="",
-                        method=f"m{m}",
-                        metric=metric,
-                        protocol="honest",
-                        values=values,
-                        seeds=(0, 1)[: len(values)],
-                        n_seeds=len(values),
-                        n_failed=0,
-                        published=None,
-                        published_std=None,
-                        **{**blank, **facts},
-                    )
+                is_hole = (d, m) in holes
+                row = Row(
+                    dataset=f"d{d}",
+                    scenario="",
+                    method=f"m{m}",
+                    metric=metric,
+                    protocol="honest",
+                    values=() if is_hole else (value, value),
+                    seeds=() if is_hole else (0, 1),
+                    n_seeds=0 if is_hole else 2,
+                    n_failed=0,
+                    published=None,
+                    published_std=None,
+                    mean=None if is_hole else value,
+                    std=None if is_hole else 0.0,
+                    low=None if is_hole else value,
+                    high=None if is_hole else value,
                 )
+                rows.append(row)
     return Comparison(suite, tuple(rows), (), (), ())
 
 
@@ -335,11 +321,11 @@ def test_ranks_over_all_metrics_count_a_data_set_once():
             sign = 1 if metric == "hamming_loss" else -1
             per_metric.append(rankdata([sign * table[f"d{d}", f"m{m}"] for m in range(4)]))
         expected.append(rankdata(np.mean(per_metric, axis=0)))
-    found = rank_together("honest", tables)
+    ranking = rank_together("honest", tables)
     for m, rank in enumerate(np.mean(expected, axis=0)):
-        assert found.average_ranks[f"m{m}"] == pytest.approx(rank)
+        assert ranking.average_ranks[f"m{m}"] == pytest.approx(rank)
     assert rank_together("honest", {"map": {("d0", "m0"): 1.0}, "f1_micro": {}}) is None
     del tables["map"]["d2", "m1"]  # a data set that lacks a score in one metric
-    found = rank_together("honest", tables)
-    assert found.left_out == ("d2",)
-    assert len(found.datasets) == 5
+    ranking = rank_together("honest", tables)
+    assert ranking.left_out == ("d2",)
+    assert len(ranking.datasets) == 5

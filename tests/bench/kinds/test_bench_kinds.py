@@ -18,17 +18,17 @@ from labelweave.nn.session import TrainingSession
 
 
 @pytest.fixture
-def given(monkeypatch):
+def fitted_parts(monkeypatch):
     """The parts that each fit was given."""
-    parts = []
+    seen = []
     fit = fitting.fit
 
-    def watched(cell, given, **more):
-        parts.append(given)
-        return fit(cell, given, **more)
+    def watched(cell, parts, **more):
+        seen.append(parts)
+        return fit(cell, parts, **more)
 
     monkeypatch.setattr(fitting, "fit", watched)
-    return parts
+    return seen
 
 
 def partial_suite(folder, options=None, method=("MLkNN", "mlknn"), **settings):
@@ -53,22 +53,22 @@ def n_positives(part):
     return int(part.Y.counts()[0].sum())
 
 
-def test_positives_are_hidden_from_all_rows_but_the_test_rows(tmp_path, given):
+def test_positives_are_hidden_from_all_rows_but_the_test_rows(tmp_path, fitted_parts):
     run_first(partial_suite(tmp_path, hide=0.0))
     run_first(partial_suite(tmp_path, hide=0.5))
-    whole, half = given
-    assert n_positives(half.train) / n_positives(whole.train) == pytest.approx(0.5, abs=0.06)
-    assert n_positives(half.test) == n_positives(whole.test)
-    assert np.array_equal(half.train.X, whole.train.X)
+    complete, half = fitted_parts
+    assert n_positives(half.train) / n_positives(complete.train) == pytest.approx(0.5, abs=0.06)
+    assert n_positives(half.test) == n_positives(complete.test)
+    assert np.array_equal(half.train.X, complete.train.X)
 
 
 def test_methods_for_partial_labels_are_fitted_to_the_same_rows(tmp_path, monkeypatch):
     """All get all rows; only what stops early holds validation rows out, and out of the same."""
-    given, learnt = [], []
+    fitted, learnt = [], []
     fit, train = MultiLabelClassifier.fit, TrainingSession.train
 
     def watched_fit(model, X, y, **more):
-        given.append((np.asarray(X), more.get("validation")))
+        fitted.append((np.asarray(X), more.get("validation")))
         return fit(model, X, y, **more)
 
     def watched_train(session, *arguments, **more):
@@ -86,24 +86,24 @@ def test_methods_for_partial_labels_are_fitted_to_the_same_rows(tmp_path, monkey
     ]
     for id, settings in methods:
         run_first(partial_suite(tmp_path, method=(id, id, {**small, **settings}), hide=0.5))
-        np.testing.assert_array_equal(learnt[-1], given[-1][0])
+        np.testing.assert_array_equal(learnt[-1], fitted[-1][0])
     run_first(partial_suite(tmp_path, method=("an", "an", small), hide=0.5))
-    rows = {tuple(row) for row in given[-1][0]}
-    assert len(learnt[-1]) == pytest.approx(0.8 * len(given[-1][0]), abs=1)
+    rows = {tuple(row) for row in fitted[-1][0]}
+    assert len(learnt[-1]) == pytest.approx(0.8 * len(fitted[-1][0]), abs=1)
     assert all(tuple(row) in rows for row in learnt[-1])
-    for X, validation in given:
-        np.testing.assert_array_equal(X, given[0][0])
+    for X, validation in fitted:
+        np.testing.assert_array_equal(X, fitted[0][0])
         assert validation is None
 
 
-def test_the_true_rate_and_the_published_one(tmp_path, given, monkeypatch):
+def test_the_true_rate_and_the_published_one(tmp_path, fitted_parts, monkeypatch):
     small = {"base__hidden": [8], "base__epochs": 2}
     suite = partial_suite(tmp_path, {"tau_h": "true"}, ("CLS", "cls", small), hide=0.5)
     models = []
     fit = fitting.fit
     monkeypatch.setattr(fitting, "fit", lambda *a, **k: models.append(fit(*a, **k)) or models[-1])
     run_first(suite)
-    observed = given[-1].train.Y.to_numpy()
+    observed = fitted_parts[-1].train.Y.to_numpy()
     train, _ = load(suite.data[0]).split(random_state=0)
     expected = ((train.Y.to_numpy() == 1) & (observed == 0)).sum() / (observed == 0).sum()
     assert models[-1][0].tau_h_ == pytest.approx(expected)
@@ -112,16 +112,16 @@ def test_the_true_rate_and_the_published_one(tmp_path, given, monkeypatch):
     assert kind_module("partial")._tau_h(voc, None, None) == 0.003
 
 
-def test_one_positive_a_row(tmp_path, given):
+def test_one_positive_a_row(tmp_path, fitted_parts):
     run_first(partial_suite(tmp_path, single=True))
-    per_row = np.asarray(given[0].train.Y.positive().sum(axis=1)).ravel()
+    per_row = np.asarray(fitted_parts[0].train.Y.positive().sum(axis=1)).ravel()
     assert per_row.max() == 1
-    assert np.asarray(given[0].test.Y.positive().sum(axis=1)).max() > 1
+    assert np.asarray(fitted_parts[0].test.Y.positive().sum(axis=1)).max() > 1
 
 
-def test_what_is_not_annotated_is_negative_or_unknown(tmp_path, given):
+def test_what_is_not_annotated_is_negative_or_unknown(tmp_path, fitted_parts):
     run_first(partial_suite(tmp_path, hide=0.5))
-    assert given[0].train.Y.n_unknown == 0
+    assert fitted_parts[0].train.Y.n_unknown == 0
     cell = all_cells(partial_suite(tmp_path, {"unannotated": "unknown"}, hide=0.5))[0]
     part = kind_module("partial")._hidden(load(cell.data), cell)
     values = part.Y.to_numpy()
@@ -148,7 +148,7 @@ def test_settings_that_a_kind_does_not_know_are_refused(suite, kind, change, mes
         make_plan(wrong)
 
 
-def test_an_encoder_of_other_labels_is_probed(tmp_path, given):
+def test_an_encoder_of_other_labels_is_probed(tmp_path, fitted_parts):
     small = {"hidden": [8], "pretrain_epochs": 1, "pretrain_steps": 2, "epochs": 2}
     suite = small_suite(
         tmp_path,
@@ -161,9 +161,9 @@ def test_an_encoder_of_other_labels_is_probed(tmp_path, given):
         scenarios=(ScenarioEntry("s", settings={"source": "other labels"}),),
     )
     outcome = run_first(suite)
-    source = set(load(suite.data[0]).label_names) - set(given[-1].train.label_names)
+    source = set(load(suite.data[0]).label_names) - set(fitted_parts[-1].train.label_names)
     assert len(source) == 1  # of three labels one teaches the encoder, two are probed
-    assert len(given[-1].train.label_names) == 2
+    assert len(fitted_parts[-1].train.label_names) == 2
     assert outcome.scores["map"] is not None
 
 
@@ -217,7 +217,7 @@ def test_texts_get_words_as_features(data_home):
     assert outcome.scores["f1_micro"] > 0
 
 
-def test_cuts_are_chosen_on_rows_the_model_did_not_learn_from(tmp_path, given, monkeypatch):
+def test_cuts_are_chosen_on_rows_the_model_did_not_learn_from(tmp_path, fitted_parts, monkeypatch):
     """MLkNN has not seen the validation rows; Weave has, and judges all its rows out of fold."""
     seen = []
     real = fitting.score_test_rows
@@ -233,7 +233,7 @@ def test_cuts_are_chosen_on_rows_the_model_did_not_learn_from(tmp_path, given, m
     cells = make_plan(suite).cells
     for cell in cells:
         kind_module("supervised").run(cell, load(cell.data))
-    parts = given[0]
+    parts = fitted_parts[0]
     both = np.concatenate([parts.train.Y.to_numpy(), parts.validation.Y.to_numpy()])
     expected = {"mlknn": parts.validation.Y.to_numpy(), "weave": both}
     for cell, (labels, probabilities) in zip(cells, seen, strict=True):

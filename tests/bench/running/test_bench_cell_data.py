@@ -4,8 +4,10 @@ import numpy as np
 import scipy.sparse as sp
 from bench_data import small_suite, write_data
 
+from labelweave.bench.running import cell_data
 from labelweave.bench.running.cell_data import checksum, load, why_missing
 from labelweave.bench.running.plan import all_cells
+from labelweave.bench.running.worker import data_checksum
 from labelweave.bench.suite import DataEntry
 from labelweave.data import Dataset
 
@@ -53,20 +55,15 @@ def test_external_data_are_found_once_they_are_there(tmp_path, monkeypatch):
 
 
 def test_a_changed_file_makes_other_cells(tmp_path):
-    from labelweave.bench.running.cell_data import _kept
-    from labelweave.bench.running.worker import data_checksum
-
     suite = small_suite(tmp_path, names=("one",))
     cell = all_cells(suite)[0]
     before = data_checksum(cell)
     write_data(tmp_path / "one.csv", seed=9)
-    _kept.clear()  # a new process
+    cell_data._kept.clear()  # a new process
     assert data_checksum(cell) != before
 
 
 def test_no_more_data_are_held_than_allowed(tmp_path, monkeypatch):
-    from labelweave.bench.running import cell_data
-
     suite = small_suite(tmp_path, names=("one", "two"))
     one, two = suite.data
     first, second = cell_data.load(one), cell_data.load(two)

@@ -14,6 +14,8 @@ from labelweave.metrics import get_metric
 from labelweave.thresholds import PAPER_GRID
 
 OF_SETS = [name for name in PANEL if get_metric(name).needs == "pred"]
+HONEST = EvaluationProtocol("honest")
+PUBLISHED = EvaluationProtocol("as-published", threshold="test")
 
 
 def some_rows(seed=0, n=80, n_labels=6, unknown=0.0):
@@ -53,22 +55,16 @@ def test_the_chosen_cut_is_the_best_of_all(name):
 def test_honest_cuts_do_not_depend_on_the_test_labels():
     validation, (Y, scores) = some_rows(0), some_rows(1)
     flipped = as_labels(1 - Y.to_numpy())
-    protocol = EvaluationProtocol("honest")
-    _, thresholds = score_test_rows(protocol, validation, (Y, scores))
-    _, same = score_test_rows(protocol, validation, (flipped, scores))
-    assert thresholds == same
-    published = EvaluationProtocol("as-published", threshold="test")
-    _, chosen = score_test_rows(published, validation, (Y, scores))
-    _, other = score_test_rows(published, validation, (flipped, scores))
-    assert chosen != other
+    for protocol, is_same in ((HONEST, True), (PUBLISHED, False)):
+        _, thresholds = score_test_rows(protocol, validation, (Y, scores))
+        _, of_flipped = score_test_rows(protocol, validation, (flipped, scores))
+        assert (thresholds == of_flipped) == is_same
 
 
 def test_cuts_on_the_test_rows_flatter():
     validation, test = some_rows(0), some_rows(1)
-    honest, _ = score_test_rows(EvaluationProtocol("honest"), validation, test)
-    flattered, thresholds = score_test_rows(
-        EvaluationProtocol("as-published", threshold="test"), validation, test
-    )
+    honest, _ = score_test_rows(HONEST, validation, test)
+    flattered, thresholds = score_test_rows(PUBLISHED, validation, test)
     fixed, at_half = score_test_rows(
         EvaluationProtocol("as-published", threshold=0.5), validation, test
     )
@@ -81,7 +77,7 @@ def test_cuts_on_the_test_rows_flatter():
 
 
 def test_every_metric_has_a_cut_of_its_own():
-    _, thresholds = score_test_rows(EvaluationProtocol("honest"), some_rows(0), some_rows(1))
+    _, thresholds = score_test_rows(HONEST, some_rows(0), some_rows(1))
     assert set(thresholds) == set(OF_SETS)
     assert len(set(thresholds.values())) > 1
     assert thresholds["hamming_loss"] == thresholds["hamming_accuracy"]
@@ -99,25 +95,21 @@ def test_the_expected_number_of_labels_needs_no_labels():
 
 def test_places_beyond_the_labels_are_undefined():
     Y, scores = some_rows(n_labels=3)
-    found, _ = score_test_rows(EvaluationProtocol("honest"), (Y, scores), (Y, scores))
-    assert found["precision@5"] is None
-    assert found["precision@3"] is not None
+    values, _ = score_test_rows(HONEST, (Y, scores), (Y, scores))
+    assert values["precision@5"] is None
+    assert values["precision@3"] is not None
 
 
 def test_the_papers_leave_empty_rows_out_of_the_example_f1():
     Y = as_labels([[1, 0], [0, 0]])
     scores = np.array([[0.95, 0.0], [0.0, 0.0]])
-    found, _ = score_test_rows(
-        EvaluationProtocol("as-published", threshold="test"), (Y, scores), (Y, scores)
-    )
-    assert found["f1_example"] == 1.0
-    honest, _ = score_test_rows(EvaluationProtocol("honest"), (Y, scores), (Y, scores))
-    assert honest["f1_example"] == 0.5
+    for protocol, f1 in ((PUBLISHED, 1.0), (HONEST, 0.5)):
+        values, _ = score_test_rows(protocol, (Y, scores), (Y, scores))
+        assert values["f1_example"] == f1
 
 
 def test_propensities_come_from_the_training_labels():
     Y, scores = some_rows()
-    found, _ = score_test_rows(
-        EvaluationProtocol("honest"), (Y, scores), (Y, scores), ["psp@3"], train_labels=Y
-    )
-    assert found["psp@3"] > 0
+    rows = (Y, scores)
+    values, _ = score_test_rows(HONEST, rows, rows, ["psp@3"], train_labels=Y)
+    assert values["psp@3"] > 0

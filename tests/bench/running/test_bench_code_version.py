@@ -6,6 +6,7 @@ import pytest
 
 from labelweave.bench.running import code_version as versions
 from labelweave.bench.running.plan import make_plan
+from labelweave.bench.running.runner import prepare
 from labelweave.bench.suite import MethodEntry
 
 
@@ -58,20 +59,18 @@ def test_a_method_made_by_its_id_counts(package, monkeypatch):
     for module in ("labelweave.dependent.stack", "labelweave.plumbing"):
         (package / module).write_text(before)
 
-    def found(module):
+    def version(module):
         versions._facts.cache_clear()
         return versions.code_version([module])
 
-    stack, plumbing = found("labelweave.dependent.stack"), found("labelweave.plumbing")
+    stack, plumbing = version("labelweave.dependent.stack"), version("labelweave.plumbing")
     (package / "labelweave.other").write_text("Z = 2\n")
-    assert found("labelweave.dependent.stack") != stack
-    assert found("labelweave.plumbing") == plumbing
+    assert version("labelweave.dependent.stack") != stack
+    assert version("labelweave.plumbing") == plumbing
     assert versions.methods_named_in({"a": {"b": ["x", "other"]}}) == ("labelweave.other",)
 
 
 def test_weave_depends_on_its_members_and_a_setting_on_the_method_it_names(suite):
-    from labelweave.bench.running.runner import prepare
-
     _, named = versions._facts("labelweave.dependent.weave_members")
     assert {"labelweave.dependent.mlp", "labelweave.dependent.extra_trees"} <= set(named)
     entries = (
@@ -80,12 +79,10 @@ def test_weave_depends_on_its_members_and_a_setting_on_the_method_it_names(suite
         MethodEntry("more", "weave", {"members": ["haram"]}),
     )
     plan = prepare(make_plan(replace(suite, methods=entries)))
-    found = {cell.method_name: cell.code_version for cell in plan.cells}
-    assert found["plain"] == found["same"] != found["more"]
+    version = {cell.method_name: cell.code_version for cell in plan.cells}
+    assert version["plain"] == version["same"] != version["more"]
 
 
 def test_the_modules_listed_as_harmless_exist():
-    from labelweave.bench.running.code_version import HARMLESS, _source
-
-    missing = [name for name in HARMLESS if _source(name) is None]
+    missing = [name for name in versions.HARMLESS if versions._source(name) is None]
     assert missing in ([], ["labelweave.reporting"])

@@ -1,5 +1,7 @@
 """Runs: resumed, killed, shared, failing, on several processes and on a cluster."""
 
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,9 +10,11 @@ from pathlib import Path
 import pytest
 from bench_data import scores_of, small_suite
 
+from labelweave.bench.running import runner
 from labelweave.bench.running.plan import Quick
-from labelweave.bench.running.pool import Pool, WorkerDiedError
+from labelweave.bench.running.pool import Pool, WorkerDiedError, run_alone
 from labelweave.bench.running.runner import run_suite
+from labelweave.bench.running.worker import Assignment, failed_record, work
 from labelweave.bench.storing.store import Store, read_results
 from labelweave.bench.suite import MethodEntry, ScenarioEntry
 from labelweave.exceptions import InputError
@@ -30,9 +34,9 @@ def test_a_run_keeps_one_record_a_cell(suite, tmp_path):
     result = run_suite(suite, tmp_path / "out", pool=ALONE)
     assert result.n_run == len(result.records) == 16
     assert not result.failed
-    found = read_results(tmp_path / "out")
-    assert scores_of(found) == scores_of(result.records)
-    record = found[0]
+    stored = read_results(tmp_path / "out")
+    assert scores_of(stored) == scores_of(result.records)
+    record = stored[0]
     assert record["seconds"]["wall"] >= record["seconds"]["fit"] > 0
     assert record["memory"]["peak"] > 0
     assert record["machine"]["threads"] == 1
@@ -130,9 +134,9 @@ def test_a_share_of_the_training_rows(suite, tmp_path):
     }
     for (data, seed, protocol, scenario), sizes in rows.items():
         if scenario == "half":
-            whole = rows[(data, seed, protocol, "")]
-            assert sizes["train"] == pytest.approx(whole["train"] / 2, abs=1)
-            assert sizes["test"] == whole["test"]
+            all_rows = rows[(data, seed, protocol, "")]
+            assert sizes["train"] == pytest.approx(all_rows["train"] / 2, abs=1)
+            assert sizes["test"] == all_rows["test"]
 
 
 def test_killed_at_every_kind_of_moment_it_ends_with_the_same_table(tmp_path):
@@ -159,9 +163,8 @@ def test_two_processes_share_one_folder(tmp_path):
 
 def test_a_cell_that_kills_its_process_is_found_and_recorded(suite, tmp_path, monkeypatch):
     """The death of a worker is played: cells that were begun are run again, each alone."""
-    from labelweave.bench.running import runner
-
-    deadly = run_suite(suite, tmp_path / "plan", pool=ALONE, seconds=0.0).plan.cells[3].name
+    cells = run_suite(suite, tmp_path / "plan", pool=ALONE, seconds=0.0).plan.cells
+    innocent, deadly = cells[2].name, cells[3].name
     out = Store(tmp_path / "out")
 
     class Dying(Pool):
@@ -180,7 +183,6 @@ def test_a_cell_that_kills_its_process_is_found_and_recorded(suite, tmp_path, mo
         out.claim_path(call[0].name).unlink()
         return function(*call)
 
-    innocent = run_suite(suite, tmp_path / "plan", pool=ALONE, seconds=0.0).plan.cells[2].name
     monkeypatch.setattr(runner, "run_alone", alone)
     result = run_suite(suite, out.folder, pool=Dying(1))
     assert [record["cell"] for record in result.failed] == [deadly]
@@ -190,8 +192,6 @@ def test_a_cell_that_kills_its_process_is_found_and_recorded(suite, tmp_path, mo
 
 
 def test_a_process_that_is_killed_is_told_from_one_that_fails():
-    from labelweave.bench.running.pool import run_alone
-
     assert run_alone(len, "abc") == 3
     with pytest.raises(ZeroDivisionError):
         run_alone(divmod, 1, 0)
@@ -200,19 +200,20 @@ def test_a_process_that_is_killed_is_told_from_one_that_fails():
 
 
 def _end_of_process():
-    import os
-    import signal
-
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_backend_and_its_address_go_together():
-    with pytest.raises(InputError, match="dask backend"):
-        Pool(backend="dask")
-    with pytest.raises(InputError, match="dask backend"):
-        Pool(address="tcp://127.0.0.1:1")
-    with pytest.raises(InputError, match="one of loky, dask"):
-        Pool(backend="threads")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backend": "dask"}, "dask backend"),
+        ({"address": "tcp://127.0.0.1:1"}, "dask backend"),
+        ({"backend": "threads"}, "one of loky, dask"),
+    ],
+)
+def test_a_backend_and_its_address_go_together(options, message):
+    with pytest.raises(InputError, match=message):
+        Pool(**options)
 
 
 def test_a_worker_of_a_dask_cluster(suite, tmp_path):
@@ -228,8 +229,6 @@ def test_a_worker_of_a_dask_cluster(suite, tmp_path):
 
 
 def test_a_worker_that_does_not_see_the_folder_returns_its_record(suite, tmp_path):
-    from labelweave.bench.running.worker import Assignment, work
-
     plan = run_suite(suite, tmp_path / "out", pool=ALONE, seconds=0.0).plan
     record, is_new = work(plan.cells[0], Assignment(str(tmp_path / "elsewhere"), "id"))
     assert is_new
@@ -238,13 +237,11 @@ def test_a_worker_that_does_not_see_the_folder_returns_its_record(suite, tmp_pat
 
 
 def test_a_record_from_elsewhere_replaces_the_failed_one(suite, tmp_path, monkeypatch):
-    from labelweave.bench.running import runner, worker
-
     broken = replace(suite, methods=(MethodEntry("broken", "mlknn", settings={"k": -1}),))
     run_suite(broken, tmp_path / "out", pool=ALONE)
 
     def far_away(cell, assignment):
-        return {**worker.failed_record(cell, "E", "m"), "error": None, "scores": {"map": 1.0}}, True
+        return {**failed_record(cell, "E", "m"), "error": None, "scores": {"map": 1.0}}, True
 
     monkeypatch.setattr(runner, "work", far_away)
     run_suite(broken, tmp_path / "out", pool=ALONE, retry_failed=True)
@@ -252,8 +249,6 @@ def test_a_record_from_elsewhere_replaces_the_failed_one(suite, tmp_path, monkey
 
 
 def test_other_data_under_the_same_name_are_refused(suite, tmp_path):
-    from labelweave.bench.running.worker import Assignment, work
-
     plan = run_suite(suite, tmp_path / "out", pool=ALONE, seconds=0.0).plan
     cell = replace(plan.cells[0], data_checksum="of-another-machine")
     record, _ = work(cell, Assignment(str(tmp_path / "elsewhere"), "id"))

@@ -33,9 +33,9 @@ def test_records_come_back_whole(store, records):
 def test_summaries_leave_out_what_only_plots_need(store, records):
     for record in records:
         store.write({**record, "history": {"epoch": [1]}})
-    found = read_results(store.folder, full=False)
-    assert [one["cell"] for one in found] == sorted(one["cell"] for one in records)
-    assert all(one["history"] is None for one in found)
+    summaries = read_results(store.folder, full=False)
+    assert [one["cell"] for one in summaries] == sorted(one["cell"] for one in records)
+    assert all(one["history"] is None for one in summaries)
 
 
 def test_strange_folders_are_refused(tmp_path, store, records):

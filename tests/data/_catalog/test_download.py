@@ -19,6 +19,11 @@ from labelweave.files import cache_folder
 
 BODY = b"0123456789" * 20_000
 CHECKSUM = hashlib.sha256(BODY).hexdigest()
+REDIRECTS = {
+    "/moved": "/whole",
+    "/to-a-file": "file:///etc/hostname",
+    "/to-ftp": "ftp://127.0.0.1/file",
+}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -41,17 +46,9 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(len(BODY), BODY[::-1])
         elif self.path == "/endless":
             self._answer(None, BODY * 3)
-        elif self.path == "/moved":
+        elif self.path in REDIRECTS:
             self.send_response(302)
-            self.send_header("Location", "/whole")
-            self.end_headers()
-        elif self.path == "/to-a-file":
-            self.send_response(302)
-            self.send_header("Location", "file:///etc/hostname")
-            self.end_headers()
-        elif self.path == "/to-ftp":
-            self.send_response(302)
-            self.send_header("Location", "ftp://127.0.0.1/file")
+            self.send_header("Location", REDIRECTS[self.path])
             self.end_headers()
         else:
             self._answer(len(BODY), BODY)

@@ -16,6 +16,11 @@ def put_image(path, shade=100):
     Image.new("RGB", (10, 8), (shade, 0, 255 - shade)).save(path)
 
 
+def check_refused(folder, message):
+    with pytest.raises(DataFileError, match=message):
+        read_dataset(folder)
+
+
 def lists(data):
     return [set(row) for row in data.Y.to_lists()]
 
@@ -31,12 +36,12 @@ def put_voc(root, *, lists=True):
         "000004": [],
     }
     (root / "Annotations").mkdir(parents=True)
-    for k, (id, found) in enumerate(objects.items()):
+    for k, (id, annotated) in enumerate(objects.items()):
         put_image(root / "JPEGImages" / f"{id}.jpg", 40 * k)
         body = "".join(
             f"<object><name>{name}</name><difficult>{hard}</difficult>"
             "<part><name>head</name></part></object>"
-            for name, hard in found
+            for name, hard in annotated
         )
         text = f"<annotation><filename>{id}.jpg</filename>{body}</annotation>"
         (root / "Annotations" / f"{id}.xml").write_text(text)
@@ -75,26 +80,21 @@ def test_voc_without_lists(tmp_path):
 def test_voc_refusals(tmp_path):
     root = put_voc(tmp_path / "kit" / "VOC2007")
     put_voc(tmp_path / "kit" / "VOC2012")
-    with pytest.raises(DataFileError, match="several data sets"):
-        read_dataset(tmp_path / "kit")
+    check_refused(tmp_path / "kit", "several data sets")
     assert len(read_dataset(tmp_path / "kit", year="2007")) == 4
     with pytest.raises(InputError, match="difficult"):
         read_dataset(root, difficult="maybe")
     xml = root / "Annotations" / "000001.xml"
-    whole = xml.read_text()
+    original = xml.read_text()
     xml.write_text('<!DOCTYPE a [<!ENTITY b "c">]><annotation/>')
-    with pytest.raises(DataFileError, match="entities"):
-        read_dataset(root)
+    check_refused(root, "entities")
     xml.write_text("<annotation><object>")
-    with pytest.raises(DataFileError, match=r"000001\.xml.*well-formed"):
-        read_dataset(root)
+    check_refused(root, r"000001\.xml.*well-formed")
     xml.unlink()
-    with pytest.raises(DataFileError, match="annotation is missing"):
-        read_dataset(root)
-    xml.write_text(whole)
+    check_refused(root, "annotation is missing")
+    xml.write_text(original)
     (root / "JPEGImages" / "000003.jpg").unlink()
-    with pytest.raises(DataFileError, match="000003 is annotated but missing"):
-        read_dataset(root)
+    check_refused(root, "000003 is annotated but missing")
     with pytest.warns(LabelweaveWarning, match="000003"):
         assert list(read_dataset(root, on_error="skip").row_ids) == ["000001", "000002", "000004"]
 
@@ -148,18 +148,14 @@ def test_coco_refusals(tmp_path):
     stored = json.loads(file.read_text())
     stray = {**stored, "annotations": [{"image_id": 99, "category_id": 1}]}
     file.write_text(json.dumps(stray))
-    with pytest.raises(DataFileError, match="annotation 0 belongs to the image 99"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, "annotation 0 belongs to the image 99")
     file.write_text(json.dumps({"images": []}))
-    with pytest.raises(DataFileError, match="'categories' is missing"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, "'categories' is missing")
     file.write_text('{"images": [')
-    with pytest.raises(DataFileError, match="not valid JSON"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, "not valid JSON")
     file.write_text(json.dumps(stored))
     (tmp_path / "train2014" / "COCO_train2014_1.jpg").unlink()
-    with pytest.raises(DataFileError, match=r"COCO_train2014_1\.jpg is annotated but missing"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, r"COCO_train2014_1\.jpg is annotated but missing")
 
 
 def test_objects365(tmp_path):
@@ -204,11 +200,9 @@ def test_nus_wide(tmp_path):
     data.X.pixels()
     file = tmp_path / "Groundtruth/TrainTestLabels" / "Labels_sky_Test.txt"
     file.write_text("1\n1\n")
-    with pytest.raises(DataFileError, match="2 lines, but the list has 1"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, "2 lines, but the list has 1")
     file.write_text("yes\n")
-    with pytest.raises(DataFileError, match=r"line 1: expected 0 or 1"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, r"line 1: expected 0 or 1")
 
 
 # -- MIRFLICKR ---------------------------------------------------------------------------------
@@ -227,11 +221,9 @@ def test_mirflickr(tmp_path):
     assert read_dataset(tmp_path, annotated="potential").Y.names == ("animals", "sky")
     assert read_dataset(tmp_path, annotated="relevant").Y.names == ("animals_r1",)
     (tmp_path / "annotations" / "sky.txt").write_text("2\n77\n")
-    with pytest.raises(DataFileError, match=r"im77\.jpg is annotated but missing"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, r"im77\.jpg is annotated but missing")
     (tmp_path / "annotations" / "sky.txt").write_text("two\n")
-    with pytest.raises(DataFileError, match=r"sky\.txt, line 1"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, r"sky\.txt, line 1")
 
 
 # -- a folder and a table --------------------------------------------------------------------
@@ -270,8 +262,7 @@ def test_a_table_that_lists_names(tmp_path):
 def test_images_without_a_table(tmp_path):
     for k in range(5):
         put_image(tmp_path / "deep" / f"{k}.jpg")
-    with pytest.raises(DataFileError, match=r"labels\.csv"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, r"labels\.csv")
     data = read_dataset(tmp_path, require_labels=False)
     assert len(data) == 5
     assert data.Y.n_labels == 0
@@ -289,8 +280,7 @@ def test_a_broken_image_is_refused_or_left_out(tmp_path):
     with pytest.raises(DataFileError, match=r"2\.png"):
         data.X.pixels()
     (root / "images" / "1.png").unlink()
-    with pytest.raises(DataFileError, match=r"1\.png is annotated but missing"):
-        read_dataset(root)
+    check_refused(root, r"1\.png is annotated but missing")
     with pytest.warns(LabelweaveWarning, match=r"2 of 4 images are left out.*1\.png.*2\.png"):
         data = read_dataset(root, on_error="skip")
     assert list(data.row_ids) == ["0.png", "3.png"]
@@ -304,16 +294,14 @@ def test_a_broken_image_is_refused_or_left_out(tmp_path):
 
 
 def test_a_folder_without_a_layout_is_refused(tmp_path):
-    with pytest.raises(DataFileError, match="no known layout"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, "no known layout")
     put_folder(tmp_path)
     with pytest.raises(InputError, match="has no option 'colour'"):
         read_dataset(tmp_path, colour=True)
     (tmp_path / "more.csv").write_text("image,a\n0.png,1\n")
     assert len(read_dataset(tmp_path)) == 4  # labels.csv goes first
     (tmp_path / "labels.csv").rename(tmp_path / "other.csv")
-    with pytest.raises(DataFileError, match="several tables"):
-        read_dataset(tmp_path)
+    check_refused(tmp_path, "several tables")
 
 
 def test_a_table_without_images_is_read_as_a_table(tmp_path):

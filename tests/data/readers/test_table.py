@@ -3,7 +3,7 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelweave.data.readers.table import read_table
@@ -91,23 +91,18 @@ def test_several_text_columns_must_be_named(write):
         ('a,y\n1,1\n"2,1\n', 3, "cannot be read"),
         ("a,y\n", None, "no rows"),
         ("\n", None, "empty"),
+        # A word among the first numbers, and one far below them.
+        ("a,b,y\n1,2,0\n1,x,1\n", None, r"column 'b' holds texts \('x' in line 3\)"),
+        ("a,y\n" + "1,0\n" * 3000 + "x,1\n", 3002, "'x' in column 'a' is not a number"),
+        # A broken header, which is not taken for a row.
+        ("a,a,y\n1,2,1\n", 1, "the header has the name 'a' twice"),
+        (",a,y\n0,2,1\n", 1, "the header has no name for column 1"),
     ],
 )
 def test_mistakes(write, text, line, message):
     with pytest.raises(DataFileError, match=message) as caught:
         read_table(write(text), labels=1)
     assert caught.value.line == line
-
-
-def test_a_word_among_numbers_is_shown_with_its_line(write):
-    with pytest.raises(DataFileError, match=r"column 'b' holds texts \('x' in line 3\)"):
-        read_table(write("a,b,y\n1,2,0\n1,x,1\n"), labels=1)
-
-
-def test_text_in_a_later_row_of_a_number_column(write):
-    text = "a,b,y\n" + "1,2,0\n" * 3000 + "x,2,1\n"
-    with pytest.raises(DataFileError, match="line 3002: 'x' in column 'a' is not a number"):
-        read_table(write(text), labels=1)
 
 
 def test_labels_are_required_by_default(write):
@@ -126,18 +121,6 @@ def test_rows_of_empty_cells_are_rows(write):
 def test_header_or_not(write):
     assert read_table(write("1,2,1\n3,4,0\n"), labels=1).feature_names == ["column_1", "column_2"]
     assert len(read_table(write("1,2,1\n3,4,0\n"), labels=1, header=True)) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,a,y\n1,2,1\n", "line 1: the header has the name 'a' twice"),
-        (",a,y\n0,2,1\n", "line 1: the header has no name for column 1"),
-    ],
-)
-def test_a_broken_header_is_not_taken_for_a_row(write, text, message):
-    with pytest.raises(DataFileError, match=message):
-        read_table(write(text), labels=1)
 
 
 def test_repeated_words_above_words_are_a_row(write):
@@ -183,7 +166,7 @@ def test_parquet(tmp_path):
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(cells.filter(str.strip), st.booleans()), min_size=1, max_size=20))
 def test_text_round_trip(tmp_path, rows):
     path = tmp_path / "texts.csv"

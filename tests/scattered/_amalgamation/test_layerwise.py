@@ -162,17 +162,6 @@ def test_each_layer_of_deep_networks_is_compared(perceptrons):
 
 
 @pytest.mark.parametrize("cls", METHODS)
-def test_they_learn_from_chains(cls, easy, tmp_path):
-    X, Y, teachers = easy
-    model = cls(teachers, student=small_student(), random_state=0).fit(X)
-    assert hamming_loss(Y, model.predict(X)) < 0.8 * hamming_loss(Y, np.zeros_like(Y))
-    again = cls(teachers[::-1], student=small_student(), random_state=0).fit(X)
-    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    model.save(tmp_path / "student")
-    assert np.array_equal(lw.load(tmp_path / "student").predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize("cls", METHODS)
 def test_they_learn_from_perceptrons(cls, perceptrons):
     X, Y, teachers = perceptrons
     student = lw.make("mlp", hidden=(10, 6), **SETTINGS)

@@ -5,6 +5,7 @@ import pytest
 from scattered_data import fake_chains, small_student
 from scipy.special import expit
 
+import labelweave as lw
 from labelweave.exceptions import InputError
 from labelweave.metrics import hamming_loss
 from labelweave.scattered._amalgamation import student_method
@@ -13,13 +14,15 @@ from labelweave.scattered.bl import BL
 from labelweave.scattered.tc import TC
 
 
-@pytest.mark.parametrize("cls", [BL, TC])
-def test_they_learn(cls, easy):
+@pytest.mark.parametrize("cls", [BL, TC, lw.CFL, lw.AKA, lw.FKA])
+def test_they_learn_and_are_saved(cls, easy, tmp_path):
     X, Y, teachers = easy
     model = cls(teachers, student=small_student(), random_state=0).fit(X)
     assert hamming_loss(Y, model.predict(X)) < 0.8 * hamming_loss(Y, np.zeros_like(Y))
     again = cls(teachers[::-1], student=small_student(), random_state=0).fit(X)
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    model.save(tmp_path / "student")
+    assert np.array_equal(lw.load(tmp_path / "student").predict_proba(X), model.predict_proba(X))
 
 
 def learnt(monkeypatch, method, X):

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from labelweave.exceptions import InputError, LabelweaveWarning
-from labelweave.scattered._amalgamation.teacher_predictions import joint_vocabulary
+from labelweave.exceptions import InputError
 from labelweave.scattered._amalgamation.vocabulary import join_vocabularies
-from labelweave.scattered.teacher import Teacher
 
 
 def test_union_shared_and_orphans():
@@ -58,16 +56,11 @@ def test_no_order_matters():
         mixed = [rng.permutation(labels[t]).tolist() for t in teachers]
         other = join_vocabularies(mixed)
         assert other.names == vocabulary.names
-        for t, given, columns in zip(teachers, mixed, other.columns, strict=True):
+        for t, ordered, columns in zip(teachers, mixed, other.columns, strict=True):
             place = dict(zip(labels[t], vocabulary.columns[t], strict=True))
-            assert columns.tolist() == [place[label] for label in given]
+            assert columns.tolist() == [place[label] for label in ordered]
 
 
 def test_near_misses_are_pointed_out():
     vocabulary = join_vocabularies([["mountain", "sea"], ["mountains", "sun"]])
     assert vocabulary.near_misses() == [("mountain", "mountains")]
-
-
-def test_teachers_without_a_common_label_get_a_warning():
-    with pytest.warns(LabelweaveWarning, match="no label in common"):
-        joint_vocabulary([Teacher(len, ["a"]), Teacher(len, ["b"])])
