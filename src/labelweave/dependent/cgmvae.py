@@ -162,13 +162,17 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     is the posterior mean. `alpha` has no effect in the program, so that ``published`` keeps it
     at 1 there.
 
-    *Choices.* The learning rate is 1e-3 where Table 7 has no entry. Rows that are known to have
-    no label share one more learnt Gaussian as their prior and have no contrastive term (the
-    program's loss is not defined for them). A row with unknown entries and no known positive
-    has no KL term. Unknown entries are neither positives nor negatives in any term. The loss of
-    the validation rows is the cross-entropy of the predictions alone. In the text's form, batch
-    norm is ours: without it yeast is not learnt. Eq. 4 there is the squared error, halved, of a
-    linear layer on the feature embedding.
+    *Choices.* The learning rate is 1e-3 where Table 7 has no entry. Features are scaled
+    (`scale`), which the program leaves to its data files. The batches of an epoch have equal
+    sizes, and of epochs with equal macro F1 the last is kept. Rows that are known to have no
+    label share one more learnt Gaussian as their prior and have no contrastive term (the
+    program's loss is not defined for them). A row with unknown entries and no known positive has
+    no KL term. Unknown entries are neither positives nor negatives in any term. The loss of the
+    validation rows is the cross-entropy of the predictions alone. In the text's form, batch norm
+    is ours: without it yeast is not learnt. Eq. 4 there is the squared error, halved, of a linear
+    layer on the feature embedding. The text gives no temperature, weight decay, schedule or
+    checkpoint: the rate is constant, the others are the program's, and dropout is in the decoder
+    too.
 
     In the program's form predictions hardly depend on the latent space, in the text's form all
     information passes through it; `latent_diagnostics` measures this.
