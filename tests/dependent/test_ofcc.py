@@ -69,7 +69,7 @@ def slow_chain(chain, x, start=None, known=None):
         if left:
             best = max(left, key=lambda j: logits[j])
             p = 1 / (1 + np.exp(-logits[best]))
-            if p > 0.5 and product > 0.5:
+            if chain.choose == "every-step" or (p > 0.5 and product > 0.5):
                 chosen[best] = True
                 final[best] = logits[best]
             product *= p
@@ -108,6 +108,15 @@ def test_the_chain_is_that_of_the_loop(max_steps, given):
     torch.testing.assert_close(short.logits, run.logits)
     assert torch.equal(short.chosen, run.chosen)
     assert len(short.steps) <= len(run.steps)
+
+
+def test_a_label_may_be_chosen_at_every_step():
+    chain, batch = make_chain(choose="every-step"), make_batch()
+    run = chain.run(batch.x)
+    assert run.chosen.all()
+    for i, x in enumerate(batch.x):
+        final, _, _ = slow_chain(chain, x)
+        np.testing.assert_allclose(run.logits[i].detach(), final, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["every-step", "final"])

@@ -66,6 +66,8 @@ class OrderFreeChain(nn.Module):
         Units of the LSTM.
     max_steps : int, optional
         Length of the chain; by default the number of labels.
+    choose : {"probable", "every-step"}, default="probable"
+        See the estimator.
     encoder, dropout, norm
         Hidden layers between the features and the chain.
     """
@@ -77,12 +79,14 @@ class OrderFreeChain(nn.Module):
         hidden_size: int,
         *,
         max_steps: int | None = None,
+        choose: str = "probable",
         encoder: Sequence[int] = (),
         dropout: float = 0.0,
         norm: str | None = None,
     ) -> None:
         super().__init__()
         self.n_steps = min(max_steps or n_labels, n_labels)
+        self.choose = choose
         self.encoder = MLPEncoder(n_features, encoder, dropout=dropout, norm=norm)
         width = self.encoder.n_out
         self.first = nn.Linear(width, n_labels)  # Eq. 6
@@ -130,6 +134,7 @@ class OrderFreeChain(nn.Module):
         h = c = logits.new_zeros((x.shape[0], self.hidden_size))
         product = logits.new_ones(x.shape[0])
         final, steps = logits, []
+        all_steps = all_steps or self.choose == "every-step"
         labels = torch.arange(logits.shape[1], device=logits.device)
         for k in range(self.n_steps):
             gates = from_features + self.from_chain(torch.cat([logits, chosen.to(h.dtype), h], 1))
@@ -145,6 +150,8 @@ class OrderFreeChain(nn.Module):
             best, label = logits.detach().masked_fill(fixed, -torch.inf).max(dim=1)
             probability = torch.sigmoid(best)
             turns = (probability > _HALF) & (product > _HALF)
+            if self.choose == "every-step":
+                turns = best > -torch.inf  # unless no label is left
             turned = (labels == label.unsqueeze(1)) & turns.unsqueeze(1)
             # The final logit of a label is that of the step in which it was chosen (Eq. 10), or
             # of the first step if it never was.
@@ -225,6 +232,9 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
     max_steps : int, optional
         Length of the chain; by default the number of labels. If there are many labels and few
         per row, a shorter chain saves most of the time.
+    choose : {"probable", "every-step"}, default="probable"
+        When the best remaining label turns positive: if it is probable (see the notes), as in the
+        authors' program, or at every step, as in the paper's text.
     reveal : float, default=0.5
         Share of the training rows in which a random part of the labels is known and the loss is
         computed on the others, as at prediction with `known` labels.
@@ -251,8 +261,8 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
 
     Where the text [1]_ and its authors' program differ, the chain follows the program: in the text
     the best remaining label turns positive at every step, so that each label is chosen at some
-    step and has the logit of that step. Both losses are means over labels and rows; Eq. 11 is a
-    sum over labels, and the program's a sum over steps.
+    step and has the logit of that step (``choose="every-step"``). Both losses are means over labels
+    and rows; Eq. 11 is a sum over labels, and the program's a sum over steps.
 
     References
     ----------
@@ -277,6 +287,7 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
         "hidden_size": [Interval(Integral, 1, None, closed="left")],
         "loss": [StrOptions({"every-step", "final"})],
         "max_steps": [Interval(Integral, 1, None, closed="left"), None],
+        "choose": [StrOptions({"probable", "every-step"})],
         "reveal": [Interval(Real, 0, 1, closed="both")],
         "encoder": [list, tuple],
         "dropout": [Interval(Real, 0, 1, closed="left")],
@@ -299,6 +310,7 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
         *,
         loss: str = "final",
         max_steps: int | None = None,
+        choose: str = "probable",
         reveal: float = 0.5,
         encoder: Sequence[int] = (),
         dropout: float = 0.5,
@@ -349,6 +361,7 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
         self.hidden_size = hidden_size
         self.loss = loss
         self.max_steps = max_steps
+        self.choose = choose
         self.reveal = reveal
         self.encoder = encoder
         self.dropout = dropout
@@ -401,6 +414,7 @@ class OFCC(KnownLabelsMixin, NeuralClassifier):
             n_labels,
             self.hidden_size,
             max_steps=self.max_steps,
+            choose=self.choose,
             encoder=self.encoder,
             dropout=self.dropout,
             norm=self.norm,
