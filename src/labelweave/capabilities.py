@@ -44,6 +44,8 @@ class Capabilities:
         Y may hold probabilities between 0 and 1.
     known_labels : bool, default=False
         `predict_proba` takes labels that are already known, ``known=``.
+    partial_labels : bool, default=False
+        Unannotated entries of Y may be positives that were missed: the method looks for them.
     new_labels : bool, default=False
         `add_labels` adds labels that have a name and no example.
     out_of_fold : bool, default=False
@@ -65,6 +67,7 @@ class Capabilities:
     sample_weight: bool = False
     soft_targets: bool = False
     known_labels: bool = False
+    partial_labels: bool = False
     new_labels: bool = False
     out_of_fold: bool = False
     label_prevalence: bool = True

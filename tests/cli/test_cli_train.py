@@ -372,11 +372,17 @@ def test_refusals_of_a_reader_name_the_option_or_the_column(run, csv_file, optio
 def test_a_method_around_a_network(run, csv_file):
     """Parameters of the network go by base__name; the rule that a method brings stays."""
     settings = ("--set", "base__epochs=2", "--set", "base__hidden=[8]", "--set", "tau_h=0.1")
-    done = run("train", csv_file, "--labels", 3, "-m", "cls", *settings, "--json")
+    done = run("train", csv_file, "--labels", 3, "-m", "cls+", *settings, "--json")
     said = "84 rows to train, the threshold chosen out of fold, 36 to test once"
     assert said in done.stderr  # no rows are held out to choose on
     model = lw.load(json.loads(done.stdout)["model"])
     assert model.base.epochs == 2
     assert len(model.history_) == 2
     assert model.threshold == "cardinality"
-    run("train", csv_file, "--labels", 3, "-m", "cls", "--set", "base__epoch=2", status=2)
+    run("train", csv_file, "--labels", 3, "-m", "cls+", "--set", "base__epoch=2", status=2)
+
+
+def test_no_threshold_is_tuned_on_partial_labels(run, csv_file):
+    settings = ("--set", "base__epochs=2", "--set", "base__hidden=[8]", "--set", "tau_h=0.1")
+    done = run("train", csv_file, "--labels", 3, "-m", "cls", *settings, "--json")
+    assert lw.load(json.loads(done.stdout)["model"]).threshold == "cardinality"

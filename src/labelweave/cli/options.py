@@ -180,8 +180,8 @@ def method_options(default: str) -> Callable[[F], F]:
         click.option(
             "--threshold",
             help="How probabilities become label sets: a number, tuned, per-label, top-3, "
-            "cardinality. [default: the rule that the method brings (cls+: cardinality), else "
-            "tuned on the validation rows]",
+            "cardinality. [default: the rule that the method brings; cardinality for partial "
+            "labels; else tuned on the validation rows]",
         ),
     )
 

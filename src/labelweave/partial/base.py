@@ -251,6 +251,7 @@ class PartialClassifier(NetworkClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.capabilities.partial_labels = True
         tags.capabilities.label_prevalence = False  # missing positives are not counted
         return tags
 

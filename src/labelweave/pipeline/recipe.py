@@ -50,9 +50,7 @@ class Recipe:
         from labelweave.thresholds import make_threshold
 
         check_parameters(method, parameters)
-        default = defaults(method).get("threshold")  # a method's own rule stays
-        rule = default if isinstance(default, str) else DEFAULT_THRESHOLD
-        chosen: dict[str, Any] = {"threshold": rule, "random_state": seed}
+        chosen: dict[str, Any] = {"threshold": _default_threshold(method), "random_state": seed}
         if metric is not None:
             goal = get_metric(metric)
             if goal.needs == "pred":
@@ -105,6 +103,19 @@ class Recipe:
         """The method and what was set, in one line."""
         shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.method} ({shown})"
+
+
+def _default_threshold(method: str) -> str:
+    """The rule that the method brings; without one, a rule that suits its labels.
+
+    A threshold tuned on partial labels would be too high: missed positives count as errors.
+    """
+    from labelweave.methods import make
+
+    rule = defaults(method).get("threshold")
+    if isinstance(rule, str):
+        return rule
+    return "cardinality" if capabilities(make(method)).partial_labels else DEFAULT_THRESHOLD
 
 
 def _show_progress(model: Any, settings: Mapping[str, Any], method: str) -> None:
