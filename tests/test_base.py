@@ -59,11 +59,11 @@ def test_names_come_from_wherever_they_are(rows):
 
 def test_rates_are_shares_among_the_known_entries_of_all_rows(rows):
     X, Y = rows
-    given = Y.astype(float)
-    given[:10, 0] = np.nan
-    model = Nearest(threshold="tuned", random_state=0).fit(X, given)
+    labels = Y.astype(float)
+    labels[:10, 0] = np.nan
+    model = Nearest(threshold="tuned", random_state=0).fit(X, labels)
     assert model.n_validation_ > 0
-    assert np.allclose(model.label_prevalence_, np.nanmean(given, axis=0))
+    assert np.allclose(model.label_prevalence_, np.nanmean(labels, axis=0))
     flat = Nearest().fit(X, Y[:, 0])
     assert np.allclose(flat.label_prevalence_, [1 - Y[:, 0].mean(), Y[:, 0].mean()])
 

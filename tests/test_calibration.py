@@ -68,10 +68,10 @@ def test_temperature_is_one_number_for_all_labels(rng):
 
 def test_isotonic_is_scikit_learns(rng):
     Y, p = overconfident(rng, 500, 2)
-    found = LabelCalibrator("isotonic").fit(Y, p).transform(p)
+    calibrated = LabelCalibrator("isotonic").fit(Y, p).transform(p)
     for j in range(2):
         expected = IsotonicRegression(out_of_bounds="clip").fit(p[:, j], Y[:, j]).predict(p[:, j])
-        np.testing.assert_allclose(found[:, j], expected)
+        np.testing.assert_allclose(calibrated[:, j], expected)
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
@@ -104,9 +104,9 @@ def test_certain_probabilities_and_constant_labels(rng, method):
 
 def test_many_blocks_give_the_same(rng, monkeypatch):
     Y, p = overconfident(rng, 200, 7)
-    whole = LabelCalibrator().fit(Y, p).transform(p)
+    at_once = LabelCalibrator().fit(Y, p).transform(p)
     monkeypatch.setattr("labelweave.metrics._inputs._CHUNK_ENTRIES", 450)
-    np.testing.assert_allclose(LabelCalibrator().fit(Y, p).transform(p), whole, rtol=1e-6)
+    np.testing.assert_allclose(LabelCalibrator().fit(Y, p).transform(p), at_once, rtol=1e-6)
 
 
 def test_bad_input_is_named(rng):

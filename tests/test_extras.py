@@ -28,9 +28,9 @@ def test_a_missing_package_is_named_with_its_extra(name, tmp_path, monkeypatch):
     ) as refusal:  # as the command line puts it
         part.use()
     (said,) = str(refusal.value).splitlines()
-    found = re.search(r"(\w+) is needed for this: pip install 'labelweave\[(\w+)\]'$", said)
-    assert found is not None, said
-    assert found.groups() == (part.module.partition(".")[0], part.extra)
+    match = re.search(r"(\w+) is needed for this: pip install 'labelweave\[(\w+)\]'$", said)
+    assert match is not None, said
+    assert match.groups() == (part.module.partition(".")[0], part.extra)
 
 
 def test_every_extra_of_the_package_is_tried():

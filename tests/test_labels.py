@@ -76,13 +76,13 @@ def test_states_agree_with_the_dense_array(values, absent_unknown):
         sparse = as_labels(sp.csr_array(values))
     for labels in (as_labels(values), sparse, as_labels(values).to_sparse(), sparse.to_dense()):
         np.testing.assert_array_equal(labels.to_numpy(), values)
-        for found, expected in [
+        for state, expected in [
             (labels.positive(), values == 1),
             (labels.negative(), values == 0),
             (labels.unknown(), np.isnan(values)),
         ]:
-            found = found.toarray() if sp.issparse(found) else found
-            np.testing.assert_array_equal(found, expected)
+            state = state.toarray() if sp.issparse(state) else state
+            np.testing.assert_array_equal(state, expected)
         known = labels.known()
         if np.isnan(values).any():
             known = known.toarray() if sp.issparse(known) else known

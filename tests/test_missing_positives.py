@@ -16,8 +16,8 @@ def scores(share, seed, n_positive=600, n_unannotated=12_000, apart=2.5):
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.05, 0.2, 0.5])
 def test_it_is_near_the_truth_where_positives_are_missed_by_chance(share):
-    found = [missing_share(*scores(share, seed)) for seed in range(10)]
-    assert np.mean(found) == pytest.approx(share, abs=0.01 + 0.15 * share)
+    shares = [missing_share(*scores(share, seed)) for seed in range(10)]
+    assert np.mean(shares) == pytest.approx(share, abs=0.01 + 0.15 * share)
 
 
 def test_only_ranks_count():

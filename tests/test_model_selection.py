@@ -131,8 +131,8 @@ def test_grid_search_accepts_unknown_labels_in_every_form(form, metric):
         by_hand = []
         for train, test in MultiLabelKFold(3, random_state=0).split(X, Y):
             model = MLkNN(k=k).fit(X[train], Y[train])
-            given = model.predict_proba(X[test]) if needs_scores else model.predict(X[test])
-            by_hand.append(get_metric(metric)(Y[test], Y_score=given, Y_pred=given))
+            predicted = model.predict_proba(X[test]) if needs_scores else model.predict(X[test])
+            by_hand.append(get_metric(metric)(Y[test], Y_score=predicted, Y_pred=predicted))
         measured = [search.cv_results_[f"split{i}_test_score"][number] for i in range(3)]
         np.testing.assert_allclose(measured, by_hand)
     assert search.predict(X).shape == Y.shape
@@ -284,8 +284,8 @@ def test_repeated_folds_are_averaged():
     X, Y = make_problem()
     splits = list(MultiLabelKFold(3, n_repeats=2, random_state=1).split(X, Y))
     halves = [cross_val_predict_proba(MLkNN(), X, Y, cv=s) for s in (splits[:3], splits[3:])]
-    whole = cross_val_predict_proba(MLkNN(), X, Y, cv=splits)
-    np.testing.assert_allclose(whole, np.mean(halves, axis=0))
+    averaged = cross_val_predict_proba(MLkNN(), X, Y, cv=splits)
+    np.testing.assert_allclose(averaged, np.mean(halves, axis=0))
 
 
 def test_out_of_fold_with_groups_sparse_features_and_frames():

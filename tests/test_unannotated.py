@@ -47,6 +47,6 @@ def test_sparse_labels_stay_sparse():
 
 def test_assumed_negatives():
     for Y in forms(MIXED):
-        found = assume_negative(as_observed(Y, "unknown")).to_numpy()
-        np.testing.assert_array_equal(found, [[1, 0, 0], [0, 1, 0]])
+        labels = assume_negative(as_observed(Y, "unknown")).to_numpy()
+        np.testing.assert_array_equal(labels, [[1, 0, 0], [0, 1, 0]])
         np.testing.assert_array_equal(assume_negative(Y).to_numpy(), MIXED)

@@ -38,11 +38,11 @@ def test_votes_against_a_loop(monkeypatch):
 def test_only_some_of_very_many_rows_vote_and_never_for_themselves(monkeypatch):
     monkeypatch.setattr(module, "_MOST_VOTERS", 10)
     rows = unit_rows(30, 4)
-    own = np.eye(30, dtype=bool)  # column j: the weight of row j
-    weights = neighbour_votes(rows, own)
+    is_own_row = np.eye(30, dtype=bool)  # column j: the weight of row j
+    weights = neighbour_votes(rows, is_own_row)
     assert (weights.sum(axis=0) > 0).sum() == 10
     np.testing.assert_array_equal(np.diag(weights), 0)
-    np.testing.assert_array_equal(weights, neighbour_votes(rows, own))
+    np.testing.assert_array_equal(weights, neighbour_votes(rows, is_own_row))
 
 
 def test_a_single_row_has_no_neighbours():

@@ -47,14 +47,14 @@ def test_names_metrics_and_data_are_known(name):
 def test_every_published_figure_stands_beside_a_cell(name):
     suite = SUITES[name]
     published = Published(suite)
-    found = {
+    figures = {
         published.find(data.name, scenario.name, method.name, metric)
         for data in suite.data
         for scenario in suite.scenarios
         for method in suite.methods
         for metric in suite.metrics
     }
-    assert len(found - {None}) == len(published)
+    assert len(figures - {None}) == len(published)
 
 
 def test_stand_ins_need_no_external_data_and_show_no_published_figure():

@@ -25,15 +25,15 @@ def test_the_tour_runs_without_data(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("plain", "own", "words"),
+    ("plain", "cls", "words"),
     [
         (0.6, 0.7, "cls is better than an here, by 0.100"),
         (0.7, 0.6, "an is better than cls here, by 0.100"),
         (0.7, 0.701, "too close"),
     ],
 )
-def test_the_verdict_says_who_wins(plain, own, words):
+def test_the_verdict_says_who_wins(plain, cls, words):
     trials = tuple(
-        Trial(id, "", {"f1_example": value}, 0.0) for id, value in (("an", plain), ("cls", own))
+        Trial(id, "", {"f1_example": value}, 0.0) for id, value in (("an", plain), ("cls", cls))
     )
     assert words in Condition("partial", "", trials, None).verdict()

@@ -97,9 +97,9 @@ def test_search_finds_the_bottom(study):
 def test_stopped_and_resumed_equals_never_stopped(tmp_path):
     for name in ("whole", "parts"):
         (tmp_path / name).mkdir()
-    whole = run(study_in(tmp_path / "whole"), bowl, 12)
+    uninterrupted = run(study_in(tmp_path / "whole"), bowl, 12)
     run(study_in(tmp_path / "parts"), bowl, 5)
-    assert run(study_in(tmp_path / "parts"), bowl, 12) == whole
+    assert run(study_in(tmp_path / "parts"), bowl, 12) == uninterrupted
 
 
 def test_enough_trials_means_nothing_to_do(tmp_path):

@@ -35,7 +35,7 @@ def test_what_cannot_be_served_is_said_in_one_line(run, model, arguments, words)
 def test_it_tells_where_it_serves_and_makes_a_key_for_the_session(run, model, monkeypatch):
     uvicorn = pytest.importorskip("uvicorn")
     options = {}
-    monkeypatch.setattr(uvicorn, "run", lambda app, **given: options.update(given))
+    monkeypatch.setattr(uvicorn, "run", lambda app, **keywords: options.update(keywords))
     told = json.loads(run("serve", model, "--port", 8123, "--json").stdout)
     assert told["models"] == ["model"]
     assert told["address"] == f"http://127.0.0.1:8123/#key={told['key']}"

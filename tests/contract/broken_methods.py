@@ -69,8 +69,8 @@ class IgnoresTheThreshold(Sound):
 
 class LooksAtOtherRows(Sound):
     def _predict_proba(self, X):
-        found = super()._predict_proba(X)
-        return found - found.mean(axis=0) / 4
+        probabilities = super()._predict_proba(X)
+        return probabilities - probabilities.mean(axis=0) / 4
 
 
 class CountsUnknownAsNegative(Sound):
@@ -128,8 +128,8 @@ class DoubtsConstantLabels(Sound):
 
 class NeedsTwoLabels(Sound):
     def _predict_proba(self, X):
-        found = super()._predict_proba(X)
-        return found.squeeze() if found.shape[1] == 1 else found
+        probabilities = super()._predict_proba(X)
+        return probabilities.squeeze() if probabilities.shape[1] == 1 else probabilities
 
 
 class TreatsSparseDifferently(Sound):
@@ -198,9 +198,9 @@ class FailsOnOneRow(Sound):
 
 class WritesToItsInput(Sound):
     def _predict_proba(self, X):
-        found = super()._predict_proba(X)
+        probabilities = super()._predict_proba(X)
         (X.data if sp.issparse(X) else X)[:] = 0
-        return found
+        return probabilities
 
 
 class IgnoresTheSeed(Sound):
@@ -312,11 +312,11 @@ class SoundWithKnown(KnownLabelsMixin, Sound):
         self.together_ = signs.T @ signs / len(signs)
 
     def _predict_proba(self, X, known=None):
-        found = Sound._predict_proba(self, X)
+        probabilities = Sound._predict_proba(self, X)
         if known is None:
-            return found
+            return probabilities
         pull = np.nan_to_num(2 * known - 1) @ self.together_
-        return 1 / (1 + np.exp(-4 * pull) * (1 - found) / found)
+        return 1 / (1 + np.exp(-4 * pull) * (1 - probabilities) / probabilities)
 
 
 class IgnoresKnown(SoundWithKnown):

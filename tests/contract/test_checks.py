@@ -72,12 +72,12 @@ OWN_ERRORS = {
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
     """The classes of the module are methods, as if a package had brought them."""
-    found = [
+    plugins = [
         methods.Method(name, "plug-in", "broken_methods", name, "broken on purpose")
         for name, value in vars(broken_methods).items()
         if isinstance(value, type) and issubclass(value, broken_methods.Sound)
     ]
-    monkeypatch.setattr(methods, "_plugin_methods", lambda: found)
+    monkeypatch.setattr(methods, "_plugin_methods", lambda: plugins)
     methods._methods.cache_clear()
     yield
     methods._methods.cache_clear()

@@ -16,9 +16,9 @@ def plugin(tmp_path):
 
 
 def test_it_is_listed_made_and_named(plugin):
-    found = {method.id: method for method in lw.list_methods()}["frequency"]
-    assert found.room == "plug-in"
-    assert found.summary == "from weave-frequency"
+    listed = {method.id: method for method in lw.list_methods()}["frequency"]
+    assert listed.room == "plug-in"
+    assert listed.summary == "from weave-frequency"
     assert [method.id for method in methods.list_methods("plug-in")] == ["frequency"]
     assert type(lw.make("frequency", threshold=0.2)) is plugin
     assert lw.Frequency is plugin

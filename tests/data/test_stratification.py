@@ -40,10 +40,10 @@ def imbalance(Y, part, n_parts):
 
 
 def pair_imbalance(Y, part, n_parts):
-    whole = Y.T @ Y / len(Y)
+    overall = Y.T @ Y / len(Y)
     parts = [Y[part == p].T @ Y[part == p] / (part == p).sum() for p in range(n_parts)]
     upper = np.triu_indices(Y.shape[1], 1)
-    return np.mean([np.abs(p - whole)[upper].mean() for p in parts])
+    return np.mean([np.abs(p - overall)[upper].mean() for p in parts])
 
 
 def correlated_labels(n_rows, n_labels, seed):

@@ -19,7 +19,7 @@ def make_batch(n_rows=7, n_features=4, n_labels=5, unknown=0.0):
 def check_shares_add_up(task, terms_of):
     """Two processes with half the rows each see the noise and the dropout of one with all."""
     batch = make_batch(8, unknown=0.2)
-    whole = terms_of(task, batch)
+    terms = terms_of(task, batch)
     halves = []
     for rank in range(2):
         share = share_of(8, rank, 2)
@@ -27,5 +27,5 @@ def check_shares_add_up(task, terms_of):
         with held_share(share):
             part = Batch(batch.x[rows], batch.y[rows], batch.rows[rows], share)
             halves.append(terms_of(task, part))
-    for name, value in whole.items():
+    for name, value in terms.items():
         assert torch.isclose((halves[0][name] + halves[1][name]) / 2, value, rtol=1e-4), name

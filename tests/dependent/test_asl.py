@@ -9,13 +9,13 @@ from labelweave.dependent.mlp import MLP
 QUICK = {"hidden": (32,), "epochs": 15, "lr": 1e-2, "random_state": 0}
 
 
-@pytest.mark.parametrize("given", [{}, {"gamma_neg": 2.0, "gamma_pos": 0.0, "clip": 0.1}])
-def test_it_is_the_perceptron_with_this_loss(data, given):
+@pytest.mark.parametrize("parameters", [{}, {"gamma_neg": 2.0, "gamma_pos": 0.0, "clip": 0.1}])
+def test_it_is_the_perceptron_with_this_loss(data, parameters):
     X, Y = data
-    found = ASL(**QUICK, **given).fit(X, Y)
-    same = MLP(**QUICK, loss="asl", loss_params=given).fit(X, Y)
-    np.testing.assert_array_equal(found.predict_proba(X), same.predict_proba(X))
-    assert list(found.history_.columns) == list(same.history_.columns)
+    model = ASL(**QUICK, **parameters).fit(X, Y)
+    same = MLP(**QUICK, loss="asl", loss_params=parameters).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
+    assert list(model.history_.columns) == list(same.history_.columns)
 
 
 def test_more_focus_on_negatives_raises_the_outputs(data):

@@ -20,11 +20,11 @@ def data():
 def test_equals_scikit_learns_boosting_one_by_one(data, unknown):
     X, Y = data
     Y[np.random.default_rng(1).random(Y.shape) < unknown] = np.nan
-    found = BoostedTrees(max_iter=15, random_state=0).fit(X, Y).predict_proba(X)
+    probabilities = BoostedTrees(max_iter=15, random_state=0).fit(X, Y).predict_proba(X)
     for j in range(3):
         known = ~np.isnan(Y[:, j])
         one = HistGradientBoostingClassifier(max_iter=15).fit(X[known], Y[known, j])
-        np.testing.assert_allclose(found[:, j], one.predict_proba(X)[:, 1], rtol=1e-6)
+        np.testing.assert_allclose(probabilities[:, j], one.predict_proba(X)[:, 1], rtol=1e-6)
 
 
 def test_importance_is_the_sum_of_gains(data):
@@ -35,8 +35,8 @@ def test_importance_is_the_sum_of_gains(data):
         for node in tree.nodes:
             if not node["is_leaf"]:
                 expected[node["feature_idx"]] += node["gain"]
-    found = BoostedTrees(max_iter=15).fit(X, Y).feature_importance()[1]
-    np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-5)
+    importance = BoostedTrees(max_iter=15).fit(X, Y).feature_importance()[1]
+    np.testing.assert_allclose(importance, expected / expected.sum(), rtol=1e-5)
 
 
 def test_wide_sparse_features_are_limited_to_the_most_used():

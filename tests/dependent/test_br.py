@@ -39,11 +39,11 @@ def data():
 def test_equals_the_classifiers_one_by_one(data, estimator, unknown):
     X, Y = data
     Y[np.random.default_rng(1).random(Y.shape) < unknown] = np.nan
-    found = BinaryRelevance(estimator).fit(X, Y).predict_proba(X)
+    probabilities = BinaryRelevance(estimator).fit(X, Y).predict_proba(X)
     for j in range(Y.shape[1]):
         known = ~np.isnan(Y[:, j])
         expected = estimator.fit(X[known], Y[known, j]).predict_proba(X)[:, 1]
-        np.testing.assert_allclose(found[:, j], expected, atol=1e-6)
+        np.testing.assert_allclose(probabilities[:, j], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("estimator", [LinearSVC(), SVC(), Perceptron()])
@@ -87,8 +87,10 @@ def test_sparse_features_and_labels_give_the_same(index):
     features = sp.csr_array(X)
     features.indices = features.indices.astype(index)
     features.indptr = features.indptr.astype(index)
-    found = BinaryRelevance(estimator).fit(features, sp.csr_array(Y)).predict_proba(features)
-    np.testing.assert_allclose(found, dense, rtol=1e-6)
+    probabilities = (
+        BinaryRelevance(estimator).fit(features, sp.csr_array(Y)).predict_proba(features)
+    )
+    np.testing.assert_allclose(probabilities, dense, rtol=1e-6)
 
 
 def test_each_label_has_a_seed_of_its_own(data):

@@ -39,7 +39,7 @@ def slow_ranking(scores, targets):
 def test_the_objective_is_that_of_the_loop(unknown):
     task = make_task(alpha=3.0, orthogonality=0.7, feature_branch=0.5)
     batch = make_batch(unknown=unknown)
-    found = {name: term.item() for name, term in task.losses(batch, START).items()}
+    terms = {name: term.item() for name, term in task.losses(batch, START).items()}
     network = task.network
     read = [[0 if math.isnan(t) else 2 * t - 1 for t in row] for row in batch.y.tolist()]
     with torch.no_grad():
@@ -59,7 +59,7 @@ def test_the_objective_is_that_of_the_loop(unknown):
         "ranking": 3 * slow_ranking(decoded[0], batch.y),
         "feature_ranking": 1.5 * slow_ranking(decoded[1], batch.y),
     }
-    assert found == pytest.approx(expected, rel=1e-4)
+    assert terms == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_decoder_does_not_teach_the_feature_encoder_unless_asked():
@@ -88,10 +88,10 @@ def test_rows_of_which_nothing_is_known_add_nothing():
 def test_validation_looks_at_the_predictions_alone():
     task, batch = make_task(dropout=0.5), make_batch(unknown=0.3)
     task.eval()
-    (name, found), *rest = task.losses(batch, START).items()
+    (name, loss), *rest = task.losses(batch, START).items()
     assert (name, rest) == ("ranking", [])
     scores = torch.sigmoid(task.network(batch.x)).detach()
-    assert found.item() == pytest.approx(slow_ranking(scores, batch.y), rel=1e-5)
+    assert loss.item() == pytest.approx(slow_ranking(scores, batch.y), rel=1e-5)
 
 
 def test_shares_of_a_batch_see_the_whole_constraint(monkeypatch):
@@ -100,7 +100,7 @@ def test_shares_of_a_batch_see_the_whole_constraint(monkeypatch):
 
     codes, labels = torch.randn(2, 8, 4, generator=torch.Generator().manual_seed(0)).unbind()
     known = torch.rand(8, generator=torch.Generator().manual_seed(1))
-    whole = correlation_loss(codes, labels, known)
+    at_once = correlation_loss(codes, labels, known)
     parts = []
     for rank in range(2):
         share = share_of(8, rank, 2)
@@ -113,6 +113,6 @@ def test_shares_of_a_batch_see_the_whole_constraint(monkeypatch):
         monkeypatch.setattr(module, "gather_rows", gathered)
         with held_share(share):
             parts.append(correlation_loss(*(piece for piece, _ in (*pieces[1:], pieces[0]))))
-    torch.testing.assert_close((parts[0]["latent"] + parts[1]["latent"]) / 2, whole["latent"])
+    torch.testing.assert_close((parts[0]["latent"] + parts[1]["latent"]) / 2, at_once["latent"])
     for part in parts:
-        torch.testing.assert_close(part["orthogonality"], whole["orthogonality"])
+        torch.testing.assert_close(part["orthogonality"], at_once["orthogonality"])

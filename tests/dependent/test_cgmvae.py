@@ -42,9 +42,9 @@ START = StepInfo(0, 0, 0.0)
 
 
 def quick(**changes):
-    given = {**SMALL, "dropout": 0.1, "epochs": 30, "batch_size": 32, "min_steps": 8, "lr": 1e-2,
+    settings = {**SMALL, "dropout": 0.1, "epochs": 30, "batch_size": 32, "min_steps": 8, "lr": 1e-2,
              "random_state": 0}  # fmt: skip
-    return CGMVAE(**(given | changes))
+    return CGMVAE(**(settings | changes))
 
 
 def make_task(n_features=4, n_labels=5, **changes):
@@ -214,12 +214,12 @@ def test_shares_of_a_batch_add_up_to_it(prior):
 def test_validation_looks_at_the_predictions_alone():
     task, batch = make_task(dropout=0.5), make_batch(unknown=0.3)
     task.eval()
-    (name, found), *rest = terms_of(task, batch).items()
+    (name, loss), *rest = terms_of(task, batch).items()
     assert (name, rest) == ("cross_entropy", [])
     scores = torch.sigmoid(task.network(batch.x))
     known = ~torch.isnan(batch.y)
     entropy = -torch.log(torch.where(batch.y == 1, scores, 1 - scores))[known].sum()
-    assert torch.isclose(found, entropy / len(batch.y))
+    assert torch.isclose(loss, entropy / len(batch.y))
 
 
 def test_uni_gaussian_prior_sees_the_sum_of_the_labels():
@@ -296,7 +296,7 @@ def test_diagnosed_kl_is_the_divergence_where_it_is_known(data):
     X, _ = data
     Y = np.ones((len(X), 1), dtype=int)
     model = quick(epochs=3).fit(X, Y, validation=(X, Y))
-    found = model.latent_diagnostics(X, Y)["kl"]
+    divergence = model.latent_diagnostics(X, Y)["kl"]
     network = model.network_
     with torch.no_grad():
         x = model.scaling_.apply(torch.from_numpy(X.astype(np.float32)))
@@ -305,7 +305,7 @@ def test_diagnosed_kl_is_the_divergence_where_it_is_known(data):
     posterior = torch.distributions.Normal(mean, torch.exp(0.5 * log_variance))
     prior = torch.distributions.Normal(prior_mean, torch.exp(0.5 * prior_log_variance))
     exact = torch.distributions.kl_divergence(posterior, prior).sum(1).mean().item()
-    assert found == pytest.approx(exact, rel=0.1, abs=0.02)
+    assert divergence == pytest.approx(exact, rel=0.1, abs=0.02)
 
 
 def test_an_empty_decoder_is_refused(data):

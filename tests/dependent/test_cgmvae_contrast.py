@@ -23,19 +23,19 @@ def drawn(n_rows=6, n_labels=5, size=4, unknown=True, seed=0):
 
 
 def slow_contrast(similarities, targets, temperature):
-    found = []
+    losses = []
     for row, target in zip(similarities.tolist(), targets.tolist(), strict=True):
         known = [s for s, t in zip(row, target, strict=True) if not math.isnan(t)]
         below = sum(math.exp(s / temperature) for s in known)
         positives = [s for s, t in zip(row, target, strict=True) if t == 1]
         terms = [-math.log(math.exp(s / temperature) / below) for s in positives]
-        found.append(sum(terms) / len(terms) if terms else 0.0)
-    return torch.tensor(found, dtype=torch.float64)
+        losses.append(sum(terms) / len(terms) if terms else 0.0)
+    return torch.tensor(losses, dtype=torch.float64)
 
 
 def slow_triplets(rows, labels, targets, gap):
     """Eq. 8 with distances between unit vectors, pair by pair."""
-    found = []
+    losses = []
     for row, target in zip(rows / rows.norm(dim=1, keepdim=True), targets.tolist(), strict=True):
         units = labels / labels.norm(dim=1, keepdim=True)
         distance = ((row - units) ** 2).sum(1).tolist()
@@ -45,8 +45,8 @@ def slow_triplets(rows, labels, targets, gap):
             for n in range(len(target))
             if target[p] == 1 and target[n] == 0
         ]
-        found.append(sum(hinges) / len(hinges) if hinges else 0.0)
-    return torch.tensor(found, dtype=torch.float64)
+        losses.append(sum(hinges) / len(hinges) if hinges else 0.0)
+    return torch.tensor(losses, dtype=torch.float64)
 
 
 def test_cosines():
@@ -60,17 +60,17 @@ def test_cosines():
 def test_contrast_is_that_of_the_loop(temperature):
     rows, labels, targets = drawn()
     similarities = rows @ labels.T
-    found = label_contrast(similarities, targets, temperature=temperature)
-    torch.testing.assert_close(found, slow_contrast(similarities, targets, temperature))
-    assert found[1] == found[2] == 0
+    losses = label_contrast(similarities, targets, temperature=temperature)
+    torch.testing.assert_close(losses, slow_contrast(similarities, targets, temperature))
+    assert losses[1] == losses[2] == 0
 
 
 @pytest.mark.parametrize("gap", [0.3, 1.0, 4.0])
 def test_triplets_are_those_of_the_loop(gap):
     rows, labels, targets = drawn(n_labels=9)
-    found = label_triplets(cosines(rows @ labels.T, rows, labels), targets, gap=gap)
-    torch.testing.assert_close(found, slow_triplets(rows, labels, targets, gap))
-    assert found[1] == found[2] == found[3] == 0
+    losses = label_triplets(cosines(rows @ labels.T, rows, labels), targets, gap=gap)
+    torch.testing.assert_close(losses, slow_triplets(rows, labels, targets, gap))
+    assert losses[1] == losses[2] == losses[3] == 0
 
 
 @pytest.mark.parametrize("loss", [label_contrast, label_triplets])
@@ -102,7 +102,7 @@ def test_gradient_is_the_closed_form_of_the_appendix(temperature):
     )
     (gradient,) = torch.autograd.grad(values.sum(), rows)
     units = labels / labels.norm(dim=1, keepdim=True)
-    for w, target, found in zip(rows.detach(), targets, gradient, strict=True):
+    for w, target, of_row in zip(rows.detach(), targets, gradient, strict=True):
         length = w.norm()
         v = w / length
         softmax = torch.softmax(units @ v / temperature, 0)
@@ -111,4 +111,4 @@ def test_gradient_is_the_closed_form_of_the_appendix(temperature):
             away = units[t] - (v @ units[t]) * v
             share = 1 / target.sum() if target[t] == 1 else 0.0
             expected += away * (softmax[t] - share)
-        torch.testing.assert_close(found, expected / (temperature * length))
+        torch.testing.assert_close(of_row, expected / (temperature * length))

@@ -49,8 +49,8 @@ def test_unknown_and_known_entries_by_hand(data, form):
         link = template.fit(seen[rows], Y[rows, j])
         filled = np.where(rows, Y[:, j], link.predict_proba(seen)[:, 1] >= 0.5)
         expected[:, j] = link.predict_proba(asked)[:, 1]
-        found = np.where(np.isnan(known[:, j]), expected[:, j] >= 0.5, known[:, j])
-        seen, asked = np.column_stack([seen, filled]), np.column_stack([asked, found])
+        passed_on = np.where(np.isnan(known[:, j]), expected[:, j] >= 0.5, known[:, j])
+        seen, asked = np.column_stack([seen, filled]), np.column_stack([asked, passed_on])
     expected = np.where(np.isnan(known), expected, known)
     model = ClassifierChain(template, order).fit(form(X), Y)
     np.testing.assert_allclose(model.predict_proba(form(Q), known=known), expected, atol=1e-4)

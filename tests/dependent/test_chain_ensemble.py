@@ -39,5 +39,5 @@ def test_parallel_gives_the_same(data):
 def test_a_label_known_in_one_row_is_in_every_chain(data):
     X, Y, Q = data
     Y[1:, 2] = np.nan
-    found = EnsembleOfChains(max_samples=0.2, random_state=0).fit(X, Y).predict_proba(Q)
-    assert np.isfinite(found).all()
+    probabilities = EnsembleOfChains(max_samples=0.2, random_state=0).fit(X, Y).predict_proba(Q)
+    assert np.isfinite(probabilities).all()

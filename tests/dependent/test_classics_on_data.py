@@ -24,9 +24,9 @@ def test_held_out_rows_are_ranked_better_than_by_frequency(id, data_home):
     train, test = lw.load_dataset("yeast").split()
     train, test = train[np.arange(500)], test[np.arange(300)]
     model = lw.make(id, random_state=0, **METHODS[id]).fit(train.X, train.Y)
-    found = model.predict_proba(test.X)
+    probabilities = model.predict_proba(test.X)
     positives, known = train.Y.counts()
     frequency = np.tile(positives / known, (len(test), 1))
     score = get_metric("map")
-    gain = score(test.Y, Y_score=found) - score(test.Y, Y_score=frequency)
+    gain = score(test.Y, Y_score=probabilities) - score(test.Y, Y_score=frequency)
     assert gain > 0.05, f"mAP is only {gain:.3f} above that of the frequencies"

@@ -13,8 +13,8 @@ from labelweave.nn.task import StepInfo
 
 
 def quick(**changes):
-    given = {"size": 16, "heads": 2, "layers": 1, "n_tokens": 2, "hidden": (32,), "epochs": 15}
-    return CTran(**(given | {"lr": 1e-2, "random_state": 0} | changes))
+    settings = {"size": 16, "heads": 2, "layers": 1, "n_tokens": 2, "hidden": (32,), "epochs": 15}
+    return CTran(**(settings | {"lr": 1e-2, "random_state": 0} | changes))
 
 
 def test_the_network_is_attention_over_feature_and_label_tokens(data):
@@ -36,9 +36,11 @@ def test_the_network_is_attention_over_feature_and_label_tokens(data):
     )
     torch.testing.assert_close(network(x, known), logits)
     logits = logits.detach()
-    found = model.predict_proba(X[:3], known=known.numpy())
+    probabilities = model.predict_proba(X[:3], known=known.numpy())
     hidden = torch.isnan(known).numpy()
-    np.testing.assert_allclose(found[hidden], torch.sigmoid(logits).numpy()[hidden], atol=1e-5)
+    np.testing.assert_allclose(
+        probabilities[hidden], torch.sigmoid(logits).numpy()[hidden], atol=1e-5
+    )
 
 
 def make_task(**options):
@@ -64,20 +66,20 @@ def test_only_what_a_row_was_not_told_counts(monkeypatch):
     for module in task.network.modules():
         if hasattr(module, "p"):
             module.p = 0.0
-    (found,) = task.losses(batch, StepInfo(0, 0, 0.0)).values()
+    (loss,) = task.losses(batch, StepInfo(0, 0, 0.0)).values()
     p = torch.sigmoid(task.network(batch.x, told))
     total = 0.0
     for i in range(50):
         for j in range(6):
             if torch.isnan(told[i, j]) and not torch.isnan(batch.y[i, j]):
                 total -= torch.log(p[i, j] if batch.y[i, j] == 1 else 1 - p[i, j])
-    torch.testing.assert_close(found, total / 300)
+    torch.testing.assert_close(loss, total / 300)
 
 
 def test_validation_rows_have_no_known_label_and_every_other_label():
     task, batch = make_task(most=0.75).eval(), make_batch()
-    found = task.losses(batch, StepInfo(0, 0, 0.0))
-    torch.testing.assert_close(found["none_known"], bce(task.network(batch.x), batch.y).mean())
+    losses = task.losses(batch, StepInfo(0, 0, 0.0))
+    torch.testing.assert_close(losses["none_known"], bce(task.network(batch.x), batch.y).mean())
     told, asked = torch.full_like(batch.y, torch.nan), batch.y.clone()
     for i in range(50):
         for j in range(6):
@@ -85,7 +87,7 @@ def test_validation_rows_have_no_known_label_and_every_other_label():
                 told[i, j] = batch.y[i, j]
                 asked[i, j] = torch.nan
     expected = bce(task.network(batch.x, told), asked).mean()
-    torch.testing.assert_close(found["half_known"], expected)
+    torch.testing.assert_close(losses["half_known"], expected)
     task = make_task(most=0.0).eval()
     assert list(task.losses(batch, StepInfo(0, 0, 0.0))) == ["bce"]
 

@@ -34,8 +34,8 @@ def test_equals_scikit_learns_trees(data, form):
     for seed in seeds_of_trees(3, 15):
         tree = ExtraTreeClassifier(random_state=seed, **how).fit(X, Y)
         expected += np.column_stack([p[:, 1] for p in tree.predict_proba(Q)]) / 15
-    found = ExtraTrees(15, **how, random_state=3).fit(form(X), Y).predict_proba(form(Q))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    probabilities = ExtraTrees(15, **how, random_state=3).fit(form(X), Y).predict_proba(form(Q))
+    np.testing.assert_allclose(probabilities, expected, atol=1e-6)
 
 
 def test_nodes_are_those_of_scikit_learn(data):
@@ -77,17 +77,17 @@ def test_rows_with_nothing_known_near_get_the_frequency():
     Y = np.tile([[1.0, 0.0], [0.0, 1.0]], (20, 1))
     Y[:20, 1] = np.nan
     Y[20:, 0] = [0, 1, 1, 1] * 5
-    found = ExtraTrees(5, random_state=0).fit(X, Y).predict_proba([[0.0], [10.0]])
-    assert found[0, 1] == pytest.approx(np.nanmean(Y[:, 1]))
-    assert found[1, 0] == pytest.approx(0.75)
+    probabilities = ExtraTrees(5, random_state=0).fit(X, Y).predict_proba([[0.0], [10.0]])
+    assert probabilities[0, 1] == pytest.approx(np.nanmean(Y[:, 1]))
+    assert probabilities[1, 0] == pytest.approx(0.75)
 
 
 def test_fully_grown_trees_equal_scikit_learns_regression(data):
     X, Y, Q = data
     trees = [ExtraTreeRegressor(max_features="sqrt", random_state=s) for s in seeds_of_trees(3, 9)]
     expected = np.mean([tree.fit(X, Y).predict(Q) for tree in trees], axis=0)
-    found = ExtraTrees(9, random_state=3).fit(X, Y).predict_proba(Q)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    probabilities = ExtraTrees(9, random_state=3).fit(X, Y).predict_proba(Q)
+    np.testing.assert_allclose(probabilities, expected, atol=1e-6)
 
 
 def test_importance_is_scikit_learns_for_one_label(data):
@@ -96,8 +96,8 @@ def test_importance_is_scikit_learns_for_one_label(data):
     for seed in seeds_of_trees(3, 10):
         tree = ExtraTreeRegressor(max_features="sqrt", random_state=seed).fit(X, Y[:, 0])
         expected += tree.feature_importances_ / 10
-    found = ExtraTrees(10, random_state=3).fit(X, Y[:, :1]).feature_importance()
-    np.testing.assert_allclose(found[0], expected, atol=1e-5)
+    importance = ExtraTrees(10, random_state=3).fit(X, Y[:, :1]).feature_importance()
+    np.testing.assert_allclose(importance[0], expected, atol=1e-5)
 
 
 def test_each_label_has_its_own_important_feature():

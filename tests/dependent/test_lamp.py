@@ -12,8 +12,8 @@ from labelweave.nn.task import StepInfo
 
 
 def quick(**changes):
-    given = {"size": 16, "heads": 2, "layers": 2, "n_tokens": 2, "hidden": (32,), "epochs": 15}
-    return LaMP(**(given | {"lr": 1e-2, "random_state": 0} | changes))
+    settings = {"size": 16, "heads": 2, "layers": 2, "n_tokens": 2, "hidden": (32,), "epochs": 15}
+    return LaMP(**(settings | {"lr": 1e-2, "random_state": 0} | changes))
 
 
 @pytest.mark.parametrize("graph", ["full", "co-occurrence", "none"])
@@ -51,9 +51,9 @@ def test_steps_before_the_last_count_by_their_weight():
     losses = [bce(network.readout(nodes), y).mean() for nodes in network.steps(batch.x)]
     assert len(losses) == 4
     task = LaMPTask(network, bce, {}, intermediate_weight=0.3, **options).train()
-    found = task.losses(batch, StepInfo(0, 0, 0.0))
-    torch.testing.assert_close(found["bce"], losses[-1])
-    torch.testing.assert_close(found["intermediate"], 0.3 * sum(losses[:-1]))
+    terms = task.losses(batch, StepInfo(0, 0, 0.0))
+    torch.testing.assert_close(terms["bce"], losses[-1])
+    torch.testing.assert_close(terms["intermediate"], 0.3 * sum(losses[:-1]))
     plain = LaMPTask(network, bce, {}, intermediate_weight=0.0, **options).train()
     assert list(plain.losses(batch, StepInfo(0, 0, 0.0))) == ["bce"]
     assert list(task.eval().losses(batch, StepInfo(0, 0, 0.0))) == ["bce"]

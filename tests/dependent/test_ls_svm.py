@@ -52,12 +52,12 @@ def test_values_of_rows_left_out(rows, n_centres):
     """Each row by a solution fitted without it, among the same centres."""
     X, Y = rows
     targets, centres = Y - Y.mean(axis=0), X[:n_centres]
-    found = _Solution(X, centres, targets, "exponential", 0.5).leave_one_out(0.3)
+    predictions = _Solution(X, centres, targets, "exponential", 0.5).leave_one_out(0.3)
     for i in range(len(X)):
         rest = np.arange(len(X)) != i
         alone = _Solution(X[rest], centres, targets[rest], "exponential", 0.5).weights(0.3)
         value = _kernel(X[i : i + 1], centres, "exponential", 0.5) @ alone
-        np.testing.assert_allclose(found[i], value[0], atol=1e-6)
+        np.testing.assert_allclose(predictions[i], value[0], atol=1e-6)
 
 
 def test_the_penalty_is_the_best_on_rows_left_out(rows):
@@ -106,9 +106,9 @@ def test_single_precision():
     """Many rows that are nearly alike: rounded, their kernel would not be positive definite."""
     X = np.random.default_rng(0).normal(size=(400, 2)).astype(np.float32)
     Y = X > 0
-    found = LSSVM("rbf", random_state=0).fit(X, Y).predict_proba(X)
+    probabilities = LSSVM("rbf", random_state=0).fit(X, Y).predict_proba(X)
     other = LSSVM("rbf", random_state=0).fit(X.astype(np.float64), Y).predict_proba(X)
-    np.testing.assert_allclose(found, other, atol=1e-3)
+    np.testing.assert_allclose(probabilities, other, atol=1e-3)
 
 
 def test_features_far_from_zero(rows):
@@ -127,10 +127,10 @@ def test_it_beats_binary_relevance_on_scene(data_home):
     """On a third of the training rows, held out."""
     rows, _ = lw.load_dataset("scene").split()
     train, held = split_dataset(rows, test_size=1 / 3, method="stratified", random_state=0)
-    found = {
+    scores = {
         name: get_metric("map")(
             held.Y, Y_score=lw.make(name).fit(train.X, train.Y).predict_proba(held.X)
         )
         for name in ("ls-svm", "br")
     }
-    assert found["ls-svm"] > found["br"] + 0.05
+    assert scores["ls-svm"] > scores["br"] + 0.05

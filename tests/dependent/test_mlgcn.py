@@ -12,8 +12,8 @@ from labelweave.labels import as_labels
 
 
 def quick(**changes):
-    given = {"hidden": (32,), "graph_hidden": (16,), "vector_size": 12, "epochs": 15}
-    return MLGCN(**(given | {"lr": 1e-2, "random_state": 0} | changes))
+    settings = {"hidden": (32,), "graph_hidden": (16,), "vector_size": 12, "epochs": 15}
+    return MLGCN(**(settings | {"lr": 1e-2, "random_state": 0} | changes))
 
 
 def graph_by_loops(Y, tau, p):
@@ -43,8 +43,8 @@ def test_the_graph_equals_loops(unknown, tau, p):
     Y[:, 3] = Y[:, 1]
     Y[rng.random(Y.shape) < unknown] = np.nan
     Y[:, 5] = 0
-    found = reweighted_graph(as_labels(Y), tau=tau, p=p)
-    np.testing.assert_allclose(found.toarray(), graph_by_loops(Y, tau, p))
+    graph = reweighted_graph(as_labels(Y), tau=tau, p=p)
+    np.testing.assert_allclose(graph.toarray(), graph_by_loops(Y, tau, p))
 
 
 def test_classifiers_are_two_convolutions_of_the_vectors(data):
@@ -101,8 +101,8 @@ def test_what_is_served_has_no_graph(data):
     module = serving_module(model)
     assert "convolutions" not in dict(module.network.named_children())
     with torch.no_grad():
-        found = module(torch.from_numpy(X.astype(np.float32))).numpy()
-    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
+        probabilities = module(torch.from_numpy(X.astype(np.float32))).numpy()
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
 
 
 def test_another_precision(data):

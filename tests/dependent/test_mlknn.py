@@ -54,16 +54,16 @@ def test_posterior_equals_the_equations(data, unknown, k, s):
     X, Y, Q = data
     Y[np.random.default_rng(2).random(Y.shape) < unknown] = np.nan
     expected = posterior_by_loops(X, Y, Q, k, s)
-    found = MLkNN(k=k, smoothing=s).fit(X, Y).predict_proba(Q)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    probabilities = MLkNN(k=k, smoothing=s).fit(X, Y).predict_proba(Q)
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
 
 
 def test_sparse_labels_and_many_blocks_give_the_same(data, monkeypatch):
     X, Y, Q = data
     expected = MLkNN().fit(X, Y).predict_proba(Q)
     monkeypatch.setattr("labelweave.dependent.mlknn._CHUNK_ENTRIES", 7 * 5)
-    found = MLkNN().fit(X, sp.csr_array(Y)).predict_proba(Q)
-    np.testing.assert_array_equal(found, expected)
+    probabilities = MLkNN().fit(X, sp.csr_array(Y)).predict_proba(Q)
+    np.testing.assert_array_equal(probabilities, expected)
 
 
 def test_fewer_rows_than_neighbours():

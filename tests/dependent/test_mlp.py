@@ -12,8 +12,8 @@ from labelweave.nn.training import DivergedError
 
 
 def quick(**changes):
-    given = {"hidden": (32,), "epochs": 15, "lr": 1e-2, "random_state": 0}
-    return MLP(**(given | changes))
+    settings = {"hidden": (32,), "epochs": 15, "lr": 1e-2, "random_state": 0}
+    return MLP(**(settings | changes))
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -93,8 +93,8 @@ def test_the_objective_is_that_of_the_loop(unknown, rank):
         "ranking": 3 * slow["ranking"],
         "kl": 2 * slow["kl"],
     }
-    found = {name: term.item() for name, term in terms_of(task, batch).items()}
-    assert found == pytest.approx(expected, rel=1e-3)
+    terms = {name: term.item() for name, term in terms_of(task, batch).items()}
+    assert terms == pytest.approx(expected, rel=1e-3)
 
 
 def test_probabilities_are_what_the_average_over_draws_tends_to():
@@ -138,12 +138,12 @@ def test_shares_of_a_batch_add_up_to_it():
 def test_validation_looks_at_the_predictions_alone():
     task, batch = make_task(likelihood_weight=2.0, ranking_weight=0.0), make_batch(unknown=0.3)
     task.eval()
-    found = terms_of(task, batch)
+    terms = terms_of(task, batch)
     p = torch.sigmoid(task.network(batch.x))
     known = ~torch.isnan(batch.y)
     entropy = -torch.log(torch.where(batch.y == 1, p, 1 - p))[known].sum() / len(batch.y)
-    torch.testing.assert_close(found["likelihood"], 2 * entropy)
-    assert found["ranking"] == 0
+    torch.testing.assert_close(terms["likelihood"], 2 * entropy)
+    assert terms["ranking"] == 0
 
 
 def test_labels_that_go_together_beyond_the_features_are_found():

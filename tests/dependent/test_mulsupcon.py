@@ -17,7 +17,7 @@ from labelweave.nn.encoders import MLPEncoder
 
 
 def quick(**changes):
-    given = {
+    settings = {
         "hidden": (32,),
         "norm": None,
         "dropout": 0.2,
@@ -32,7 +32,7 @@ def quick(**changes):
         "monitor": "map",
         "random_state": 0,
     }
-    return MulSupCon(**(given | changes))
+    return MulSupCon(**(settings | changes))
 
 
 def encoder_weights(model):
@@ -71,9 +71,9 @@ def test_pretraining_brings_rows_with_common_labels_together():
 
 
 def test_a_linear_probe_leaves_the_encoder_alone(data):
-    given = {"norm": "batch", "patience": None}
-    first, second = (quick(mode="linear-probe", epochs=k, **given).fit(*data) for k in (1, 4))
-    tuned = quick(epochs=4, **given).fit(*data)
+    settings = {"norm": "batch", "patience": None}
+    first, second = (quick(mode="linear-probe", epochs=k, **settings).fit(*data) for k in (1, 4))
+    tuned = quick(epochs=4, **settings).fit(*data)
     for one, other in zip(encoder_weights(first), encoder_weights(second), strict=True):
         assert torch.equal(one, other)
     moved = zip(encoder_weights(first), encoder_weights(tuned), strict=True)
@@ -90,8 +90,8 @@ def test_fine_tuning_can_begin_with_the_linear_layer_alone(data):
     for before, after in zip(encoder_weights(cold), encoder_weights(warm), strict=True):
         assert torch.allclose(before, after, atol=1e-6)  # the probe left the encoder alone
     score = get_metric("map")
-    found = [score(Y, Y_score=model.predict_proba(X)) for model in (cold, warm)]
-    assert found[1] > found[0] + 0.1
+    scores = [score(Y, Y_score=model.predict_proba(X)) for model in (cold, warm)]
+    assert scores[1] > scores[0] + 0.1
 
 
 def test_the_two_learning_rates():
@@ -231,13 +231,13 @@ def test_a_broken_run_goes_on_exactly(data, tmp_path, at):
     """25 steps of pretraining come first."""
     X, Y = data
     settings = {"checkpoint_every": 0, "batch_size": 64, "epochs": 3, "patience": None}
-    whole = quick(**settings).fit(X, Y)
+    uninterrupted = quick(**settings).fit(X, Y)
     with pytest.raises(KeyboardInterrupt):
         quick(checkpoint=tmp_path, callbacks=[_Stop(at)], **settings).fit(X, Y)
     again = quick(checkpoint=tmp_path, **settings).fit(X, Y)
-    np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
+    np.testing.assert_array_equal(again.predict_proba(X), uninterrupted.predict_proba(X))
     drop = ["seconds"]
-    assert again.history_.drop(columns=drop).equals(whole.history_.drop(columns=drop))
+    assert again.history_.drop(columns=drop).equals(uninterrupted.history_.drop(columns=drop))
 
 
 def test_transfer_to_other_labels(data, tmp_path):

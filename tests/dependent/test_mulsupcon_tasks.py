@@ -21,10 +21,10 @@ INFO = StepInfo(0, 0, 0.0)
 
 
 def make_task(**changes):
-    given = {"n_dims": 4, "queue_size": 10, "momentum": 0.9, "mask": 0.0,
+    settings = {"n_dims": 4, "queue_size": 10, "momentum": 0.9, "mask": 0.0,
              "loss": {"temperature": 0.2}, "plan": {"lr": 0.05}}  # fmt: skip
     torch.manual_seed(0)
-    return ContrastiveTask(MLPEncoder(6, (8,)), 3, **(given | changes))
+    return ContrastiveTask(MLPEncoder(6, (8,)), 3, **(settings | changes))
 
 
 def make_batch(n_rows=4):
@@ -86,8 +86,8 @@ def test_steps_equal_a_slow_recomputation():
             0.9 * kept + 0.1 * moved.detach()
             for kept, moved in zip(slow_weights, task.network.parameters(), strict=True)
         ]
-        for found, slow in zip(task.key_network.parameters(), slow_weights, strict=True):
-            torch.testing.assert_close(found.data, slow)
+        for weights, slow in zip(task.key_network.parameters(), slow_weights, strict=True):
+            torch.testing.assert_close(weights.data, slow)
     torch.testing.assert_close(task.queue.keys, torch.cat(keys[-10:]))  # 20 keys: two rounds
 
 

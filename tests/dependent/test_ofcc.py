@@ -77,24 +77,24 @@ def slow_chain(chain, x, start=None, known=None):
 
 
 @pytest.mark.parametrize("max_steps", [None, 3])
-@pytest.mark.parametrize("given", ["nothing", "start", "known"])
-def test_the_chain_is_that_of_the_loop(max_steps, given):
+@pytest.mark.parametrize("known_part", ["nothing", "start", "known"])
+def test_the_chain_is_that_of_the_loop(max_steps, known_part):
     chain, batch = make_chain(max_steps=max_steps), make_batch()
     generator = torch.Generator().manual_seed(2)
     options = {}
-    if given == "start":
+    if known_part == "start":
         values = 3 * torch.randn(batch.y.shape, generator=generator)
         options["start"] = values.masked_fill(
             torch.rand(batch.y.shape, generator=generator) < 0.5, torch.nan
         )
-    if given == "known":
+    if known_part == "known":
         options["known"] = make_batch(unknown=0.6).y
     run = chain.run(batch.x, all_steps=True, **options)
     short = chain.run(batch.x, **options)
     n_chosen = set()
     for i in range(len(batch.x)):
         row = {name: value[i].numpy() for name, value in options.items()}
-        if given == "known":
+        if known_part == "known":
             row = {"known": options["known"][i]}
         final, chosen, steps = slow_chain(chain, batch.x[i], **row)
         np.testing.assert_allclose(run.logits[i].detach(), final, rtol=1e-4, atol=1e-5)
@@ -123,14 +123,14 @@ def test_a_label_may_be_chosen_at_every_step():
 @pytest.mark.parametrize("unknown", [0.0, 0.4])
 def test_both_losses(loss, unknown):
     chain, batch = make_chain(), make_batch(unknown=unknown)
-    found = OFCCTask(chain, loss, {}).losses(batch, START)["bce"].item()
+    value = OFCCTask(chain, loss, {}).losses(batch, START)["bce"].item()
     expected = []
     for i, target in enumerate(batch.y.tolist()):
         final, _, steps = slow_chain(chain, batch.x[i])
         for logits in steps if loss == "every-step" else [final]:
             for s, t in zip(logits, target, strict=True):
                 expected.append(0.0 if np.isnan(t) else np.log1p(np.exp(-s if t == 1 else s)))
-    assert found == pytest.approx(np.mean(expected), rel=1e-4)
+    assert value == pytest.approx(np.mean(expected), rel=1e-4)
     task = OFCCTask(chain, loss, {}).eval()
     assert task.losses(batch, START)["bce"].item() == pytest.approx(
         OFCCTask(chain, "final", {}).losses(batch, START)["bce"].item()
@@ -140,10 +140,10 @@ def test_both_losses(loss, unknown):
 def test_targets_may_be_probabilities():
     chain, batch = make_chain(), make_batch()
     soft = torch.sigmoid(torch.randn(batch.y.shape, generator=torch.Generator().manual_seed(5)))
-    found = OFCCTask(chain, "final", {}).losses(batch._replace(y=soft), START)["bce"]
+    value = OFCCTask(chain, "final", {}).losses(batch._replace(y=soft), START)["bce"]
     logits = chain(batch.x)
     expected = torch.nn.functional.binary_cross_entropy_with_logits(logits, soft)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(value, expected)
 
 
 def test_logits_carry_gradients_from_step_to_step():
@@ -159,13 +159,13 @@ def test_revealed_labels_are_given_and_not_asked_for():
     task = OFCCTask(chain, "final", {}, reveal=1.0)
     torch.manual_seed(0)
     known = task._revealed(batch.y)
-    given = ~torch.isnan(known)
-    assert torch.equal(known[given], batch.y[given])
-    assert given.float().mean().item() == pytest.approx(0.5, abs=0.05)
+    is_revealed = ~torch.isnan(known)
+    assert torch.equal(known[is_revealed], batch.y[is_revealed])
+    assert is_revealed.float().mean().item() == pytest.approx(0.5, abs=0.05)
     some = OFCCTask(chain, "final", {}, reveal=0.3)._revealed(batch.y)
     assert (~torch.isnan(some)).any(dim=1).float().mean() < 0.3
     torch.manual_seed(0)
-    whole = task.losses(batch, START)["bce"]
+    at_once = task.losses(batch, START)["bce"]
     halves = []
     for rank in range(2):
         share = share_of(400, rank, 2)
@@ -174,7 +174,7 @@ def test_revealed_labels_are_given_and_not_asked_for():
         with held_share(share):
             part = Batch(batch.x[rows], batch.y[rows], batch.rows[rows], share)
             halves.append(task.losses(part, START)["bce"])
-    torch.testing.assert_close(sum(halves) / 2, whole)
+    torch.testing.assert_close(sum(halves) / 2, at_once)
 
 
 def test_a_logit_set_from_outside_moves_the_others(data):
@@ -183,8 +183,8 @@ def test_a_logit_set_from_outside_moves_the_others(data):
     model = OFCC(**QUICK).fit(X, Y)
     plain = model.chain_logits(X)
     np.testing.assert_allclose(1 / (1 + np.exp(-plain)), model.predict_proba(X), atol=1e-5)
-    own = np.full(Y.shape, np.nan)
-    np.testing.assert_allclose(model.chain_logits(X, start=own), plain, atol=1e-5)
+    nothing = np.full(Y.shape, np.nan)
+    np.testing.assert_allclose(model.chain_logits(X, start=nothing), plain, atol=1e-5)
     raised = plain.copy()
     raised[:, 0] = 10.0
     lowered = plain.copy()

@@ -42,10 +42,10 @@ def sum_over_sets(estimator, X, Y, Q, known=None):
 def test_equals_the_sum_over_sets(data, form):
     X, Y, Q = data
     expected = sum_over_sets(LogisticRegression(max_iter=10_000), X, Y, Q)
-    found = LabelPowerset().fit(form(X), form(Y)).predict_proba(form(Q))
-    np.testing.assert_allclose(found, expected, atol=2e-3)
-    found = LabelPowerset(GaussianNB()).fit(X, Y).predict_proba(Q)
-    np.testing.assert_allclose(found, sum_over_sets(GaussianNB(), X, Y, Q), atol=1e-7)
+    probabilities = LabelPowerset().fit(form(X), form(Y)).predict_proba(form(Q))
+    np.testing.assert_allclose(probabilities, expected, atol=2e-3)
+    probabilities = LabelPowerset(GaussianNB()).fit(X, Y).predict_proba(Q)
+    np.testing.assert_allclose(probabilities, sum_over_sets(GaussianNB(), X, Y, Q), atol=1e-7)
 
 
 def test_known_labels_leave_the_sets_that_agree(data):
@@ -56,17 +56,19 @@ def test_known_labels_leave_the_sets_that_agree(data):
     known[:20, 0] = 1
     known[10:, 1] = 1
     expected = sum_over_sets(GaussianNB(), X, Y, Q, known)
-    found = LabelPowerset(GaussianNB()).fit(X, Y).predict_proba(Q, known=known)
-    np.testing.assert_allclose(found, np.where(np.isnan(known), expected, known), atol=1e-7)
+    probabilities = LabelPowerset(GaussianNB()).fit(X, Y).predict_proba(Q, known=known)
+    np.testing.assert_allclose(probabilities, np.where(np.isnan(known), expected, known), atol=1e-7)
 
 
 def test_unknown_entries_are_completed_by_binary_relevance(data):
     X, Y, Q = data
     Y[np.random.default_rng(1).random(Y.shape) < 0.3] = np.nan
     filled = BinaryRelevance(GaussianNB()).fit(X, Y).predict(X)
-    whole = np.where(np.isnan(Y), filled, Y)
-    found = LabelPowerset(GaussianNB()).fit(X, Y).predict_proba(Q)
-    np.testing.assert_allclose(found, sum_over_sets(GaussianNB(), X, whole, Q), atol=1e-7)
+    complete = np.where(np.isnan(Y), filled, Y)
+    probabilities = LabelPowerset(GaussianNB()).fit(X, Y).predict_proba(Q)
+    np.testing.assert_allclose(
+        probabilities, sum_over_sets(GaussianNB(), X, complete, Q), atol=1e-7
+    )
 
 
 def test_rare_sets_join_the_nearest():

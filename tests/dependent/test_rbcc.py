@@ -65,15 +65,15 @@ def test_the_loss_is_that_of_labels_given_their_parents():
     for i, row in enumerate(y.int().tolist()):
         for j, parent in enumerate(parents):
             expected -= tables[i, j, row[parent] if parent >= 0 else 0, row[j]].item()
-    found = task.losses(Batch(x, y, torch.arange(6)), START)["likelihood"]
-    assert found.item() == pytest.approx(expected / 24, rel=1e-5)
+    loss = task.losses(Batch(x, y, torch.arange(6)), START)["likelihood"]
+    assert loss.item() == pytest.approx(expected / 24, rel=1e-5)
     hidden = y.clone()
     hidden[:, 1] = torch.nan  # summed over both of its values
     both = [y.clone(), y.clone()]
     both[0][:, 1], both[1][:, 1] = 0, 1
     likelihoods = [task.network.forest.log_likelihood(tables, labels).exp() for labels in both]
-    found = task.losses(Batch(x, hidden, torch.arange(6)), START)["likelihood"]
-    torch.testing.assert_close(found, -torch.log(sum(likelihoods)).mean() / 4)
+    loss = task.losses(Batch(x, hidden, torch.arange(6)), START)["likelihood"]
+    torch.testing.assert_close(loss, -torch.log(sum(likelihoods)).mean() / 4)
 
 
 def test_dependence_beyond_the_features_is_found_and_told():
@@ -104,10 +104,10 @@ def test_best_sets_are_right_as_a_whole_more_often():
     X, which = rng.normal(size=(600, 2)), rng.integers(0, 3, 600)
     Y = np.eye(3, dtype=int)[which]
     model = RBCC(**QUICK).fit(X[:400], Y[:400])
-    by_label, whole = model.predict(X[400:]), model.most_probable_sets(X[400:])
-    assert subset_accuracy(Y[400:], whole) >= subset_accuracy(Y[400:], by_label)
+    by_label, joint = model.predict(X[400:]), model.most_probable_sets(X[400:])
+    assert subset_accuracy(Y[400:], joint) >= subset_accuracy(Y[400:], by_label)
     tables = model.network_.tables(model.scaling_.apply(torch.from_numpy(X[400:405]).float()))
-    for row, found in zip(tables, whole, strict=False):
+    for row, best in zip(tables, joint, strict=False):
         sets = itertools.product([0, 1], repeat=3)
         parents = model.parents_.tolist()
 
@@ -116,7 +116,7 @@ def test_best_sets_are_right_as_a_whole_more_often():
                 row[j, labels[p] if p >= 0 else 0, labels[j]].item() for j, p in enumerate(parents)
             )
 
-        assert tuple(found) == max(sets, key=score)
+        assert tuple(best) == max(sets, key=score)
     known = np.full((200, 3), np.nan)
     known[:, 1] = 1
     assert (model.most_probable_sets(X[400:], known=known)[:, 1] == 1).all()

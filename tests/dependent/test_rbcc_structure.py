@@ -34,14 +34,14 @@ def drawn(parents, n_rows=4, unknown=0.6, seed=0):
 
 def joint(tables, parents, row):
     """The probability of each label set, by the product of the tables."""
-    found = {}
+    probabilities = {}
     for labels in itertools.product([0, 1], repeat=len(parents)):
         steps = (
             tables[row, j, labels[parent] if parent >= 0 else 0, labels[j]].item()
             for j, parent in enumerate(parents)
         )
-        found[labels] = math.exp(sum(steps))
-    return found
+        probabilities[labels] = math.exp(sum(steps))
+    return probabilities
 
 
 def agreeing(sets, known):
@@ -99,10 +99,10 @@ def test_a_tree_is_found_again():
         values[:, j] = noise if parents[j] < 0 else values[:, parents[j]] + 0.7 * noise
     for share in (0.0, 0.3):
         hidden = np.where(rng.random(values.shape) < share, np.nan, values)
-        found = learn_parents(hidden)
-        edges = {frozenset((j, int(p))) for j, p in enumerate(found) if p >= 0}
+        learnt = learn_parents(hidden)
+        edges = {frozenset((j, int(p))) for j, p in enumerate(learnt) if p >= 0}
         assert edges == {frozenset((j, p)) for j, p in enumerate(parents) if p >= 0}
-        assert (found == -1).sum() == 2
+        assert (learnt == -1).sum() == 2
 
 
 def test_noise_gets_no_edges_and_constants_do_no_harm():
@@ -120,12 +120,12 @@ def test_residuals_leave_out_what_the_features_explain():
     by_features = (X[:, :1] > 0).astype(float)
     Y = np.hstack([by_features, by_features, coin, coin])
     Y[::7, 2] = np.nan
-    found = cross_residuals(X, Y)
-    assert np.isnan(found).sum() == np.isnan(Y).sum()
-    assert np.nanstd(found[:, 0]) < 0.8 * np.nanstd(Y[:, 0])
-    assert np.nanstd(found[:, 3]) == pytest.approx(np.nanstd(Y[:, 3]), rel=0.05)
-    np.testing.assert_allclose(cross_residuals(sp.csr_array(X), Y), found, atol=1e-3)
-    np.testing.assert_array_equal(cross_residuals(X, Y, seed=0), found)
+    residuals = cross_residuals(X, Y)
+    assert np.isnan(residuals).sum() == np.isnan(Y).sum()
+    assert np.nanstd(residuals[:, 0]) < 0.8 * np.nanstd(Y[:, 0])
+    assert np.nanstd(residuals[:, 3]) == pytest.approx(np.nanstd(Y[:, 3]), rel=0.05)
+    np.testing.assert_allclose(cross_residuals(sp.csr_array(X), Y), residuals, atol=1e-3)
+    np.testing.assert_array_equal(cross_residuals(X, Y, seed=0), residuals)
 
 
 def test_residuals_are_those_of_ridge_regression():
@@ -134,11 +134,11 @@ def test_residuals_are_those_of_ridge_regression():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(40, 6)), rng.integers(0, 2, (40, 3)).astype(float)
     order = np.random.default_rng(5).permutation(40)
-    found = cross_residuals(X, Y, seed=5)
+    residuals = cross_residuals(X, Y, seed=5)
     for fitted, asked in ((order[:20], order[20:]), (order[20:], order[:20])):
         spread = np.square(X[fitted] - X[fitted].mean(axis=0)).sum()
         model = Ridge(alpha=0.01 * spread / 6).fit(X[fitted], Y[fitted])
-        np.testing.assert_allclose(found[asked], Y[asked] - model.predict(X[asked]), atol=1e-8)
+        np.testing.assert_allclose(residuals[asked], Y[asked] - model.predict(X[asked]), atol=1e-8)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -45,20 +45,22 @@ def test_unknown_entries_have_no_vote(data):
     model = SLEEC(embedding_size=4, random_state=0).fit(X, Y)
     (part,) = model.learners_[0]["parts"]
     Z = np.column_stack([Q / model.scale_, np.ones(len(Q))]) @ part["weights"]
-    for z, found in zip(Z, model.predict_proba(Q), strict=True):
+    for z, probabilities in zip(Z, model.predict_proba(Q), strict=True):
         nearest = np.argsort(((part["embedding"] - z) ** 2).sum(axis=1), kind="stable")[:20]
         some = ~np.isnan(Y[nearest]).all(axis=0)
-        np.testing.assert_allclose(found[some], np.nanmean(Y[nearest][:, some], axis=0), atol=1e-6)
+        np.testing.assert_allclose(
+            probabilities[some], np.nanmean(Y[nearest][:, some], axis=0), atol=1e-6
+        )
 
 
 def test_pairs_are_those_with_the_largest_products(data):
     labels = data[1]
-    found = label_pairs(sp.csr_array(labels), 5).toarray()
+    pairs = label_pairs(sp.csr_array(labels), 5).toarray()
     inner = labels @ labels.T
     expected = plain.omega_by_loops(labels, 5)
     stored = label_pairs(sp.csr_array(labels + 1), 200).toarray()
     np.testing.assert_allclose(stored, (labels + 1) @ (labels + 1).T)
-    np.testing.assert_allclose(found, np.where(expected, inner, 0))
+    np.testing.assert_allclose(pairs, np.where(expected, inner, 0))
 
 
 def test_projection_keeps_inner_products():

@@ -107,10 +107,10 @@ def test_a_dear_member_goes_where_few_positives_are_there_to_choose_on(
 def test_a_network_leaves_time_for_a_second_fold_where_positives_are_few(
     data, own_time, monkeypatch
 ):
-    given = []
+    limits = []
 
     def run(self, *args, seconds, **kwargs):
-        given.append((self.member.name, seconds))
+        limits.append((self.member.name, seconds))
         plain_run(self, *args, seconds=seconds, **kwargs)
 
     plain_run = Trial.run
@@ -118,7 +118,7 @@ def test_a_network_leaves_time_for_a_second_fold_where_positives_are_few(
     members = [Rote(delay=10), lw.MLP(hidden=(4,), epochs=1)]
     Weave(members=members, budget=100, n_folds=5, random_state=0).fit(*data)
     # 80 s are left but for the stack's: two more fits of the first member, then two folds
-    assert given[1] == ("mlp", pytest.approx((80 - 2 * 10) / 2))
+    assert limits[1] == ("mlp", pytest.approx((80 - 2 * 10) / 2))
 
 
 def test_where_time_is_short_the_rows_of_the_first_folds_must_do(data, own_time):
@@ -272,8 +272,8 @@ def test_runs_of_a_trial_are_averaged(data):
 def test_counts_of_words_are_not_scaled():
     X = (np.random.default_rng(0).random((60, 40)) < 0.1).astype(float)
     Y = X[:, :3]
-    for given in (X, sp.csr_array(X)):
-        assert Weave(members=["br"], n_folds=2, random_state=0).fit(given, Y).scaler_ is None
+    for features in (X, sp.csr_array(X)):
+        assert Weave(members=["br"], n_folds=2, random_state=0).fit(features, Y).scaler_ is None
 
 
 @pytest.mark.parametrize("budget", ["soon", "0min", "5 days"])
@@ -283,8 +283,8 @@ def test_a_budget_that_is_none(data, budget):
 
 
 def test_units_of_a_budget():
-    given = ("30s", "1.5 min", "2h", 7, None)
-    assert [_seconds(b, n_entries=1000) for b in given] == [30, 90, 7200, 7, None]
+    budgets = ("30s", "1.5 min", "2h", 7, None)
+    assert [_seconds(b, n_entries=1000) for b in budgets] == [30, 90, 7200, 7, None]
 
 
 def test_the_automatic_budget_grows_with_the_label_matrix_within_bounds():
@@ -304,6 +304,6 @@ def test_it_beats_binary_relevance_on_emotions(data_home):
     members = ["br", "mlknn", "extra-trees"]
     model = Weave(members=members, budget=None, n_folds=4, random_state=0).fit(train.X, train.Y)
     average_precision = get_metric("map")
-    found = average_precision(test.Y, Y_score=model.predict_proba(test.X))
+    score = average_precision(test.Y, Y_score=model.predict_proba(test.X))
     alone = lw.make("br").fit(train.X, train.Y)
-    assert found > average_precision(test.Y, Y_score=alone.predict_proba(test.X)) + 0.02
+    assert score > average_precision(test.Y, Y_score=alone.predict_proba(test.X)) + 0.02

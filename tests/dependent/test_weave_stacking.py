@@ -89,8 +89,8 @@ def test_the_second_layer_minimises_what_it_says(rows):
     for label in range(3):
         best = minimize(cost, np.zeros(6), args=(label,)).fun
         change = layer.weights[:, label] - common
-        found = cost(np.r_[change, layer.bias[label], layer.cross[label]], label)
-        assert found == pytest.approx(best, rel=1e-4)
+        minimum = cost(np.r_[change, layer.bias[label], layer.cross[label]], label)
+        assert minimum == pytest.approx(best, rel=1e-4)
 
 
 def test_its_gradient(rows, monkeypatch):
@@ -161,7 +161,7 @@ def test_without_time_no_layer_is_learnt(rows):
 
 def test_many_entries_are_weighed_by_some_of_them(rows, monkeypatch):
     odds, truth = rows
-    whole = choose_members(odds, truth)
+    of_all = choose_members(odds, truth)
     monkeypatch.setattr(weave_stacking, "_MAX_WEIGHT_ENTRIES", 600)  # 200 of 300 rows
-    np.testing.assert_allclose(choose_members(odds, truth), whole, atol=0.15)
+    np.testing.assert_allclose(choose_members(odds, truth), of_all, atol=0.15)
     assert len(truth[weave_stacking._sample_rows(truth, 600, 0)]) == 200

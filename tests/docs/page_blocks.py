@@ -48,14 +48,16 @@ def pages() -> list[Path]:
 
 def blocks(text: str) -> list[Block]:
     """The blocks in their order; a setup is a Python block."""
-    found, note = [], ""
+    code_blocks, note = [], ""
     for piece in PIECE.finditer(text):
         line = text.count("\n", 0, piece.start()) + 1
         if piece["note"] is None:
-            found.append(Block(piece["language"], piece["code"], line, note))
+            code_blocks.append(Block(piece["language"], piece["code"], line, note))
             note = ""
         elif piece["note"].startswith("setup\n"):
-            found.append(Block("python", piece["note"].removeprefix("setup\n"), line, "setup"))
+            code_blocks.append(
+                Block("python", piece["note"].removeprefix("setup\n"), line, "setup")
+            )
         else:
             note = piece["note"]
-    return found
+    return code_blocks

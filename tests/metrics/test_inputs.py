@@ -12,16 +12,16 @@ from labelweave.metrics import METRICS, f1_example, get_metric, lrap, subset_acc
 NAMES = [name.replace("@k", "@2") for name in METRICS]
 
 
-def call(name, Y_true, given, **extra):
+def call(name, Y_true, prediction, **extra):
     metric = get_metric(name)
     if metric.needs_propensities:
         extra["propensities"] = np.full(np.shape(Y_true)[1], 0.5)
-    return metric(Y_true, **{f"Y_{metric.needs}": given}, **extra)
+    return metric(Y_true, **{f"Y_{metric.needs}": prediction}, **extra)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    ("Y_true", "given", "message"),
+    ("Y_true", "prediction", "message"),
     [
         (np.zeros((2, 3)), np.zeros((2, 2)), r"\(2, 3\).*\(2, 2\)"),
         (np.zeros((2, 3)), np.zeros((3, 3)), r"\(2, 3\).*\(3, 3\)"),
@@ -30,18 +30,18 @@ def call(name, Y_true, given, **extra):
         (np.full((2, 3), 2), np.zeros((2, 3)), "Y holds 2 at row 0"),
     ],
 )
-def test_every_metric_refuses(name, Y_true, given, message):
+def test_every_metric_refuses(name, Y_true, prediction, message):
     with pytest.raises(InputError, match=message):
-        call(name, Y_true, given)
+        call(name, Y_true, prediction)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_every_metric_refuses_what_is_no_prediction(name, value):
-    given = np.zeros((2, 3))
-    given[1, 2] = value
+    prediction = np.zeros((2, 3))
+    prediction[1, 2] = value
     with pytest.raises(InputError, match=r"row 1, (column 2|label 'label_2')|unknown entries"):
-        call(name, np.eye(2, 3), given)
+        call(name, np.eye(2, 3), prediction)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -30,8 +30,8 @@ def levels(x):
     return x.mul(255).round().clamp(0, 255).permute(0, 2, 3, 1).numpy()
 
 
-def near(found, expected, most):
-    worst = np.abs(levels(found) - np.stack(expected).astype(float)).max()
+def near(actual, expected, most):
+    worst = np.abs(levels(actual) - np.stack(expected).astype(float)).max()
     assert worst <= most
 
 
@@ -41,12 +41,12 @@ def test_crop_and_resize_are_pillows(n_in, n_out):
     start = torch.tensor([0.0, 1.3, 2.75, 3.0])
     length = torch.tensor([n_in * 1.0, 5.5, 4.25, 6.0])
     weights = aug.resize_weights(start, length, n_in, n_out)
-    found = aug.resample(tensor(images), weights, weights)
+    resized = aug.resample(tensor(images), weights, weights)
     expected = []
     for image, first, long in zip(images, start.tolist(), length.tolist(), strict=True):
         box = (first, first, first + long, first + long)
         expected.append(Image.fromarray(image).resize((n_out, n_out), Image.BILINEAR, box=box))
-    near(found, [np.asarray(image) for image in expected], 2)
+    near(resized, [np.asarray(image) for image in expected], 2)
     assert torch.allclose(weights.sum(dim=2), torch.ones(4, n_out))
 
 
@@ -55,12 +55,12 @@ def test_crop_and_resize_are_pillows(n_in, n_out):
 def test_colours_are_pillows(what, factor):
     images = photographs()
     enhancer = {"saturation": "Color"}.get(what, what.capitalize())
-    found = getattr(aug, f"adjust_{what}")(tensor(images), torch.full((4,), factor))
+    adjusted = getattr(aug, f"adjust_{what}")(tensor(images), torch.full((4,), factor))
     expected = [
         np.asarray(getattr(ImageEnhance, enhancer)(Image.fromarray(image)).enhance(factor))
         for image in images
     ]
-    near(found, expected, 2)
+    near(adjusted, expected, 2)
 
 
 def test_greyscale_is_pillows():
@@ -83,22 +83,22 @@ def test_hue_is_pillows(turn):
 
 def test_a_third_of_a_turn_makes_red_green():
     red = torch.tensor([1.0, 0.0, 0.0]).view(1, 3, 1, 1)
-    found = aug.adjust_hue(red, torch.tensor([1 / 3])).ravel()
-    assert torch.allclose(found, torch.tensor([0.0, 1.0, 0.0]), atol=1e-5)
+    turned = aug.adjust_hue(red, torch.tensor([1 / 3])).ravel()
+    assert torch.allclose(turned, torch.tensor([0.0, 1.0, 0.0]), atol=1e-5)
 
 
 def test_blur_is_pillows():
     images = photographs()
     sigma = torch.full((4,), 1.5)
     weights = aug.blur_weights(sigma, 16)
-    found = aug.resample(tensor(images), weights, weights)
+    blurred = aug.resample(tensor(images), weights, weights)
     expected = [
         np.asarray(Image.fromarray(image).filter(ImageFilter.GaussianBlur(1.5))) for image in images
     ]
     # Pillow's own is three box filters, near a Gaussian; SciPy has the Gaussian itself.
-    assert np.abs(levels(found) - np.stack(expected)).mean() < 2
+    assert np.abs(levels(blurred) - np.stack(expected)).mean() < 2
     exact = gaussian_filter(images.astype(float), (0, 1.5, 1.5, 0), mode="nearest", truncate=8)
-    near(found, exact, 1)
+    near(blurred, exact, 1)
     near(aug.resample(tensor(images), *[aug.blur_weights(sigma * 1e-2, 16)] * 2), images, 1)
 
 
@@ -127,9 +127,9 @@ def test_a_crop_keeps_its_share_of_the_area(monkeypatch):
     assert 0.25 < share.min() < 0.4
     assert share.max() <= 1
     assert abs(share.mean() - 0.65) < 0.05
-    for start, length, whole in ((top, high, height), (left, wide, width)):
+    for start, length, side in ((top, high, height), (left, wide, width)):
         assert start.min() >= 0
-        assert (start + length).max() <= whole + 1e-4
+        assert (start + length).max() <= side + 1e-4
     tilt = (wide / width) / (high / height)
     assert tilt.max() <= 2.001
     assert tilt.min() >= 0.499
@@ -139,10 +139,10 @@ def test_how_often_things_happen():
     grey = aug.make_augment({"grey": 0.3, "flip": 0.0}).train()
     x = tensor(photographs(1)).expand(2000, -1, -1, -1)
     with forked_rng(0):
-        found = grey(x)
-    lost = (found[:, 0] - found[:, 1]).abs().amax(dim=(1, 2)) < 1e-6
+        changed = grey(x)
+    lost = (changed[:, 0] - changed[:, 1]).abs().amax(dim=(1, 2)) < 1e-6
     assert abs(lost.float().mean() - 0.3) < 0.04
-    assert torch.equal(found[~lost], x[~lost])
+    assert torch.equal(changed[~lost], x[~lost])
 
 
 def test_seeded_and_only_in_training():
@@ -167,11 +167,11 @@ def test_each_image_is_changed_by_itself():
     x = tensor(photographs(8))
     augment = aug.make_augment("strong").train()
     with forked_rng(0):
-        whole = augment(x)
+        at_once = augment(x)
     other = x.clone()
     other[4:] = 0.5
     with forked_rng(0):
-        assert torch.equal(augment(other)[:4], whole[:4])
+        assert torch.equal(augment(other)[:4], at_once[:4])
 
 
 def test_settings_are_checked():

@@ -83,13 +83,13 @@ def test_killed_runs_end_with_the_weights_of_one_never_killed(tmp_path):
         check=True,
     )
     assert int(done.stdout) == 5
-    whole, resumed = (
+    uninterrupted, resumed = (
         torch.load(tmp_path / f"{name}.pt", weights_only=True) for name in ("whole", "resumed")
     )
-    assert len(whole["network"]) > 6
-    for name, weights in whole["network"].items():
+    assert len(uninterrupted["network"]) > 6
+    for name, weights in uninterrupted["network"].items():
         assert torch.equal(weights, resumed["network"][name])
-    assert whole["loss"] == resumed["loss"]
+    assert uninterrupted["loss"] == resumed["loss"]
     left = [path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")]
     assert left == ["training.ckpt"]
 
@@ -112,21 +112,21 @@ def toy(n=40):
 
 
 def small(folder, **changes):
-    given = {"hidden": (8,), "epochs": 6, "batch_size": 8, "random_state": 0, "patience": 3}
-    return MLP(checkpoint=folder, checkpoint_every=0, **(given | changes))
+    settings = {"hidden": (8,), "epochs": 6, "batch_size": 8, "random_state": 0, "patience": 3}
+    return MLP(checkpoint=folder, checkpoint_every=0, **(settings | changes))
 
 
 @pytest.mark.parametrize("step", [1, 4, 5, 13])
 def test_resuming_within_an_epoch_gives_the_same_history_and_model(tmp_path, step):
     X, Y = toy()
-    whole = small(None).fit(X, Y)
+    uninterrupted = small(None).fit(X, Y)
     with pytest.raises(KeyboardInterrupt):
         small(tmp_path, callbacks=[StopAt(step)]).fit(X, Y)
     resumed = small(tmp_path).fit(X, Y)
-    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+    np.testing.assert_array_equal(resumed.predict_proba(X), uninterrupted.predict_proba(X))
     columns = ["epoch", "loss", "val_loss"]
-    assert resumed.history_[columns].equals(whole.history_[columns])
-    assert resumed.best_epoch_ == whole.best_epoch_
+    assert resumed.history_[columns].equals(uninterrupted.history_[columns])
+    assert resumed.best_epoch_ == uninterrupted.best_epoch_
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path):

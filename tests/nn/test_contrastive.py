@@ -39,12 +39,12 @@ def slow_terms(batch, positive_sets, left_out=None):
         taking_part = [a for a in range(len(keys)) if left_out is None or not left_out[i, a]]
         scores = {a: float(queries[i] @ keys[a]) / TAU for a in taking_part}
         below = math.log(sum(math.exp(s) for s in scores.values()))
-        own = []
+        of_query = []
         for members in sets:
             members = [p for p in members if p in scores]
             if members:
-                own.append(-sum(scores[p] - below for p in members) / len(members))
-        terms.append(own)
+                of_query.append(-sum(scores[p] - below for p in members) / len(members))
+        terms.append(of_query)
     return terms
 
 
@@ -65,33 +65,36 @@ def mean(values):
 def test_each_label_is_eq_4_and_5(batch, self_left_out):
     left_out = torch.eye(9, 23, dtype=torch.bool) if self_left_out else None
     terms = slow_terms(batch, sets_of_each_label(batch), left_out)
-    expected = mean([term for own in terms for term in own])
-    found = mulsupcon(*batch, temperature=TAU, left_out=left_out)
-    assert found.item() == pytest.approx(expected, rel=1e-12)
+    expected = mean([term for of_query in terms for term in of_query])
+    loss = mulsupcon(*batch, temperature=TAU, left_out=left_out)
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_weighted_is_eq_6(batch):
     terms = slow_terms(batch, sets_of_each_label(batch))
-    expected = mean([mean(own) for own in terms if own])
-    found = mulsupcon(*batch, temperature=TAU, weighted=True)
-    assert found.item() == pytest.approx(expected, rel=1e-12)
+    expected = mean([mean(of_query) for of_query in terms if of_query])
+    loss = mulsupcon(*batch, temperature=TAU, weighted=True)
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("positives", "is_positive"),
-    [("all", lambda own, other: own == other), ("any", lambda own, other: bool(own & other))],
+    [
+        ("all", lambda query_set, other: query_set == other),
+        ("any", lambda query_set, other: bool(query_set & other)),
+    ],
 )
 def test_all_and_any_are_eq_1_with_their_positives(batch, positives, is_positive):
     _, _, query_labels, key_labels = batch
     of_keys = [label_set(row) for row in key_labels]
     sets = [
-        [[m for m, other in enumerate(of_keys) if own and is_positive(own, other)]]
-        for own in map(label_set, query_labels)
+        [[m for m, other in enumerate(of_keys) if query_set and is_positive(query_set, other)]]
+        for query_set in map(label_set, query_labels)
     ]
-    expected = mean([own[0] for own in slow_terms(batch, sets) if own])
-    found = mulsupcon(*batch, temperature=TAU, positives=positives)
-    assert found.item() == pytest.approx(expected, rel=1e-12)
-    mask = torch.tensor([[m in own[0] for m in range(23)] for own in sets])
+    expected = mean([of_query[0] for of_query in slow_terms(batch, sets) if of_query])
+    loss = mulsupcon(*batch, temperature=TAU, positives=positives)
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+    mask = torch.tensor([[m in chosen[0] for m in range(23)] for chosen in sets])
     again = supcon(*batch[:2], mask, temperature=TAU)
     assert again.item() == pytest.approx(expected, rel=1e-12)
 
@@ -110,14 +113,14 @@ def test_single_labels_give_supcon_of_another_library(positives, with_keys):
         keys = F.normalize(torch.randn(30, 6, generator=generator, dtype=torch.float64), dim=1)
         expected = peer(z, classes, ref_emb=keys, ref_labels=others)
         key_labels = F.one_hot(others, 4).double()
-        found = mulsupcon(z, keys, y, key_labels, temperature=TAU, positives=positives)
+        value = mulsupcon(z, keys, y, key_labels, temperature=TAU, positives=positives)
     else:
         itself = torch.eye(20, dtype=torch.bool)
         expected = peer(z, classes)
-        found = mulsupcon(z, z, y, y, temperature=TAU, positives=positives, left_out=itself)
-    assert found.item() == pytest.approx(expected.item(), rel=1e-9)
+        value = mulsupcon(z, z, y, y, temperature=TAU, positives=positives, left_out=itself)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-9)
     gradient, peers = (torch.autograd.grad(loss, rows, retain_graph=True)[0]
-                       for loss in (found, expected))  # fmt: skip
+                       for loss in (value, expected))  # fmt: skip
     torch.testing.assert_close(gradient, peers)
 
 

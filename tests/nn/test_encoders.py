@@ -28,14 +28,14 @@ def test_dropout_of_shares_is_dropout_of_the_batch():
     x = torch.randn(9, 40)
     layer = Dropout(0.3)
     torch.manual_seed(1)
-    whole = layer(x)
-    assert 0.15 < (whole == 0).float().mean() < 0.45
+    at_once = layer(x)
+    assert 0.15 < (at_once == 0).float().mean() < 0.45
     for rank in range(2):
         share = share_of(9, rank, 2)
         torch.manual_seed(1)
         with held_share(share):
-            own = layer(x[share.start : share.stop])
-        torch.testing.assert_close(own, whole[share.start : share.stop])
+            of_share = layer(x[share.start : share.stop])
+        torch.testing.assert_close(of_share, at_once[share.start : share.stop])
     assert (layer.eval()(x) == x).all()
 
 

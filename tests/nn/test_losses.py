@@ -78,10 +78,10 @@ def test_entries_equal_the_slow_loop(loss, slow, logits, targets):
 
 def test_weights_of_positives_and_negatives(logits, targets):
     weights = [1.0, 2.0, 3.0, 4.0, 5.0]
-    found = weighted_bce(logits, targets, pos_weight=weights, neg_weight=0.25)
+    losses = weighted_bce(logits, targets, pos_weight=weights, neg_weight=0.25)
     plain = by_entry(slow_bce, logits, targets)
     expected = torch.where(targets == 1, plain * torch.tensor(weights), plain * 0.25)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(losses, expected)
 
 
 def test_zlpr_equals_the_slow_loop(logits, targets):
@@ -136,8 +136,8 @@ def test_asl_is_finite_for_extreme_logits(clip, gamma):
 
 
 def test_asl_without_focus_and_shift_is_bce(logits, targets):
-    found = asl(logits, targets, gamma_neg=0, gamma_pos=0, clip=0)
-    torch.testing.assert_close(found, bce(logits, targets))
+    losses = asl(logits, targets, gamma_neg=0, gamma_pos=0, clip=0)
+    torch.testing.assert_close(losses, bce(logits, targets))
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -157,12 +157,12 @@ def test_unknown_entries_take_no_part(name, logits, targets):
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_mean_of_a_batch_is_the_weighted_mean_of_its_parts(name, logits, targets):
     targets[2, 3] = torch.nan
-    whole = mean_loss(LOSSES[name](logits, targets))
+    of_batch = mean_loss(LOSSES[name](logits, targets))
     parts = [
         mean_loss(LOSSES[name](logits[rows], targets[rows])) * len(logits[rows])
         for rows in (slice(0, 3), slice(3, 7))
     ]
-    torch.testing.assert_close(whole, sum(parts) / 7)
+    torch.testing.assert_close(of_batch, sum(parts) / 7)
 
 
 def test_a_loss_by_name_with_parameters(logits, targets):

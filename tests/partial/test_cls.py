@@ -21,8 +21,8 @@ FIXED = {**QUICK, "patience": None}  # as by default: a run of fixed length
 
 
 def quick(**changes):
-    given = {"base": lw.MLP(**FIXED), "random_state": 0, "ramp": 3}
-    return CLS(**(given | changes))
+    settings = {"base": lw.MLP(**FIXED), "random_state": 0, "ramp": 3}
+    return CLS(**(settings | changes))
 
 
 def slow_algorithm(losses_f, losses_g, candidates, keep_high, keep_low):
@@ -53,8 +53,8 @@ def test_co_label_selection_is_algorithm_1(keep_high, keep_low, shape):
     candidates = rng.random(shape) < 0.8
     negatives = co_label_selection(losses_f, losses_g, candidates, keep_high, keep_low)
     expected = slow_algorithm(losses_f, losses_g, candidates, keep_high, keep_low)
-    for found, labels in zip((mask for of in negatives for mask in of), expected, strict=True):
-        assert {tuple(label) for label in np.argwhere(found).tolist()} == labels
+    for selected, labels in zip((mask for of in negatives for mask in of), expected, strict=True):
+        assert {tuple(label) for label in np.argwhere(selected).tolist()} == labels
 
 
 @pytest.mark.parametrize("action", ["remove", "correct"])
@@ -128,9 +128,9 @@ def test_any_network(data, base):
     X, Y, partial = data
     model = CLS(base, random_state=0).set_params(base__epochs=4)
     model.fit(X[:120], partial[:120])
-    found = model.predict_proba(X[120:])
-    assert found.shape == (120, 4)
-    assert found[Y[120:] == 1].mean() > found[Y[120:] == 0].mean()
+    probabilities = model.predict_proba(X[120:])
+    assert probabilities.shape == (120, 4)
+    assert probabilities[Y[120:] == 1].mean() > probabilities[Y[120:] == 0].mean()
     assert "removed" in model.history_
 
 
@@ -173,13 +173,13 @@ def test_ablations_are_settings(data):
         "clc": quick(tau_h=0.2, tau_l=0.2, action="correct"),
         "neither": quick(tau_h=0, tau_l=0),
     }
-    found = {name: model.fit(X, partial).predict_proba(X) for name, model in models.items()}
-    for name, one in found.items():
-        for other, scores in found.items():
+    probabilities = {name: model.fit(X, partial).predict_proba(X) for name, model in models.items()}
+    for name, one in probabilities.items():
+        for other, scores in probabilities.items():
             assert name == other or not np.allclose(one, scores), f"{name} and {other}"
     assert (models["cls-h"].history_["removed"] == 0).all()
     assert "removed_low" not in models["cls-l"].history_
-    assert found["clc"].mean() > found["cls"].mean() > found["cls-h"].mean()
+    assert probabilities["clc"].mean() > probabilities["cls"].mean() > probabilities["cls-h"].mean()
 
 
 def test_the_rate_is_estimated_without_clean_labels(data):
@@ -359,8 +359,8 @@ def test_only_positives_are_known(data):
     X, _, partial = data
     positives = np.where(partial == 1, 1.0, np.nan)
     expected = quick().fit(X[:120], partial[:120], validation=(X[120:], partial[120:]))
-    found = quick().fit(X[:120], positives[:120], validation=(X[120:], positives[120:]))
-    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+    model = quick().fit(X[:120], positives[:120], validation=(X[120:], positives[120:]))
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
 def test_unknowns_mixed_with_zeros(data):
@@ -420,13 +420,13 @@ def test_resume_is_exact(data, tmp_path):
         base = lw.MLP(**FIXED, checkpoint=tmp_path / folder, checkpoint_every=0, **more)
         return quick(base=base)
 
-    whole = model("whole").fit(X, partial)
+    uninterrupted = model("whole").fit(X, partial)
     with pytest.raises(KeyboardInterrupt):
         model("killed", callbacks=[Kill()]).fit(X, partial)
     again = model("killed").fit(X, partial)
-    np.testing.assert_array_equal(whole.predict_proba(X), again.predict_proba(X))
+    np.testing.assert_array_equal(uninterrupted.predict_proba(X), again.predict_proba(X))
     columns = ["removed", "loss"]
-    assert whole.history_[columns].equals(again.history_[columns])
+    assert uninterrupted.history_[columns].equals(again.history_[columns])
 
 
 def test_names_of_labels(data):

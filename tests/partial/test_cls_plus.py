@@ -44,14 +44,14 @@ def pairs(n=2000, seed=0):
 def test_evidence_is_a_ridge_regression_on_the_other_labels():
     _, positive = pairs(80)
     fitted = np.arange(80) % 4 > 0
-    found = LabelEvidence(sp.csr_array(positive), fitted).logits
+    logits = LabelEvidence(sp.csr_array(positive), fitted).logits
     mean = positive[fitted].mean(axis=0)
     for j in range(3):
         others = np.delete(positive - mean, j, axis=1)
         sums = others[fitted].T @ others[fitted] + 20 * np.eye(2)
         w = np.linalg.solve(sums, others[fitted].T @ (positive[fitted, j] - mean[j]))
         predicted = np.clip(others @ w + mean[j], 1e-4, 1 - 1e-4)
-        np.testing.assert_allclose(found[:, j], logit(predicted) - logit(mean[j]), atol=1e-3)
+        np.testing.assert_allclose(logits[:, j], logit(predicted) - logit(mean[j]), atol=1e-3)
 
 
 def test_the_weight_of_evidence_follows_its_value():
@@ -181,11 +181,11 @@ def test_a_network_does_not_learn_from_its_held_out_rows(soften):
     held_out_by = np.array([0, 0, 0, -1, 1, -1, -1, 0])  # rows 2 to 7 are in the batch
     views, y = selected(CoLabelSelectionPlusRule(soften=soften), held_out_by)
     for k, view in enumerate(views):
-        own = held_out_by[2:] == k
-        assert torch.isnan(view[own]).all()
-        n_high = round(0.2 * int((y[~own] == 0).sum()))
-        soft = (view[~own] > 0) & (view[~own] < 1)
-        assert int((soft if soften else torch.isnan(view[~own])).sum()) == n_high
+        is_held_out = held_out_by[2:] == k
+        assert torch.isnan(view[is_held_out]).all()
+        n_high = round(0.2 * int((y[~is_held_out] == 0).sum()))
+        soft = (view[~is_held_out] > 0) & (view[~is_held_out] < 1)
+        assert int((soft if soften else torch.isnan(view[~is_held_out])).sum()) == n_high
 
 
 @pytest.fixture
@@ -211,9 +211,9 @@ def test_held_out_rows_are_scored_by_the_network_that_did_not_learn_from_them(da
     labels, scores = model._out_of_fold_predictions()
     expected = []
     for k, peer in enumerate(peers_of(model.network_)):
-        own = torch.as_tensor(X[of_row == k], dtype=torch.float32)
+        held_out_rows = torch.as_tensor(X[of_row == k], dtype=torch.float32)
         with torch.inference_mode():
-            logits = peer((own - model.scaling_.shift) * model.scaling_.factor)
+            logits = peer((held_out_rows - model.scaling_.shift) * model.scaling_.factor)
             expected.append(torch.sigmoid(logits + model.network_.shift))
     np.testing.assert_allclose(scores, torch.cat(expected).numpy(), atol=1e-5)
     np.testing.assert_array_equal(

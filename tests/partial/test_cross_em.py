@@ -19,8 +19,8 @@ QUICK = {"hidden": (16,), "epochs": 10, "lr": 2e-2}
 
 
 def quick(**changes):
-    given = {"base": lw.MLP(**QUICK), "n_folds": 3, "ramp": 3, "random_state": 0}
-    return CrossFitEM(**(given | changes))
+    settings = {"base": lw.MLP(**QUICK), "n_folds": 3, "ramp": 3, "random_state": 0}
+    return CrossFitEM(**(settings | changes))
 
 
 def test_the_loss_entry_by_entry():
@@ -30,7 +30,7 @@ def test_the_loss_entry_by_entry():
     task = SoftTargetsTask(network, {"lr": 0.1}, soft_targets, weight=0.3).train()
     x, rows = torch.randn(2, 3), torch.tensor([4, 1])
     y = torch.tensor([[1.0, 0.0, -1.0, torch.nan], [0.0, 0.0, 1.0, 0.0]])
-    found = task.losses(Batch(x, y, rows), StepInfo(0, 0, 0.0))["bce"].item()
+    value = task.losses(Batch(x, y, rows), StepInfo(0, 0, 0.0))["bce"].item()
     z = network(x).detach().numpy()
     total = 0.0
     for i in range(2):
@@ -42,22 +42,22 @@ def test_the_loss_entry_by_entry():
             p = expit(z[i, j])
             loss = -target * np.log(p) - (1 - target) * np.log(1 - p)
             total += (0.3 if code == 0 else 1.0) * loss
-    assert found == pytest.approx(total / 8, rel=1e-5)
+    assert value == pytest.approx(total / 8, rel=1e-5)
 
 
 def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeypatch):
     X, _, partial = data
-    seen, scored, given = [], [], []
+    seen, scored, soft_targets = [], [], []
     train = cross_em.TrainingSession.train
 
     def spy(session, task, **changes):
-        found = train(session, task, **changes)
+        result = train(session, task, **changes)
         seen.append((session.prefix, session.X, session.validation[0]))
-        given.append(getattr(task, "soft_targets", None))
+        soft_targets.append(getattr(task, "soft_targets", None))
         with torch.inference_mode():
             x = session.scaling.apply(torch.from_numpy(session.validation[0]).float())
             scored.append(task.scores(x).numpy())
-        return found
+        return result
 
     posteriors = []
     compute = cross_em.positive_posterior
@@ -72,7 +72,7 @@ def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeyp
     assert [name for name, *_ in seen] == [
         f"round-{r}-fold-{k}-" for r in (1, 2) for k in (1, 2, 3)
     ]
-    (scores, rate), found = posteriors[0]
+    (scores, rate), posterior = posteriors[0]
     assert rate == model.annotation_rate_
     for k in range(3):
         _, learnt, held = seen[k]
@@ -83,8 +83,8 @@ def test_each_row_is_labelled_by_the_network_that_did_not_learn_it(data, monkeyp
         # The network of the second round learns the posteriors of the same rows.
         rest = np.setdiff1d(np.arange(len(X)), rows)
         np.testing.assert_array_equal(seen[3 + k][1], X[rest])
-        np.testing.assert_allclose(given[3 + k].numpy(), found[rest], atol=1e-6)
-        assert given[k] is None
+        np.testing.assert_allclose(soft_targets[3 + k].numpy(), posterior[rest], atol=1e-6)
+        assert soft_targets[k] is None
 
 
 def test_the_mean_of_the_folds_predicts(data):
@@ -92,7 +92,7 @@ def test_the_mean_of_the_folds_predicts(data):
     model = quick().fit(X, partial)
     x = model.scaling_.apply(torch.from_numpy(X).float())
     with torch.inference_mode():
-        each = [torch.sigmoid(own(x)).numpy() for own in peers_of(model.network_)]
+        each = [torch.sigmoid(peer(x)).numpy() for peer in peers_of(model.network_)]
     assert len(each) == 3
     expected = shifted(np.mean(each, axis=0), float(model.network_.shift))
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-5)

@@ -13,8 +13,8 @@ QUICK = {"hidden": (16,), "epochs": 10, "lr": 2e-2}
 
 
 def quick(cls=EMForest, **changes):
-    given = {"base": lw.MLP(**QUICK), "n_folds": 3, "ramp": 3, "random_state": 0}
-    return cls(**(given | changes))
+    settings = {"base": lw.MLP(**QUICK), "n_folds": 3, "ramp": 3, "random_state": 0}
+    return cls(**(settings | changes))
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +48,10 @@ def test_entries_known_to_be_negative_stay_so(data):
     X, Y, partial = data
     known = (Y == 0) & (np.random.default_rng(0).random(Y.shape) < 0.5)
     mixed = np.where(partial == 1, 1.0, np.where(known, 0.0, np.nan))
-    found = quick(n_trees=3, unannotated="unknown").fit(X, mixed).targets_.toarray()
-    assert (found[known] == 0).all()
-    assert (found[partial == 1] == 1).all()
-    assert 0 < found[np.isnan(mixed)].mean() < 1
+    targets = quick(n_trees=3, unannotated="unknown").fit(X, mixed).targets_.toarray()
+    assert (targets[known] == 0).all()
+    assert (targets[partial == 1] == 1).all()
+    assert 0 < targets[np.isnan(mixed)].mean() < 1
 
 
 def test_the_prediction_is_the_mean_of_networks_and_trees(data, fitted):
@@ -69,8 +69,8 @@ def test_the_prediction_is_the_mean_of_networks_and_trees(data, fitted):
             for i in range(5):
                 same = leaves == leaf_of(forest.splits, root, x[i])
                 forests[i] += learnt[same].mean(axis=0) / 9  # trees of all folds
-    found = unshifted(fitted.predict_proba(X[:5]), fitted._shift)
-    np.testing.assert_allclose(found, (networks + forests) / 2, atol=1e-5)
+    probabilities = unshifted(fitted.predict_proba(X[:5]), fitted._shift)
+    np.testing.assert_allclose(probabilities, (networks + forests) / 2, atol=1e-5)
 
 
 def test_no_row_is_scored_by_a_tree_trained_on_it(data, fitted):

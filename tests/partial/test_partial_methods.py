@@ -36,10 +36,10 @@ def test_it_ranks_unseen_rows_with_half_of_the_positives_hidden(id, data):
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_all_labels_alike(id, value, data):
     X, Y, _ = data
-    found = make(id).fit(X, np.full_like(Y, value)).predict_proba(X)
-    assert np.isfinite(found).all()
+    probabilities = make(id).fit(X, np.full_like(Y, value)).predict_proba(X)
+    assert np.isfinite(probabilities).all()
     if id not in ("epr", "role", "em-apl"):  # they do not learn from what is not annotated
-        assert abs(found.mean() - value) < 0.5
+        assert abs(probabilities.mean() - value) < 0.5
 
 
 @pytest.mark.parametrize("id", METHODS)
@@ -48,8 +48,8 @@ def test_known_negatives_are_learnt(id, data):
     X, Y, partial = data
     checked = np.random.default_rng(1).random(Y.shape) < 0.5
     mixed = np.where(partial == 1, 1.0, np.where(checked & (Y == 0), 0.0, np.nan))
-    found = make(id, unannotated="unknown").fit(X, mixed).predict_proba(X)
-    assert found[partial == 1].mean() > found[mixed == 0].mean() + 0.05
+    probabilities = make(id, unannotated="unknown").fit(X, mixed).predict_proba(X)
+    assert probabilities[partial == 1].mean() > probabilities[mixed == 0].mean() + 0.05
 
 
 @pytest.mark.parametrize("id", ["epr", "gr"])

@@ -28,9 +28,9 @@ def test_different_rows_differ():
 
 def test_chunks_change_nothing(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 4))
-    whole = row_hashes(X)
+    at_once = row_hashes(X)
     monkeypatch.setattr(model_folder, "_CHUNK_ENTRIES", 12)
-    np.testing.assert_array_equal(row_hashes(X), whole)
+    np.testing.assert_array_equal(row_hashes(X), at_once)
 
 
 def test_stored_zeros_and_order_of_entries_are_no_matter():

@@ -54,19 +54,19 @@ class Derived(Documented):
 
 
 def test_parameters_come_from_signature_and_docstring():
-    found = {p.name: p for p in describe_parameters(Documented)}
-    assert list(found) == ["k", "low", "high", "plain"]
-    assert (found["k"].default, found["k"].type) == (10, "int")
-    assert found["k"].doc == "How many. Second paragraph."
-    assert (found["low"].type, found["low"].doc) == ("float", "The two ends.")
-    assert found["high"].doc == "The two ends."
-    assert found["plain"].doc == ""
+    parameters = {p.name: p for p in describe_parameters(Documented)}
+    assert list(parameters) == ["k", "low", "high", "plain"]
+    assert (parameters["k"].default, parameters["k"].type) == (10, "int")
+    assert parameters["k"].doc == "How many. Second paragraph."
+    assert (parameters["low"].type, parameters["low"].doc) == ("float", "The two ends.")
+    assert parameters["high"].doc == "The two ends."
+    assert parameters["plain"].doc == ""
 
 
 def test_a_subclass_documents_over_its_base():
-    found = {p.name: p for p in describe_parameters(Derived)}
-    assert (found["k"].type, found["k"].doc) == ('{"a", "b"}', "Overrides.")
-    assert found["low"].doc == "The two ends."
+    parameters = {p.name: p for p in describe_parameters(Derived)}
+    assert (parameters["k"].type, parameters["k"].doc) == ('{"a", "b"}', "Overrides.")
+    assert parameters["low"].doc == "The two ends."
 
 
 def test_example_can_be_parsed():

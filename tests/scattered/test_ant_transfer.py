@@ -129,7 +129,9 @@ def slow_targets(teachers, x, *, keep_original=False, max_rounds=10):
         positive = after - before
     targets = []
     for j in sorted({label for logits in original for label in logits}):
-        candidates = [logits[j] for own in predicted for logits in own if j in logits]  # Eq. 4
+        candidates = [
+            logits[j] for of_teacher in predicted for logits in of_teacher if j in logits
+        ]  # Eq. 4
         negative = all(expit(value) <= 0.5 for value in candidates)
         targets.append(expit(min(candidates) if negative else max(candidates)))  # Eq. 5
     return np.array(targets), len(received)

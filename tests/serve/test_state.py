@@ -46,14 +46,14 @@ def test_keys(database):
     store = Store(open_database(database))
     key = store.add_key("a")
     assert len(key) > 40
-    for name, given in (
+    for name, secret in (
         ("a", None),
         ("", None),
         ("b", "short"),
         ("c", "with blanks in between it"),
     ):
         with pytest.raises(InputError):
-            store.add_key(name, given)
+            store.add_key(name, secret)
     with pytest.raises(InputError, match="no key"):
         store.revoke_key("b")
     store.engine.dispose()

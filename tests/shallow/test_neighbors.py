@@ -11,9 +11,9 @@ from labelweave.shallow.neighbors import NeighborSearch
 
 def nearest_by_table(X, Q, k):
     """Sorted indices of the k nearest rows; of equal distances the first row wins."""
-    own = Q is None
-    table = cdist(X if own else Q, X)
-    if own:
+    among_themselves = Q is None
+    table = cdist(X if among_themselves else Q, X)
+    if among_themselves:
         np.fill_diagonal(table, np.inf)
     return np.sort(np.argsort(table.round(9), axis=1, kind="stable")[:, :k], axis=1)
 
@@ -49,21 +49,21 @@ def test_counts_are_exact_and_ties_go_to_the_first_row(rng, largest, sparse):
 def test_queries_that_are_no_counts_are_not_cut_to_integers(rng):
     X = rng.integers(0, 3, size=(300, 20)).astype(float)
     Q = rng.normal(size=(50, 20))
-    found = NeighborSearch(sp.csr_array(X), "matrix").of(sp.csr_array(Q), 4)
-    np.testing.assert_array_equal(found, nearest_by_table(X, Q, 4))
+    nearest = NeighborSearch(sp.csr_array(X), "matrix").of(sp.csr_array(Q), 4)
+    np.testing.assert_array_equal(nearest, nearest_by_table(X, Q, 4))
 
 
 def test_neighbours_closer_than_float32_can_tell(rng):
     # Around 1000 a float32 has steps of 6e-5: the differences that decide here are smaller.
     X = np.vstack([rng.normal(size=(200, 20)), rng.normal(size=(200, 20)) + 1000])
     X[:200] = X[0] + 1e-6 * rng.normal(size=(200, 20))
-    found = NeighborSearch(X, "matrix").among_themselves(3)
+    nearest = NeighborSearch(X, "matrix").among_themselves(3)
     table = cdist(X, X)
     np.fill_diagonal(table, np.inf)
     expected = np.sort(np.argsort(table, axis=1)[:, :3], axis=1)
-    assert (found == expected).all(axis=1)[200:].all()
+    assert (nearest == expected).all(axis=1)[200:].all()
     # float64 with norms around 1e6 keeps about 1e-10 of a squared distance: some tie.
-    assert set(found[:200].ravel()) <= set(range(200))
+    assert set(nearest[:200].ravel()) <= set(range(200))
 
 
 @pytest.mark.parametrize("engine", ["matrix", "sklearn", "faiss"])
@@ -71,17 +71,17 @@ def test_a_row_is_not_its_own_neighbour_but_its_duplicates_are(engine):
     if engine == "faiss":
         pytest.importorskip("faiss")
     X = np.repeat([[0.0], [1.0]], 4, axis=0)
-    found = NeighborSearch(X, engine).among_themselves(3)
-    for row, neighbours in enumerate(found):
+    nearest = NeighborSearch(X, engine).among_themselves(3)
+    for row, neighbours in enumerate(nearest):
         expected = set(range(4) if row < 4 else range(4, 8)) - {row}
         assert set(neighbours) == expected
 
 
 def test_several_chunks_and_threads_agree(rng, monkeypatch):
     X = rng.normal(size=(500, 30))
-    whole = NeighborSearch(X, "matrix").among_themselves(5)
+    at_once = NeighborSearch(X, "matrix").among_themselves(5)
     monkeypatch.setattr("labelweave.shallow.neighbors._CHUNK_BYTES", 500 * 4 * 37)
-    np.testing.assert_array_equal(NeighborSearch(X, "matrix", 2).among_themselves(5), whole)
+    np.testing.assert_array_equal(NeighborSearch(X, "matrix", 2).among_themselves(5), at_once)
 
 
 def test_no_query_gives_no_neighbour(rng):

@@ -86,9 +86,9 @@ def test_new_labels_are_ranked_by_their_words(story):
 def test_the_audit_finds_what_was_blanked(story):
     texts, full, partial = story["audited"]
     missing = (full.to_numpy() == 1) & (partial.to_numpy() == 0)
-    found = lw.audit(lw.Dataset(texts, partial), top=40, folds=3, random_state=0)
+    findings = lw.audit(lw.Dataset(texts, partial), top=40, folds=3, random_state=0)
     column = {name: j for j, name in enumerate(full.names)}
-    hits = [missing[entry.row, column[entry.label]] for entry in found]
+    hits = [missing[entry.row, column[entry.label]] for entry in findings]
     by_chance = missing.sum() / (partial.to_numpy() == 0).sum()
     assert np.mean(hits) > 2.5 * by_chance
 
@@ -133,12 +133,12 @@ def test_the_service_gives_old_and_new_labels_over_http_until_it_is_stopped(stor
     told = post(f"{address}/v1/models/tagger/predict", inputs=texts, top_k=2, scores=True)
     assert told["predictions"][0]["labels"][0]["label"] == "music"
     for name, answer in zip(NEW, told["predictions"][1:], strict=True):
-        given = {one["label"]: one["score"] for one in answer["scores"]}
-        assert max(NEW, key=given.get) == name, given
+        scores = {one["label"]: one["score"] for one in answer["scores"]}
+        assert max(NEW, key=scores.get) == name, scores
     expected = story["tagger"].predict_proba(texts)
     names = list(story["tagger"].label_names_)
     for row, answer in zip(expected, told["predictions"], strict=True):
-        given = {one["label"]: one["score"] for one in answer["scores"]}
-        np.testing.assert_allclose([given[name] for name in names], row, atol=1e-5)
+        scores = {one["label"]: one["score"] for one in answer["scores"]}
+        np.testing.assert_allclose([scores[name] for name in names], row, atol=1e-5)
     process.terminate()
     assert process.wait() in (0, -signal.SIGTERM)

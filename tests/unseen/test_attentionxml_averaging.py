@@ -66,8 +66,10 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not(tmp_path, norm):
             return AveragedTask(super()._build_task(network, session), 0.9)
 
     model = Averaged((8,), norm=norm, epochs=4, batch_size=16, random_state=0)
-    whole = copy.deepcopy(model).fit(X, Y)
+    uninterrupted = copy.deepcopy(model).fit(X, Y)
     resumed = model.set_params(checkpoint=tmp_path, checkpoint_every=0)
     with pytest.raises(KeyboardInterrupt):
         copy.deepcopy(resumed).set_params(callbacks=[Stop()]).fit(X, Y)
-    np.testing.assert_array_equal(resumed.fit(X, Y).predict_proba(X), whole.predict_proba(X))
+    np.testing.assert_array_equal(
+        resumed.fit(X, Y).predict_proba(X), uninterrupted.predict_proba(X)
+    )

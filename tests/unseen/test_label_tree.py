@@ -25,11 +25,11 @@ def data():
 def test_it_learns_and_is_the_same_again(data):
     X, Y = data
     model = LabelTree(max_leaves=3, random_state=0).fit(X[:200], Y[:200])
-    found = model.predict_proba(X[200:])
-    assert found.shape == (100, 12)
-    assert get_metric("map")(Y[200:], Y_score=found) > 0.95
+    probabilities = model.predict_proba(X[200:])
+    assert probabilities.shape == (100, 12)
+    assert get_metric("map")(Y[200:], Y_score=probabilities) > 0.95
     again = LabelTree(max_leaves=3, random_state=0).fit(X[:200], Y[:200]).predict_proba(X[200:])
-    np.testing.assert_array_equal(found, again)
+    np.testing.assert_array_equal(probabilities, again)
     several = LabelTree(3, max_leaves=3, random_state=0).fit(X[:200], Y[:200])
     assert get_metric("map")(Y[200:], Y_score=several.predict_proba(X[200:])) > 0.95
 

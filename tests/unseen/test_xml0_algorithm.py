@@ -56,10 +56,10 @@ def test_label_fusion_is_algorithm_1(document):
 
 def test_conse_is_the_combination_of_all_predicted_labels(document):
     O, E_seen, E_unseen, _ = document  # noqa: E741
-    whole = (O[:, None] * E_seen).sum(axis=0)
+    combination = (O[:, None] * E_seen).sum(axis=0)
     np.testing.assert_allclose(
         conse_similarity(O, E_seen @ E_unseen.T, E_seen @ E_seen.T),
-        [cos_sim(whole, label) for label in E_unseen],
+        [cos_sim(combination, label) for label in E_unseen],
         atol=1e-12,
     )
 

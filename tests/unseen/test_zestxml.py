@@ -25,7 +25,7 @@ def parts():
 
 def slow_scores(X, F, Y, alpha):
     x, f, y = (part.toarray() > 0 for part in (X, F, Y))
-    found = np.zeros((x.shape[1], f.shape[1]))
+    scores = np.zeros((x.shape[1], f.shape[1]))
     pairs = np.argwhere(y)
     for i in range(x.shape[1]):
         for j in range(f.shape[1]):
@@ -34,8 +34,8 @@ def slow_scores(X, F, Y, alpha):
             both = (has_x & has_y).sum()
             either = has_x.sum() + has_y.sum() - both
             below = alpha * either + (1 - alpha) * x[:, i].sum() * f[:, j].sum()
-            found[i, j] = both / below if both else 0
-    return found
+            scores[i, j] = both / below if both else 0
+    return scores
 
 
 def test_pattern_keeps_the_largest_of_rows_and_columns(parts):
@@ -56,25 +56,27 @@ def test_features_of_pairs(parts):
     X, F, Y = parts
     W = sparse_pattern(X, F, Y, 0.01, 2)
     rows, columns = np.array([0, 3, 3, 11]), np.array([1, 0, 4, 2])
-    found = pair_features(X, F, W, rows, columns).toarray()
+    features = pair_features(X, F, W, rows, columns).toarray()
     entries = [(i, j) for i in range(W.shape[0]) for j in W.indices[W.indptr[i] : W.indptr[i + 1]]]
     expected = [
         [X.toarray()[d, i] * F.toarray()[label, j] for i, j in entries]
         for d, label in zip(rows, columns, strict=True)
     ]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(features, expected, rtol=1e-6)
     # The map's own values, as weights of the pairs' features, give its scores.
     scores = bilinear_scores(X, W, F)
-    np.testing.assert_allclose(found @ W.data, scores[rows, columns], rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(features @ W.data, scores[rows, columns], rtol=1e-4, atol=1e-7)
     np.testing.assert_allclose(scores, (X @ W @ F.T).toarray(), rtol=1e-5)
 
 
 def test_pairs_of_documents_without_words(parts):
     X, F, Y = parts
     W = sparse_pattern(X, F, Y, 0.01, 2)
-    found = pair_features(sp.csr_array(X.shape, dtype=np.float32), F, W, np.arange(2), np.arange(2))
-    assert found.shape == (2, W.nnz)
-    assert found.nnz == 0
+    features = pair_features(
+        sp.csr_array(X.shape, dtype=np.float32), F, W, np.arange(2), np.arange(2)
+    )
+    assert features.shape == (2, W.nnz)
+    assert features.nnz == 0
 
 
 def test_shortlist_has_the_best_and_the_positives(parts):

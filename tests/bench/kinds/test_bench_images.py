@@ -38,9 +38,9 @@ def test_a_suite_on_images_runs(name):
 def test_a_smoke_run_cuts_all_stages_down():
     suite = load_suite("mulsupcon-6-images")
     cell = quick(suite, data=(SCENES,), methods=suite.methods[-1:])
-    given, short = cell.settings, fitting._settings(cell)
+    settings, short = cell.settings, fitting._settings(cell)
     stages = ("pretrain_epochs", "pretrain_steps", "probe_epochs", "epochs")
-    assert all(given[name] > 1 for name in stages)
+    assert all(settings[name] > 1 for name in stages)
     assert all(short[name] == 1 for name in stages)
 
 

@@ -94,7 +94,7 @@ def test_the_other_columns(tmp_path):
     assert nothing.scores["f1_micro"] == 0
     assert len(teachers.artifacts["teachers"]) == 2
     assert teachers.scores["map"] == pytest.approx(
-        np.mean([own["map"] for own in teachers.artifacts["teachers"]])
+        np.mean([scores["map"] for scores in teachers.artifacts["teachers"]])
     )
     for outcome in (union, oracle, bound):
         assert outcome.scores["map"] > 0.5
@@ -125,11 +125,11 @@ def test_the_suites_of_the_paper_can_be_planned(name):
 
 
 def test_the_large_set_has_the_columns_that_a_share_of_the_gap_needs():
-    suite, whole = load_suite("ant-2-large"), load_suite("ant-2-plus")
+    suite, full_suite = load_suite("ant-2-large"), load_suite("ant-2-plus")
     names = {method.name for method in suite.methods}
     assert {"union, mean logit", "union, smoothed", "bound"} <= names
-    assert names <= {method.name for method in whole.methods}
-    assert {entry.name for entry in suite.data} <= {entry.name for entry in whole.data}
+    assert names <= {method.name for method in full_suite.methods}
+    assert {entry.name for entry in suite.data} <= {entry.name for entry in full_suite.data}
 
 
 def test_the_published_table_has_published_teachers_and_students(tmp_path):

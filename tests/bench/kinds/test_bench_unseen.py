@@ -45,17 +45,17 @@ def run_first(suite):
 
 
 def test_unseen_labels_are_ranked_without_an_example(tmp_path, monkeypatch):
-    given = []
+    fitted_parts = []
     fit = fitting.fit
 
     def watched(cell, parts, **more):
-        given.append(parts)
+        fitted_parts.append(parts)
         return fit(cell, parts, **more)
 
     monkeypatch.setattr(fitting, "fit", watched)
     outcome = run_first(text_suite(tmp_path, unseen=2, rank="unseen"))
     assert outcome.scores["precision@1"] == 1  # each text names its labels
-    assert given[0].train.Y.n_labels == given[0].validation.Y.n_labels == 4
+    assert fitted_parts[0].train.Y.n_labels == fitted_parts[0].validation.Y.n_labels == 4
     every = run_first(text_suite(tmp_path, unseen=2, rank="all"))
     assert every.rows["test"] > outcome.rows["test"]
     assert every.scores["precision@3"] > 0.5

@@ -65,8 +65,8 @@ def test_batches_come_in_order_with_or_without_a_cache(files, workers, monkeypat
         if room == 0:  # and none on the disk: every image is decoded at each use
             monkeypatch.setattr(stores, "_FREE_DISK_BYTES", 2**80)
         images = Images(files, size=6, workers=workers)
-        for rows, found in zip(lists, images.batches(lists), strict=True):
-            assert np.array_equal(found, expected[rows])
+        for rows, batch in zip(lists, images.batches(lists), strict=True):
+            assert np.array_equal(batch, expected[rows])
 
 
 def test_many_images_are_kept_in_a_file(files, monkeypatch):
@@ -139,8 +139,8 @@ def test_a_data_set_of_images(files):
     assert "images of 6 pixels" in repr(data)
     train, test = data.split(test_size=0.5, random_state=0)
     assert len(train) == len(test) == 10
-    whole = data.X.pixels()
-    assert np.array_equal(test.X.pixels(), whole[np.array(test.row_ids)])
+    pixels = data.X.pixels()
+    assert np.array_equal(test.X.pixels(), pixels[np.array(test.row_ids)])
 
 
 def test_hashes_depend_on_the_content(files, tmp_path):

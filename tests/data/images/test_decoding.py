@@ -105,8 +105,8 @@ def test_the_same_as_pillow(tmp_path):
 def truncated_jpeg(folder):
     pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(folder / "cut.jpg")
-    whole = (folder / "cut.jpg").read_bytes()
-    (folder / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    complete = (folder / "cut.jpg").read_bytes()
+    (folder / "cut.jpg").write_bytes(complete[: len(complete) // 2])
     return folder / "cut.jpg"
 
 

@@ -132,11 +132,11 @@ def test_repeated_words_above_words_are_a_row(write):
 
 def test_batches(write):
     path = write(DAYS)
-    whole = read_table(path, labels=2)
+    at_once = read_table(path, labels=2)
     batches = list(iter_batches(path, batch_rows=2, labels=["sunny", "windy", "rainy"]))
-    np.testing.assert_array_equal(np.concatenate([b.X for b in batches]), whole.X)
+    np.testing.assert_array_equal(np.concatenate([b.X for b in batches]), at_once.X)
     chosen = next(iter_batches(path, feature_names=["wind"]))
-    np.testing.assert_array_equal(chosen.X, whole.X[:, 1:])
+    np.testing.assert_array_equal(chosen.X, at_once.X[:, 1:])
     assert chosen.row_ids == ["mon", "tue", "wed"]
     with pytest.raises(DataFileError, match="no column 'mass'"):
         list(iter_batches(path, feature_names=["mass"]))

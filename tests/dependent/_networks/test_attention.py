@@ -16,7 +16,7 @@ def attention_by_loops(layer, nodes, senders, edges=None):
     nodes = nodes.expand(n_rows, -1, -1)
     width = size // layer.heads
     w_key, w_value = layer.key_value.weight.chunk(2)
-    found = torch.zeros_like(nodes)
+    messages = torch.zeros_like(nodes)
     for r in range(n_rows):
         for i in range(nodes.shape[1]):
             query = layer.query.weight @ nodes[r, i] + layer.query.bias
@@ -33,8 +33,8 @@ def attention_by_loops(layer, nodes, senders, edges=None):
                 total = sum(math.exp(score) for score in scores)
                 weighted = [math.exp(s) / total * v for s, v in zip(scores, values, strict=True)]
                 heads.append(sum(weighted))
-            found[r, i] = layer.combine.weight @ torch.cat(heads) + layer.combine.bias
-    return found
+            messages[r, i] = layer.combine.weight @ torch.cat(heads) + layer.combine.bias
+    return messages
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def test_a_node_hears_along_its_edges_only(parts):
     nodes, _ = parts
     layer, edges = Attention(8, 2), torch.eye(4, dtype=torch.bool)
     edges[0, 2] = True
-    found = layer(nodes, nodes, edges)
-    torch.testing.assert_close(found, attention_by_loops(layer, nodes, nodes, edges))
+    messages = layer(nodes, nodes, edges)
+    torch.testing.assert_close(messages, attention_by_loops(layer, nodes, nodes, edges))
     changed = nodes.clone()
     changed[:, 3] += 1
-    torch.testing.assert_close(layer(changed, changed, edges)[:, :3], found[:, :3])
+    torch.testing.assert_close(layer(changed, changed, edges)[:, :3], messages[:, :3])
 
 
 @torch.no_grad()

@@ -10,14 +10,14 @@ from labelweave.labels import as_labels
 
 def frequencies_by_loops(Y):
     n_labels = Y.shape[1]
-    found = np.zeros((n_labels, n_labels))
+    frequencies = np.zeros((n_labels, n_labels))
     for i in range(n_labels):
         for j in range(n_labels):
             if i == j:
                 continue
             seen = [row[j] for row in Y if row[i] == 1 and not np.isnan(row[j])]
-            found[i, j] = np.mean(seen) if seen else 0
-    return found
+            frequencies[i, j] = np.mean(seen) if seen else 0
+    return frequencies
 
 
 def random_labels(unknown):
@@ -39,8 +39,8 @@ def test_frequencies_count_known_entries_only(unknown, form):
         rows, columns = np.nonzero(~np.isnan(Y))
         stored = sp.coo_array((Y[rows, columns], (rows, columns)), shape=Y.shape)
         labels = as_labels(stored, absent="unknown")
-    found = conditional_frequencies(labels)
-    np.testing.assert_allclose(found.toarray(), frequencies_by_loops(Y), atol=1e-12)
+    frequencies = conditional_frequencies(labels)
+    np.testing.assert_allclose(frequencies.toarray(), frequencies_by_loops(Y), atol=1e-12)
     graph = cooccurrence_graph(labels).toarray()
     assert graph.dtype == bool
     np.testing.assert_array_equal(graph, (frequencies_by_loops(Y) > 0) | np.eye(7, dtype=bool))

@@ -13,22 +13,22 @@ from labelweave.nn.process_rows import RowShare, held_share
 
 def test_a_state_moves_the_vector_of_its_label_alone():
     nodes = LabelNodes(3, 4)
-    found = nodes(torch.tensor([[1.0, 0.0, torch.nan], [torch.nan] * 3]))
+    vectors = nodes(torch.tensor([[1.0, 0.0, torch.nan], [torch.nan] * 3]))
     for j, state in enumerate((1, 0)):
-        torch.testing.assert_close(found[0, j], nodes.vectors[j] + nodes.states[state])
-    torch.testing.assert_close(found[0, 2], nodes.vectors[2])
-    torch.testing.assert_close(found[1:], nodes())
+        torch.testing.assert_close(vectors[0, j], nodes.vectors[j] + nodes.states[state])
+    torch.testing.assert_close(vectors[0, 2], nodes.vectors[2])
+    torch.testing.assert_close(vectors[1:], nodes())
 
 
 @torch.no_grad()
 def test_each_label_has_a_classifier_of_its_own():
     readout, nodes = LabelReadout(3, 4), torch.randn(5, 3, 4)
     readout.bias.normal_()
-    found = readout(nodes)
+    logits = readout(nodes)
     for r in range(5):
         for j in range(3):
             one = readout.weight[j] @ nodes[r, j] + readout.bias[j]
-            torch.testing.assert_close(found[r, j], one)
+            torch.testing.assert_close(logits[r, j], one)
 
 
 @torch.no_grad()
@@ -69,10 +69,10 @@ def test_some_rows_are_told_nothing_and_unknown_is_never_told():
 def test_what_a_row_is_told_does_not_depend_on_the_number_of_processes():
     targets = torch.randint(0, 2, (10, 6)).float()
     torch.manual_seed(1)
-    whole = mask_labels(targets)
+    at_once = mask_labels(targets)
     parts = []
     for start, stop in ((0, 4), (4, 10)):
         torch.manual_seed(1)
         with held_share(RowShare(start, stop, 10)):
             parts.append(mask_labels(targets[start:stop]))
-    torch.testing.assert_close(torch.cat(parts), whole, equal_nan=True)
+    torch.testing.assert_close(torch.cat(parts), at_once, equal_nan=True)

@@ -63,9 +63,9 @@ def test_samples_have_the_moments_and_pass_gradients():
 @pytest.mark.parametrize("shift", [0.0, 3.0])
 def test_value_and_gradients_of_the_slow_form(share, shift):
     tensors, active = drawn(share=share, shift=shift)
-    found, gradients = value_and_gradients(log_mixture, tensors, active)
+    values, gradients = value_and_gradients(log_mixture, tensors, active)
     exact, slow = value_and_gradients(slow_log_mixture, [t.double() for t in tensors], active)
-    torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(values.double(), exact, rtol=1e-5, atol=1e-5)
     for one, other in zip(gradients, slow, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
 
@@ -75,12 +75,12 @@ def test_tiny_variances_lose_no_digits(share):
     """Points that lie on their means to within a few standard deviations of 1e-4."""
     (z, means, log_variances), active = drawn(share=share)
     log_variances = log_variances - 2 * math.log(1e4)
-    own = active.to(torch.float32).argmax(1)
-    z = means[own] + torch.exp(0.5 * log_variances[own]) * z
+    component = active.to(torch.float32).argmax(1)
+    z = means[component] + torch.exp(0.5 * log_variances[component]) * z
     tensors = (z, means, log_variances)
-    found, gradients = value_and_gradients(log_mixture, tensors, active)
+    values, gradients = value_and_gradients(log_mixture, tensors, active)
     exact, slow = value_and_gradients(slow_log_mixture, [t.double() for t in tensors], active)
-    torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(values.double(), exact, rtol=1e-5, atol=1e-4)
     for one, other in zip(gradients, slow, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-5)
 
@@ -113,8 +113,8 @@ def test_a_row_without_component_has_no_density(share):
 def test_divergence_is_torchs():
     generator = torch.Generator().manual_seed(0)
     mean, log_variance, other_mean, other_log_variance = torch.randn(4, 7, 5, generator=generator)
-    found = gaussian_divergence(mean, log_variance, other_mean, other_log_variance)
+    divergence = gaussian_divergence(mean, log_variance, other_mean, other_log_variance)
     one = torch.distributions.Normal(mean, torch.exp(0.5 * log_variance))
     other = torch.distributions.Normal(other_mean, torch.exp(0.5 * other_log_variance))
-    torch.testing.assert_close(found, torch.distributions.kl_divergence(one, other).sum(1))
+    torch.testing.assert_close(divergence, torch.distributions.kl_divergence(one, other).sum(1))
     assert (gaussian_divergence(mean, log_variance, mean, log_variance) == 0).all()

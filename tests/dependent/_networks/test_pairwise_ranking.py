@@ -20,7 +20,7 @@ def drawn(n_rows=9, n_labels=6, unknown=0.2, seed=0):
 
 def slow(scores, targets, slope, anchor):
     """Every pair of a positive and a negative, one after the other."""
-    found = []
+    losses = []
     for row, target in zip(scores.tolist(), targets.tolist(), strict=True):
         positives = [s for s, t in zip(row, target, strict=True) if t == 1]
         negatives = [s for s, t in zip(row, target, strict=True) if t == 0]
@@ -28,16 +28,16 @@ def slow(scores, targets, slope, anchor):
         if anchor is not None:
             pairs += [(p, anchor) for p in positives] + [(anchor, n) for n in negatives]
         values = [math.exp(-slope * (p - n)) / slope for p, n in pairs]
-        found.append(sum(values) / len(values) if values else 0.0)
-    return torch.tensor(found, dtype=torch.float64)
+        losses.append(sum(values) / len(values) if values else 0.0)
+    return torch.tensor(losses, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("slope", [1.0, 5.0])
 @pytest.mark.parametrize("anchor", [None, 0.5])
 def test_it_is_the_mean_over_pairs(slope, anchor):
     scores, targets = drawn()
-    found = exponential_ranking(scores, targets, slope=slope, anchor=anchor)
-    torch.testing.assert_close(found, slow(scores, targets, slope, anchor))
+    losses = exponential_ranking(scores, targets, slope=slope, anchor=anchor)
+    torch.testing.assert_close(losses, slow(scores, targets, slope, anchor))
     several = torch.stack([scores, -scores])
     torch.testing.assert_close(
         exponential_ranking(several, targets, slope=slope, anchor=anchor)[1],
@@ -71,5 +71,5 @@ def test_memory_does_not_grow_with_the_square_of_the_labels():
 
 
 def test_signs_tell_unknown_from_negative():
-    found = signed_targets(torch.tensor([[1.0, 0.0, torch.nan]]))
-    assert found.tolist() == [[1, -1, 0]]
+    signs = signed_targets(torch.tensor([[1.0, 0.0, torch.nan]]))
+    assert signs.tolist() == [[1, -1, 0]]

@@ -28,8 +28,8 @@ def test_the_most_extreme_entries(kind, shape, share, largest):
         values = np.sort(values, axis=None).reshape(shape)
     among = rng.random(shape) < 0.7
     count = round(share * among.sum())
-    found = extreme(values, among, count, largest=largest)
-    assert found.tolist() == slow_extreme(values, among, count, largest)
+    selected = extreme(values, among, count, largest=largest)
+    assert selected.tolist() == slow_extreme(values, among, count, largest)
 
 
 def test_ties_are_broken_by_position():

@@ -84,8 +84,8 @@ def slow_labels(logits, y, tau_h, tau_l, epoch, ramp=10, fill=NAN):
         ranked = sorted(negatives, key=loss)
         n_high = round(share["h"] * len(ranked))
         kept = ranked[: len(ranked) - n_high]
-        own = sorted(kept, key=lambda place, of=logits[k]: loss(place, of))
-        low = own[: round(share["l"] * len(kept))]
+        by_loss = sorted(kept, key=lambda place, of=logits[k]: loss(place, of))
+        low = by_loss[: round(share["l"] * len(kept))]
         view = y.clamp(min=0).clone()
         for place in ranked[len(ranked) - n_high :]:
             view[place] = fill
@@ -95,8 +95,8 @@ def slow_labels(logits, y, tau_h, tau_l, epoch, ramp=10, fill=NAN):
     return views
 
 
-def same(found, expected):
-    torch.testing.assert_close(found, expected, equal_nan=True)
+def same(actual, expected):
+    torch.testing.assert_close(actual, expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("epoch", [0, 3, 10, 50])
@@ -104,12 +104,12 @@ def same(found, expected):
 def test_label_selection_is_the_algorithm(batch, epoch, tau_h, tau_l):
     task = make_task("cls", tau_h=tau_h, tau_l=tau_l)
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
-    for found, expected in zip(
+    for selection, expected in zip(
         task.select(logits, batch, at(epoch)),
         slow_labels(logits, batch.y, tau_h, tau_l, epoch),
         strict=True,
     ):
-        same(found, expected)
+        same(selection, expected)
 
 
 def test_shifted_logits_rank_as_before():
@@ -133,8 +133,8 @@ def test_correction_makes_them_positive(batch):
     task = make_task("clc", tau_h=0.3)
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
     expected = slow_labels(logits, batch.y, 0.3, 0.0, 10, fill=1.0)
-    for found, slow in zip(task.select(logits, batch, at(10)), expected, strict=True):
-        same(found, slow)
+    for selection, slow in zip(task.select(logits, batch, at(10)), expected, strict=True):
+        same(selection, slow)
 
 
 def test_softening_uses_the_probability_of_the_peer(batch):
@@ -142,10 +142,10 @@ def test_softening_uses_the_probability_of_the_peer(batch):
     logits = [one(batch.x).detach() for one in peers_of(task.network)]
     left_out = slow_labels(logits, batch.y, 0.3, 0.2, 10)
     called = slow_labels(logits, batch.y, 0.3, 0.2, 10, fill=1.0)
-    for k, found in enumerate(task.select(logits, batch, at(10))):
+    for k, selection in enumerate(task.select(logits, batch, at(10))):
         high = torch.isnan(left_out[k]) & (called[k] == 1)
         assert high.any()
-        same(found, torch.where(high, torch.sigmoid(logits[1 - k]), left_out[k]))
+        same(selection, torch.where(high, torch.sigmoid(logits[1 - k]), left_out[k]))
 
 
 def test_peers_choose_for_each_other(batch):
@@ -254,7 +254,7 @@ def test_the_rate_is_estimated_during_the_ramp():
 
 
 def test_one_optimiser_takes_the_same_steps_as_two(batch):
-    found = []
+    weights = []
     for together in (False, True):
         task = make_task("cls+", tau_l=0.1, one_optimizer=together)
         plans = task.optimizers(20)
@@ -265,8 +265,8 @@ def test_one_optimiser_takes_the_same_steps_as_two(batch):
             sum(task.losses(batch, at(epoch)).values()).backward()
             for plan in plans:
                 plan.optimizer.step()
-        found.append(torch.cat([one.detach().ravel() for one in task.network.parameters()]))
-    assert torch.equal(*found)
+        weights.append(torch.cat([one.detach().ravel() for one in task.network.parameters()]))
+    assert torch.equal(*weights)
     assert len(make_task("cls", kind=OneStep, one_optimizer=True).optimizers(20)) == 2
 
 
@@ -302,11 +302,11 @@ def test_a_killed_run_ends_like_one_that_was_not(rule, tmp_path):
             result = train(task, Batches(X, Y, batch_size=10), settings, callbacks=callbacks)
         return task.state_dict(), result.history
 
-    whole, history = run("whole.ckpt")
+    uninterrupted, history = run("whole.ckpt")
     with pytest.raises(KeyboardInterrupt):
         run("killed.ckpt", Kill())
     again, resumed = run("killed.ckpt")
-    for name, value in whole.items():
+    for name, value in uninterrupted.items():
         assert torch.equal(value, again[name]), name
     drop = {"seconds"}
     assert [{k: v for k, v in row.items() if k not in drop} for row in history] == [

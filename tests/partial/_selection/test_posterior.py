@@ -26,11 +26,11 @@ def entries():
 def test_positive_posterior_equals_the_counted_share(entries):
     p, truth, codes = entries
     unannotated = codes == 0
-    found = positive_posterior(0.25 * p, 0.25)
-    np.testing.assert_allclose(found, 0.75 * p / (1 - 0.25 * p))
+    posterior = positive_posterior(0.25 * p, 0.25)
+    np.testing.assert_allclose(posterior, 0.75 * p / (1 - 0.25 * p))
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
-        near = unannotated & (found >= low) & (found < low + 0.2)
-        assert truth[near].mean() == pytest.approx(found[near].mean(), abs=0.04)
+        near = unannotated & (posterior >= low) & (posterior < low + 0.2)
+        assert truth[near].mean() == pytest.approx(posterior[near].mean(), abs=0.04)
 
 
 def test_the_shift_lowers_the_expected_count_to_the_estimate(entries):
@@ -57,7 +57,7 @@ def test_the_curve_maximises_the_likelihood(entries):
     codes = codes.copy()
     codes[0, 0], codes[1, 1] = np.nan, -1.0  # ignored
     scores = expit(0.5 * logit(p) + 1)  # as of a network with weights on its entries
-    found = annotation_posterior(scores, codes)
+    posterior = annotation_posterior(scores, codes)
     part = (codes == 0) | (codes == 1)
     x, y = logit(scores[part]), codes[part]
     target = np.where(y == 1, (y.sum() + 1) / (y.sum() + 2), 1 / ((y == 0).sum() + 2))
@@ -67,25 +67,25 @@ def test_the_curve_maximises_the_likelihood(entries):
         return np.mean(np.logaddexp(0, z) - target * z)
 
     slow = minimize(loss, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12})
-    np.testing.assert_allclose(found[part], expit(slow.x[0] * x + slow.x[1]), atol=1e-4)
-    assert found[part].mean() == pytest.approx(y.mean(), rel=0.01)
+    np.testing.assert_allclose(posterior[part], expit(slow.x[0] * x + slow.x[1]), atol=1e-4)
+    assert posterior[part].mean() == pytest.approx(y.mean(), rel=0.01)
 
 
 @pytest.mark.parametrize("codes", [np.zeros((20, 2)), np.ones((20, 2))], ids=["none", "all"])
 def test_labels_all_alike(codes):
     scores = np.random.default_rng(0).random((20, 2))
-    found = annotation_posterior(scores, codes)
-    assert np.abs(found - codes).max() < 0.1
+    posterior = annotation_posterior(scores, codes)
+    assert np.abs(posterior - codes).max() < 0.1
     rate = annotation_rate(scores, codes)
     assert rate == 1
-    assert np.isfinite(positive_posterior(found, rate)).all()
+    assert np.isfinite(positive_posterior(posterior, rate)).all()
 
 
 def test_scores_that_divide_everything():
     codes = np.array([[1.0, 0.0]] * 50)
-    found = annotation_posterior(np.array([[1.0, 0.0]] * 50), codes)
-    assert np.isfinite(found).all()
-    assert np.abs(found - codes).max() < 0.05
+    posterior = annotation_posterior(np.array([[1.0, 0.0]] * 50), codes)
+    assert np.isfinite(posterior).all()
+    assert np.abs(posterior - codes).max() < 0.05
 
 
 def test_the_rate(entries):
@@ -101,21 +101,21 @@ def test_other_labels_of_the_row_add_information():
     codes = (truth & (rng.random(truth.shape) < 0.6)).astype(float)
     scores = np.full(truth.shape, 0.3)
     plain = annotation_posterior(scores, codes)
-    found = annotation_posterior_given_labels(plain, codes)
+    informed = annotation_posterior_given_labels(plain, codes)
     open_second = (codes[:, 1] == 0) & (codes[:, 0] == 1)
     unlike = (codes[:, 1] == 0) & (codes[:, 0] == 0)
-    assert found[open_second, 1].mean() > 0.45  # of these all are positive, 60 % are annotated
-    assert found[unlike, 1].mean() < 0.2
-    assert abs(found[codes[:, 2] == 0, 2].mean() - 0.18) < 0.05
-    np.testing.assert_array_equal(found, annotation_posterior_given_labels(plain, codes))
+    assert informed[open_second, 1].mean() > 0.45  # of these all are positive, 60 % are annotated
+    assert informed[unlike, 1].mean() < 0.2
+    assert abs(informed[codes[:, 2] == 0, 2].mean() - 0.18) < 0.05
+    np.testing.assert_array_equal(informed, annotation_posterior_given_labels(plain, codes))
 
 
 def test_an_entry_is_not_predicted_by_its_own_annotation():
     rng = np.random.default_rng(0)
     codes = (rng.random((400, 4)) < 0.5).astype(float)
     posterior = rng.random(codes.shape)
-    found = annotation_posterior_given_labels(posterior, codes)
-    assert abs(np.corrcoef(found[:, 0], codes[:, 0])[0, 1]) < 0.15
+    informed = annotation_posterior_given_labels(posterior, codes)
+    assert abs(np.corrcoef(informed[:, 0], codes[:, 0])[0, 1]) < 0.15
 
 
 def test_one_annotated_label_per_row_is_no_evidence_against_the_others():

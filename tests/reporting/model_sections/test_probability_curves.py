@@ -18,15 +18,15 @@ def test_reliability_bins_are_those_of_the_calibration_error(labels, scores):
     entries = cells(labels.to_numpy())
     for k in range(15):
         low, high = bins.edges[k], bins.edges[k + 1]
-        own = [
+        members = [
             (scores[i, j], v)
             for i, j, v in entries
             if low < scores[i, j] <= high or (k == 0 and scores[i, j] == 0)
         ]
-        assert bins.entries[k] == len(own)
-        if own:
-            np.testing.assert_allclose(bins.predicted[k], np.mean([p for p, _ in own]))
-            np.testing.assert_allclose(bins.observed[k], np.mean([v for _, v in own]))
+        assert bins.entries[k] == len(members)
+        if members:
+            np.testing.assert_allclose(bins.predicted[k], np.mean([p for p, _ in members]))
+            np.testing.assert_allclose(bins.observed[k], np.mean([v for _, v in members]))
     gaps = np.nan_to_num(np.abs(bins.predicted - bins.observed))
     np.testing.assert_allclose(gaps @ bins.entries / bins.entries.sum(), ece(labels, scores))
 
@@ -46,14 +46,14 @@ def test_precision_recall_is_scikit_learns_on_the_known_entries(labels, scores):
 def test_a_long_curve_is_thinned_and_keeps_its_ends():
     rng = np.random.default_rng(0)
     Y, scores = as_labels((rng.random((3000, 1)) < 0.4).astype(float)), rng.random((3000, 1))
-    whole = precision_recall(Y, scores, most_points=10**6)
+    complete = precision_recall(Y, scores, most_points=10**6)
     thin = precision_recall(Y, scores, most_points=100)
-    assert len(whole.recall) == 3000
+    assert len(complete.recall) == 3000
     assert 90 <= len(thin.recall) <= 101
     assert thin.recall[-1] == 1.0
-    assert thin.precision[-1] == whole.precision[-1]
-    assert thin.average_precision == whole.average_precision
-    points = set(zip(whole.recall, whole.precision, strict=True))
+    assert thin.precision[-1] == complete.precision[-1]
+    assert thin.average_precision == complete.average_precision
+    points = set(zip(complete.recall, complete.precision, strict=True))
     assert set(zip(thin.recall, thin.precision, strict=True)) <= points
 
 

@@ -59,15 +59,15 @@ cases = st.tuples(
 )
 
 
-def check_is_algorithm_1(found, plain, k):
+def check_is_algorithm_1(ranked, plain, k):
     """The same k best labels with the same scores; within rounding, ties may change places."""
-    np.testing.assert_allclose(found.scores, plain.scores[:k], atol=1e-7)
+    np.testing.assert_allclose(ranked.scores, plain.scores[:k], atol=1e-7)
     by_label = dict(zip(plain.labels.tolist(), plain.scores, strict=True))
-    own = np.array([by_label[label] for label in found.labels.tolist()])
-    np.testing.assert_allclose(found.scores, own, atol=1e-7)
-    assert len(set(found.labels.tolist())) == k
-    tied = np.abs(found.scores[1:] - found.scores[:-1]) == 0
-    assert (found.labels[1:] > found.labels[:-1])[tied].all()
+    scores = np.array([by_label[label] for label in ranked.labels.tolist()])
+    np.testing.assert_allclose(ranked.scores, scores, atol=1e-7)
+    assert len(set(ranked.labels.tolist())) == k
+    tied = np.abs(ranked.scores[1:] - ranked.scores[:-1]) == 0
+    assert (ranked.labels[1:] > ranked.labels[:-1])[tied].all()
 
 
 @given(case=cases)
@@ -92,8 +92,8 @@ def test_the_best_are_those_of_algorithm_1(case, k, precision):
         patch.setattr(combination_search, "_POOL", 2)
         patch.setattr("labelweave.unseen._fusion.combination_table._FEW", 0)  # and halves
         patch.setattr("labelweave.unseen._fusion.combination_table._CHUNK", 64)
-        found = top_labels(B.astype(precision), G, k, products=lambda rows: B[rows])
-    check_is_algorithm_1(found, plain, min(k, len(unseen)))
+        ranked = top_labels(B.astype(precision), G, k, products=lambda rows: B[rows])
+    check_is_algorithm_1(ranked, plain, min(k, len(unseen)))
 
 
 @given(case=cases)
@@ -114,8 +114,8 @@ def test_bounds_hold(case):
 def test_the_combination_reaches_the_score(case):
     p, embeddings, unseen = make_case(*case)
     B, G = products(p, embeddings, unseen)
-    for found in (best_combinations(B, G), greedy_combinations(B, G), top_labels(B, G, 5)):
-        for label, score, mask in zip(*found, strict=True):
+    for ranked in (best_combinations(B, G), greedy_combinations(B, G), top_labels(B, G, 5)):
+        for label, score, mask in zip(*ranked, strict=True):
             chosen = members(mask)
             total = (p[chosen, None] * embeddings[chosen]).sum(axis=0)
             if np.linalg.norm(total) > 1e-3:
@@ -131,9 +131,9 @@ def test_many_predicted_labels(n):
     lengths = np.sqrt(np.einsum("si,ij,sj->s", subsets, G, subsets, optimize=True))
     scores = np.array([(subsets @ b / lengths).max() for b in B])
     order = np.lexsort((np.arange(300), -scores))[:10]
-    found = top_labels(B.astype(np.float32), G, 10, products=lambda rows: B[rows])
-    assert found.labels.tolist() == order.tolist()
-    np.testing.assert_allclose(found.scores, scores[order], atol=1e-12)
+    ranked = top_labels(B.astype(np.float32), G, 10, products=lambda rows: B[rows])
+    assert ranked.labels.tolist() == order.tolist()
+    np.testing.assert_allclose(ranked.scores, scores[order], atol=1e-12)
 
 
 def test_greedy_is_never_above_and_mostly_equal():
@@ -146,9 +146,9 @@ def test_greedy_is_never_above_and_mostly_equal():
 
 def test_without_predicted_labels_every_score_is_zero():
     B, G = np.zeros((4, 0)), np.zeros((0, 0))
-    for found in (best_combinations(B, G), top_labels(B, G, 4), greedy_combinations(B, G)):
-        assert found.scores.tolist() == [0, 0, 0, 0]
-        assert found.masks.tolist() == [0, 0, 0, 0]
+    for ranked in (best_combinations(B, G), top_labels(B, G, 4), greedy_combinations(B, G)):
+        assert ranked.scores.tolist() == [0, 0, 0, 0]
+        assert ranked.masks.tolist() == [0, 0, 0, 0]
     plain = label_fusion_reference(np.zeros(0), np.zeros((0, 3)), np.eye(3))
     assert plain.scores.tolist() == [0, 0, 0]
 

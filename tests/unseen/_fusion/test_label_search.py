@@ -11,22 +11,22 @@ from labelweave.unseen._fusion.growing_rows import GrowingRows
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_growing_rows_are_one_matrix(make):
-    whole = np.random.default_rng(0).normal(size=(40, 3))
-    rows = GrowingRows(make(whole[:30]))
+    matrix = np.random.default_rng(0).normal(size=(40, 3))
+    rows = GrowingRows(make(matrix[:30]))
     for at in range(30, 40, 2):
-        rows.append(make(whole[at : at + 2]))
+        rows.append(make(matrix[at : at + 2]))
     dense = (lambda m: m.toarray()) if make is sp.csr_array else np.asarray
     few = np.array([39, 2, 31, 30])
-    np.testing.assert_array_equal(dense(rows.take(few)), whole[few])
+    np.testing.assert_array_equal(dense(rows.take(few)), matrix[few])
     for at in (33, 4):
         rows.replace(at, make(np.full((1, 3), 2.0)))
-        whole[at] = 2
-    np.testing.assert_array_equal(dense(rows.take(np.array([33, 32, 4]))), whole[[33, 32, 4]])
+        matrix[at] = 2
+    np.testing.assert_array_equal(dense(rows.take(np.array([33, 32, 4]))), matrix[[33, 32, 4]])
     assert len(rows._pending) == 5  # reading or replacing a few rows does not merge
-    np.testing.assert_array_equal(dense(rows.take(np.arange(40))), whole)
+    np.testing.assert_array_equal(dense(rows.take(np.arange(40))), matrix)
     rows.replace(35, make(np.ones((1, 3))))
-    whole[35] = 1
-    np.testing.assert_array_equal(dense(rows.merged()), whole)
+    matrix[35] = 1
+    np.testing.assert_array_equal(dense(rows.merged()), matrix)
     assert len(rows) == 40
 
 
@@ -83,9 +83,9 @@ def test_the_index_finds_the_same_labels(models):
     assert every.index_ is None
     assert len(indexed.index_) == len(NEW)
     best = every.predict_proba(["hot sand"])[0]
-    found = indexed.predict_proba(["hot sand"])[0]
+    probabilities = indexed.predict_proba(["hot sand"])[0]
     top = np.argsort(-best)[:5]
-    np.testing.assert_allclose(found[top], best[top], rtol=1e-4)
+    np.testing.assert_allclose(probabilities[top], best[top], rtol=1e-4)
 
 
 @pytest.mark.parametrize("encoder", [Hashed(), "tfidf"])

@@ -66,9 +66,9 @@ def test_any_walk_ends_at_the_model_of_the_names_that_are_left(method):
             n_seen = len(model.table_.seen_rows)
             assert model.n_labels_ == len(names) == model.table_.n_unseen + n_seen
             assert model.seen_labels_ + model.unseen_labels_ == names
-        found = model.predict_proba(DOCUMENTS)
-        assert found.shape == (len(DOCUMENTS), len(names))
-        for column, name in zip(found.T, names, strict=True):
+        probabilities = model.predict_proba(DOCUMENTS)
+        assert probabilities.shape == (len(DOCUMENTS), len(names))
+        for column, name in zip(probabilities.T, names, strict=True):
             if name in alone:
                 np.testing.assert_allclose(column, expected[name], atol=1e-6)
         for row in model.rank(DOCUMENTS, 3):
@@ -126,8 +126,8 @@ def test_one_change_among_many_copies_no_matrix(monkeypatch):
     changed = sp.csr_array(np.full((1, 50), 2.0))
     rows.replace(3, changed)
     rows.replace(60, changed)
-    found = rows.take(np.array([60, 4, 3])).toarray()
-    np.testing.assert_array_equal(found, [[2.0] * 50, np.eye(50)[4], [2.0] * 50])
+    taken = rows.take(np.array([60, 4, 3])).toarray()
+    np.testing.assert_array_equal(taken, [[2.0] * 50, np.eye(50)[4], [2.0] * 50])
 
 
 def test_a_failing_encoder_leaves_the_labels_as_they_were(tiny_encoder):
