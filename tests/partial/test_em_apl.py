@@ -41,7 +41,7 @@ def test_pseudo_negatives():
     with torch.no_grad():
         task.network.weight += 0.3
     z = task.network(batch.x)
-    found = task.losses(batch, at(1))["entropy"]
+    value = task.losses(batch, at(1))["entropy"]
     expected = entropy(z)
     for j in range(3):  # the lower 40 % of each label's unannotated entries, by epoch 0
         values = seen[:, j][unannotated[:, j]]
@@ -49,4 +49,4 @@ def test_pseudo_negatives():
         for i in range(4):
             if unannotated[i, j] and seen[i, j] <= threshold:
                 expected[i, j] = 0.5 * bce(z[i, j], seen[i, j])
-    torch.testing.assert_close(found, expected.mean())
+    torch.testing.assert_close(value, expected.mean())

@@ -38,6 +38,6 @@ def test_expected_positives_are_estimated(data):
     X, Y, partial = data
     model = lw.EPR(lw.MLP(**QUICK), random_state=0).fit(X, partial)
     assert partial.sum(axis=1).mean() < model.expected_ < 2 * Y.sum(axis=1).mean()
-    given = lw.EPR(lw.MLP(**QUICK), random_state=0, expected=1.5).fit(X, partial)
-    assert given.expected_ == 1.5
-    assert given.predict_proba(X).sum(axis=1).mean() == pytest.approx(1.5, rel=0.35)
+    with_number = lw.EPR(lw.MLP(**QUICK), random_state=0, expected=1.5).fit(X, partial)
+    assert with_number.expected_ == 1.5
+    assert with_number.predict_proba(X).sum(axis=1).mean() == pytest.approx(1.5, rel=0.35)
