@@ -7,6 +7,7 @@ published figures and in ours. The verdicts are written by hand in the same file
 
 from __future__ import annotations
 
+import json
 import statistics
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from scipy.stats import rankdata
 
 from labelweave.bench.comparing.comparison import Row, compare
 from labelweave.bench.comparing.published import published_figures
+from labelweave.bench.comparing.stored_results import read_stored
 from labelweave.bench.storing.cell_file import unpack
 from labelweave.bench.suite import Suite, load_suite
 from labelweave.exceptions import DataFileError
@@ -36,8 +38,9 @@ average ranks over its metrics, so does the row. "Ours" are stored cells of the 
 measured with the method as published, under the paper's protocol where it was measured. A stand-in
 makes the same comparison on other data. `python tools/replication_page.py` prints this page from
 `tools/replication.toml` and `benchmarks/results/`; `labelweave bench run SUITE` measures a suite
-again. "Against" names the compared lines where not all of them were measured, "with" a smaller form
-of the method than the published one.
+again. Figures are means of three seeds unless n says otherwise. "Against" names the compared lines
+where not all of the paper's were measured ("ours": with this library's settings), "with" a smaller
+form of the method than the published one.
 """
 
 Figures = Mapping[tuple[Any, ...], Mapping[str, float]]  # place, with the metric last, to lines
@@ -124,7 +127,16 @@ def add(
     places.setdefault((dataset, scenario, metric), {})[name] = value
 
 
-def measured(claim: Mapping[str, Any]) -> tuple[str, str, Tally | None]:
+class Measured(NamedTuple):
+    """Our comparison: where it was measured, and the smallest number of seeds of a figure in it."""
+
+    suite: str
+    protocol: str
+    result: Tally
+    n_seeds: int
+
+
+def measured(claim: Mapping[str, Any]) -> Measured | None:
     """Compare the stored figures of the first suite and protocol that have all lines."""
     line = claim.get("measured_line", claim["line"])
     than = claim.get("measured_than") or claim.get("than") or published_names(claim)
@@ -132,15 +144,33 @@ def measured(claim: Mapping[str, Any]) -> tuple[str, str, Tally | None]:
         if "smaller_form" not in claim and not is_published_form(load_suite(suite), line):
             continue
         for protocol in ("as-published", "honest"):
+            rows = [
+                row
+                for row in rows_with_settings_of(suite)
+                if row.protocol == protocol and row.metric in claim["metrics"]
+                if row.method in (line, *than) and row.mean is not None
+            ]
             places: dict[tuple[Any, ...], dict[str, float]] = {}
-            for row in rows_with_settings_of(suite):
-                is_compared = row.protocol == protocol and row.metric in claim["metrics"]
-                if is_compared and row.mean is not None:
-                    place = (row.dataset, row.scenario, row.metric)
-                    add(places, claim, place, row.method, row.mean)
+            for row in rows:
+                place = (row.dataset, row.scenario, row.metric)
+                add(places, claim, place, row.method, row.mean)
             if result := compared(claim, places, line, than):
-                return suite, protocol, result
-    return "", "", None
+                return Measured(suite, protocol, result, fewest_seeds(rows, line, than))
+    return None
+
+
+def fewest_seeds(rows: Iterable[Row], line: str, than: Sequence[str]) -> int:
+    """Return the smallest number of seeds on the data sets that have all lines."""
+    seeds: dict[tuple[str, str], dict[str, int]] = {}
+    for row in rows:
+        of_lines = seeds.setdefault((row.dataset, row.metric), {})
+        of_lines[row.method] = min(row.n_seeds, of_lines.get(row.method, row.n_seeds))
+    return min(
+        n_seeds
+        for of_lines in seeds.values()
+        if {line, *than} <= of_lines.keys()
+        for n_seeds in of_lines.values()
+    )
 
 
 @cache
@@ -148,12 +178,19 @@ def rows_with_settings_of(suite: str) -> tuple[Row, ...]:
     """Return the figures of stored cells that have exactly the settings of the suite today.
 
     The pages of results also show cells of earlier settings, by the names of their lines; here they
-    would stand for a form that was not measured. A file of aggregated figures has no settings.
+    would stand for a form that was not measured. A file of aggregated figures has no settings: its
+    lines count where its header says that they may be taken by their names.
     """
     path = RESULTS / f"{suite}.jsonl"
+    if not path.exists():
+        return ()
+    with path.open(encoding="utf-8") as lines:
+        header = json.loads(next(lines))
+    if header.get("by_name"):
+        return read_stored(path).comparison.rows
     try:
         records = unpack(path).records
-    except DataFileError:  # no such file, or one of aggregated figures
+    except DataFileError:  # a file of aggregated figures
         return ()
     return compare(records, load_suite(suite)).rows
 
@@ -169,15 +206,16 @@ def published_names(claim: Mapping[str, Any]) -> list[str]:
     return sorted(names - {claim["line"]})
 
 
-def described(claim: Mapping[str, Any], ours: Tally | None) -> str:
+def described(claim: Mapping[str, Any], ours: Measured | None) -> str:
     """Write our counts, with what differs from the published comparison."""
     if ours is None:
         return "-"
-    against = ", ".join(claim.get("measured_than", ()))
-    smaller = claim.get("smaller_form", "")
-    return (
-        f"{ours}{' against ' + against if against else ''}{' with ' + smaller if smaller else ''}"
-    )
+    text = str(ours.result)
+    if "measured_than" in claim:
+        text += f"; against {', '.join(claim['measured_than'])}"
+    if "smaller_form" in claim:
+        text += f"; with {claim['smaller_form']}"
+    return text + (f"; n={ours.n_seeds}" if ours.n_seeds < 3 else "")
 
 
 def replication_page() -> str:
@@ -192,8 +230,8 @@ def replication_page() -> str:
         line = claim.get("published_line", claim["line"])
         than = claim.get("published_than", claim.get("than", []))
         paper = compared(claim, published(claim), line, than)
-        suite, protocol, ours = measured(claim)
-        link = f"[{suite}](../results/{suite}.md), {protocol}" if suite else "-"
+        ours = measured(claim)
+        link = f"[{ours.suite}](../results/{ours.suite}.md), {ours.protocol}" if ours else "-"
         cells = [claim["claim"], f"{claim['paper']} {claim['table']}"]
         cells += [str(paper or "a plot"), described(claim, ours), link]
         cells += [claim.get("verdict", "not measured yet")]
