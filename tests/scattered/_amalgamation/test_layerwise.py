@@ -141,8 +141,8 @@ def test_each_layer_of_deep_networks_is_compared(perceptrons):
     network = lw.make("mlp", hidden=(10, 6), dropout=0.0, norm=None)._build_network(12, 5)
     batch = Batch(torch.randn(6, 12), torch.rand(6, 5), torch.tensor([3, 1, 4, 15, 9, 2]))
     first, last = layers_of(network).hidden(batch.x)
-    bridge = AKATask(network, layers, 100, [10, 6], {})
-    replace = FKATask(network, layers, 100, [10, 6], {})
+    bridge = AKATask(network, layers, 100, 12, {})
+    replace = FKATask(network, layers, 100, 12, {})
     similar = unchanged = 0.0
     for k, (teacher, layer) in enumerate(zip(teachers, layers, strict=True)):
         whole = teacher.model.network_
