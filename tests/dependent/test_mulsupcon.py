@@ -12,6 +12,7 @@ from labelweave.data.splits import stratified_holdout
 from labelweave.dependent.mulsupcon import MulSupCon
 from labelweave.exceptions import InputError
 from labelweave.metrics import f1_example, get_metric
+from labelweave.nn.augment import make_augment
 from labelweave.nn.callbacks import Callback
 from labelweave.nn.encoders import MLPEncoder
 
@@ -149,6 +150,7 @@ IMAGES = {
     "pretrain_optimizer": "sgd",
     "pretrain_lr": 0.1,
     "pretrain_schedule": "cosine",
+    "queue_size": 2048,
     "optimizer": "adam",
     "lr": 1e-4,
     "backbone_lr": 1e-4,
@@ -175,6 +177,11 @@ def test_published_settings():
         assert chosen(model, IMAGES) == IMAGES
         assert (model.pretrain_batch_size, model.batch_size) == (size, size)
         assert (model.encoder.depth, model.encoder.size, model.encoder.weights) == (50, 224, None)
+        settings = make_augment(model.encoder.augment).settings
+        assert (settings.crop, settings.ratio, settings.flip) == (0.08, 4 / 3, 0.5)
+        jitter = (settings.brightness, settings.contrast, settings.saturation, settings.hue)
+        assert (jitter, settings.jitter) == ((0.4, 0.4, 0.4, 0.1), 0.8)
+        assert (settings.grey, settings.blur) == (0.2, 0.0)
     with pytest.raises(InputError, match="'program' or 'text'"):
         MulSupCon.published(source="book")
 

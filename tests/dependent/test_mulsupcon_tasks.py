@@ -132,3 +132,15 @@ def test_masking_sets_the_given_share_to_zero():
     masked = masked_features(x, 0.3)
     assert set(masked.unique().tolist()) == {0.0, 3.0}
     assert (masked == 0).float().mean().item() == pytest.approx(0.3, abs=0.02)
+
+
+def test_queries_and_keys_are_masked_apart():
+    task = make_task(mask=0.5)
+    seen = []
+    for network in (task.network, task.key_network):
+        network.register_forward_pre_hook(lambda _, given: seen.append(given[0] == 0))
+    task.losses(make_batch(50), INFO)
+    queries, keys = seen
+    both = (queries & keys).float().mean().item()
+    assert both == pytest.approx(0.25, abs=0.1)  # a quarter where the two are independent
+    assert queries.float().mean().item() == pytest.approx(0.5, abs=0.1)

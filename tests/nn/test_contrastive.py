@@ -138,6 +138,33 @@ def test_the_gradient_is_eq_7(batch):
         torch.testing.assert_close(queries.grad[i], (expected / n_terms).detach())
 
 
+@pytest.mark.parametrize("positives", ["all", "any"])
+def test_the_gradient_of_all_and_any_is_eq_3(batch, positives):
+    queries, keys, query_labels, key_labels = batch
+    queries.requires_grad_()
+    mulsupcon(*batch, temperature=TAU, positives=positives).backward()
+    n_anchors = sum(bool(label_set(row)) for row in query_labels)
+    for i, own in enumerate(map(label_set, query_labels)):
+        members = [m for m, other in enumerate(map(label_set, key_labels))
+                   if own and (own == other if positives == "all" else own & other)]  # fmt: skip
+        expected = torch.zeros(4, dtype=torch.float64)
+        if members:
+            away = torch.softmax(queries[i] @ keys.T / TAU, dim=0) @ keys
+            expected = (away - keys[members].mean(dim=0)) / TAU / n_anchors
+        torch.testing.assert_close(queries.grad[i], expected.detach())
+
+
+def test_the_positives_of_figure_2():
+    """The anchor has the labels 1 and 3; P_1 = {1, 3, 6} and P_3 = {1, 2, 3, 4, 6}."""
+    first, third = [1, 0, 1, 0, 0, 1], [1, 1, 1, 1, 0, 1]
+    second = [0, 1, 0, 0, 1, 1]  # the anchor does not have it
+    keys = torch.tensor([first, second, third], dtype=torch.float64).T
+    found = positive_weights(torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), keys)
+    both, one = 1 / 3 + 1 / 5, 1 / 5
+    expected = torch.tensor([[both, one, both, one, 0, both]], dtype=torch.float64)
+    torch.testing.assert_close(found, expected)
+
+
 @pytest.mark.parametrize("positives", ["each-label", "all", "any"])
 def test_unknown_entries_make_no_positive_pair(batch, positives):
     queries, keys, _, key_labels = batch

@@ -34,8 +34,10 @@ __all__ = ["MulSupCon"]
 MODES = {"finetune": 4e-4, "linear-probe": 1e-2}  # default learning rate of the linear layer
 # Data sets of images in the paper's tables, under the names of the catalog and its suites.
 IMAGES = ("ms-coco", "nus-wide", "objects365", "mirflickr", "pascal-voc-2007")
-# "For image datasets": a ResNet-50 from scratch at 224 pixels, 400 epochs of SGD with a cosine.
+# "For image datasets": a ResNet-50 from scratch at 224 pixels, 400 epochs of SGD with a cosine. The
+# queue is that of the program's class, whose other defaults are for MS-COCO.
 ON_IMAGES: dict[str, Any] = {
+    "queue_size": 2048,
     "pretrain_epochs": 400,
     "pretrain_steps": None,
     "pretrain_optimizer": "sgd",
@@ -43,6 +45,17 @@ ON_IMAGES: dict[str, Any] = {
     "pretrain_schedule": "cosine",
     "lr": 1e-4,
     "backbone_lr": 1e-4,
+}
+# Random crop, colours and greyscale of the text, with the numbers of the program, which flips too.
+IMAGE_VIEWS = {
+    "crop": 0.08,
+    "flip": 0.5,
+    "brightness": 0.4,
+    "contrast": 0.4,
+    "saturation": 0.4,
+    "hue": 0.1,
+    "jitter": 0.8,
+    "grey": 0.2,
 }
 
 
@@ -118,8 +131,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     optimizer : {"adam", "adamw", "sgd"}, default="adam"
         Of the second stage.
     epochs, batch_size, weight_decay, schedule, monitor, patience
-        Parameters of the second stage: 30, 32, 0, "plateau" (a tenth after two epochs without
-        improvement), "val_loss", 20.
+        Parameters of the second stage: 30, 32, 0, "plateau" (a tenth at the third epoch in a row
+        without improvement), "val_loss", 20.
     min_steps : int, default=50
         Smallest number of steps per epoch of the second stage.
     schedule_params, clip_norm, scale, device, precision, checkpoint, checkpoint_every,
@@ -134,7 +147,14 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     *Choices.* 30 steps per epoch of the pretraining instead of the program's 1,000, which are
     more than half an hour on one core; `published` has 1,000. The training loss of an epoch is its
     mean over the rows; the program's is a running average over steps. SGD has a momentum of 0.9,
-    which the paper does not state. Unknown labels make no pair a positive one.
+    which the paper does not state. Unknown labels make no pair a positive one, and a row without
+    labels is no positive of another such row under "all". In the second stage the rate falls unless
+    the validation loss improves by 1e-4; the program asks for a thousandth of the loss, and waits
+    one epoch more after each fall. An epoch of that stage is a pass over the rows where this is
+    more than the program's 50 steps. With ``published(source="text")`` its batches are as large as
+    those of the pretraining, and the cosine falls to zero, step by step: the text leaves both open.
+    A linear probe sees images without augmentation. Sparse features are divided by their largest
+    absolute value, not standardised.
 
     With batch norm, layers of (512, 512) and a dropout of 0.5 scene is learnt better and yeast
     is not: see the method's page.
@@ -302,7 +322,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             fine-tuned; all others those for vectors.
         source : {"program", "text"}, default="program"
             The authors' program, or the text of the paper, which for vectors has other batches
-            and one fall of the learning rate. The program's settings for images are not public.
+            and one fall of the learning rate. The program's settings are public for yeast only:
+            they serve all vectors. For images both sources give the settings of the text, with
+            the augmentation and the length of the queue from the program.
         """
         if source not in ("program", "text"):
             raise InputError(
@@ -311,7 +333,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         if dataset in IMAGES:
             from labelweave.nn.image_network import ResNet
 
-            encoder = ResNet(50, size=224, augment="strong")
+            encoder = ResNet(50, size=224, augment=dict(IMAGE_VIEWS))
             batch_size = 128 if dataset == "objects365" else 64
             return cls(
                 **ON_IMAGES,
