@@ -299,6 +299,27 @@ def test_a_folder_that_another_save_is_about_to_delete_is_not_written_to(tmp_pat
     assert sibling == folders[1] != folders[0]
 
 
+def test_a_folder_that_another_process_replaces_while_it_is_listed(saved, model, monkeypatch):
+    iterdir = Path.iterdir
+
+    def list_nothing_in_the_folder(self):
+        if self == saved:
+            return iter(())  # what a handle of the replaced folder shows
+        return iterdir(self)
+
+    swap_in = atomic_folder._swap_in
+
+    def swap_in_unlisted(new, target):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "iterdir", list_nothing_in_the_folder)
+            swap_in(new, target)
+
+    monkeypatch.setattr(atomic_folder, "_swap_in", swap_in_unlisted)
+    save(model, saved)
+    assert load(saved).random_state == 2
+    assert hidden(saved.parent) == []
+
+
 def test_two_processes_saving_to_one_folder(two_models, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     folder = tmp_path / "model"

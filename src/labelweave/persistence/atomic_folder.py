@@ -123,21 +123,26 @@ def _unwritable(path: str | PathLike[str], error: OSError) -> ModelFolderError:
 
 
 def _swap_in(new: Path, target: Path) -> None:
-    if target.exists() and any(target.iterdir()):
-        if _exchange(new, target):
-            return
-        previous = _previous(target)
-        target.rename(previous)
+    if not (target.exists() and any(target.iterdir())):
+        if target.exists() and os.name == "nt":
+            target.rmdir()
         try:
             new.rename(target)
-        except OSError:
-            previous.rename(target)
-            raise
-        shutil.rmtree(previous, ignore_errors=True)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            # Another process replaced the folder while its files were listed.
+    if _exchange(new, target):
         return
-    if target.exists() and os.name == "nt":
-        target.rmdir()
-    new.rename(target)
+    previous = _previous(target)
+    target.rename(previous)
+    try:
+        new.rename(target)
+    except OSError:
+        previous.rename(target)
+        raise
+    shutil.rmtree(previous, ignore_errors=True)
 
 
 def _exchange(first: Path, second: Path) -> bool:
