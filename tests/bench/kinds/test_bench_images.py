@@ -61,6 +61,31 @@ def test_an_encoder_of_one_set_is_probed_on_another():
     assert 0 < outcome.scores["map"] < 1
 
 
+def test_the_source_of_a_published_method_is_trained_as_published(monkeypatch):
+    """400 passes over the images, not the default number of steps."""
+    suite = load_suite("mulsupcon-7")
+    of_source = []
+
+    def caught(cell, parts):
+        of_source.append(fitting._settings(cell))
+        raise InterruptedError
+
+    monkeypatch.setattr(fitting, "fit", caught)
+    scenario = ScenarioEntry("s", settings={"source": "other labels"})
+    entry = replace(SCENES, name="pascal-voc-2007", source="pascal-voc-2007")
+    for method in suite.methods:
+        cell = quick(suite, data=(entry,), scenarios=(scenario,), methods=(method,))
+        with pytest.raises(InterruptedError):
+            kind_module("transfer").run(replace(cell, quick=None), load(SCENES))
+    bce, ours, tuned = of_source
+    assert all(one["encoder"].depth == 50 for one in of_source)
+    assert (bce["pretrain_epochs"], bce["epochs"], bce["optimizer"]) == (0, 400, "sgd")
+    for one in (ours, tuned):
+        assert (one["pretrain_epochs"], one["pretrain_steps"]) == (400, None)
+    assert (ours["mode"], tuned.get("mode", "finetune")) == ("linear-probe", "finetune")
+    assert (tuned["lr"], tuned["backbone_lr"]) == (1e-4, 1e-4)
+
+
 def test_published_folders_are_found(tmp_path, monkeypatch):
     monkeypatch.setenv("LABELWEAVE_DATA", str(tmp_path))
     (entry,) = [one for one in load_suite("mulsupcon-6").data if one.name == "pascal-voc-2007"]

@@ -46,7 +46,11 @@ def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
 
 
 def run(cell: Cell, data: Dataset) -> Outcome:
-    """Train the encoder, then fit and score; `source_settings` replace the settings there."""
+    """Train the encoder, then fit and score.
+
+    Where the encoder is trained, `source_settings` replace the settings of the suite. A method
+    with ``published = true`` starts from its published settings there too.
+    """
     import numpy as np
 
     from labelweave.bench.running.cell_data import load
@@ -65,7 +69,7 @@ def run(cell: Cell, data: Dataset) -> Outcome:
         taught = cell.protocol.parts(quick_rows(cell, other), cell.seed)
     teaching = replace(cell, keep=())
     if "source_settings" in cell.options:
-        teaching = replace(teaching, settings=cell.options["source_settings"], published=False)
+        teaching = replace(teaching, settings=cell.options["source_settings"])
     encoder, seconds = fit(teaching, taught)
     outcome = fit_and_score(replace(cell, settings={**cell.settings, "pretrained": encoder}), parts)
     outcome.fit_seconds += seconds
