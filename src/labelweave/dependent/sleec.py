@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
@@ -212,7 +211,7 @@ class SLEEC(MultiLabelClassifier):
             centres = learner["centres"]
             cluster = np.zeros(X.shape[0], np.intp)
             if centres is not None:
-                cluster = pairwise_distances_argmin(X, centres)
+                cluster = _nearest(X, centres)
             for c, part in enumerate(learner["parts"]):
                 members = np.flatnonzero(cluster == c)
                 if len(members) == 0:
@@ -334,6 +333,11 @@ def _cluster(X: Any, n_clusters: int, random: Any) -> tuple[np.ndarray | None, n
         return None, np.zeros(X.shape[0], dtype=np.intp)
     seed = random.randint(np.iinfo(np.int32).max)
     centres = KMeans(n_clusters, n_init=1, random_state=seed).fit(X).cluster_centers_
-    cluster = pairwise_distances_argmin(X, centres)
+    cluster = _nearest(X, centres)
     used = np.unique(cluster)  # with fewer different rows than clusters some are empty
     return centres[used], np.searchsorted(used, cluster)
+
+
+def _nearest(X: Any, centres: np.ndarray) -> np.ndarray:
+    """The nearest centre of each row; one product, which leaves the threads of BLAS alone."""
+    return (np.sum(centres**2, axis=1) - 2 * (X @ centres.T)).argmin(axis=1)
