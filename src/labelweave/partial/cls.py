@@ -139,8 +139,8 @@ class CLS(PartialClassifier):
     are not informative (Eq. 3 and 4). Annotated positives always stay. The prediction is the mean
     of the probabilities of the two networks.
 
-    This is the method of the paper. :class:`~labelweave.partial.cls_plus.CLSPlus` adds what makes
-    it better on most data.
+    This is the method of the paper. :class:`~labelweave.partial.cls_plus.CLSPlus` has what
+    labelweave adds to it, and trains for fewer epochs.
 
     Parameters
     ----------

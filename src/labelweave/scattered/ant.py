@@ -80,7 +80,7 @@ class ANT(StudentMethod):
     functions in :mod:`labelweave.scattered.ant_transfer`.
 
     This is the method of the paper. :class:`labelweave.scattered.ant_plus.ANTPlus` adds synthetic
-    rows and the label prevalence, and is better where rows are few.
+    rows and the label prevalence.
 
     Parameters
     ----------
