@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 # Small models on few cores: threads that wait for each other cost more than they bring.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test coverage check docs format clean
+.PHONY: help demo test coverage check docs fuzz format clean
 
 help:
 	@echo "make demo    tour the four conditions of labels in about two minutes, leave ./labelweave-demo"
@@ -19,6 +19,7 @@ help:
 	@echo "make coverage  the same, and which lines no test runs"
 	@echo "make check   lint, format, imports, types and doctests"
 	@echo "make docs    build the documentation into ./site, without network"
+	@echo "make fuzz    a million generated files for the readers (INPUTS=1000000): about half an hour"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make clean   remove the virtual environment, caches and the demo's model"
 
@@ -52,6 +53,9 @@ check: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python tests/fuzz/fuzz_readers.py --inputs $${INPUTS:-1000000}
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

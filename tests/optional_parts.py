@@ -83,6 +83,11 @@ PARTS = {
         "distributed",
         lambda: run("bench", "run", *SMALL_TABLE, "--methods", "br", *ON_A_CLUSTER),
     ),
+    "sign": Part(
+        "sign",
+        "cryptography.hazmat.primitives.serialization",
+        lambda: run("sign", "--new-key", "key.pem"),
+    ),
     "service": Part("serve", "fastapi", import_service),
 }
 

@@ -1,5 +1,7 @@
 """The contract's common part, seen through the smallest possible method."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,3 +178,23 @@ def test_fit_is_defined_in_the_base_and_in_the_bases_of_rooms_alone():
         owners.add(owner.__name__)
     rooms = {"PartialClassifier", "TeacherMethod", "ZeroShotClassifier"}
     assert owners == {"MultiLabelClassifier", *rooms}
+
+
+def test_a_number_that_is_too_large_is_named_with_its_column(rows):
+    X, Y = rows
+    X = pd.DataFrame(X, columns=[f"size {j}" for j in range(X.shape[1])])
+    model = Nearest().fit(X, Y)
+    X.iloc[2, 1] = 1e300
+    message = re.escape("X contains 1e+300 at row 2, column 1 ('size 1'), but numbers beyond 2**64")
+    with pytest.raises(InputError, match=message):
+        model.predict_proba(X)
+    with pytest.raises(InputError, match=message):
+        Nearest().fit(X, Y)
+
+
+def test_a_probability_that_is_no_number_is_refused(rows):
+    X, Y = rows
+    model = Nearest().fit(X, Y)
+    model._predict_proba = lambda X: np.where(np.arange(len(X))[:, None] == 3, np.nan, 0.5)
+    with pytest.raises(InputError, match="no finite probability for row 3 of X"):
+        model.predict_proba(X)

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from labelweave.dependent.mlknn import MLkNN
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import as_labels
 from labelweave.metrics import get_metric
 from labelweave.model_selection import (
@@ -99,6 +99,27 @@ def test_splitters_keep_groups_together(splitter):
         MLkNN(k=3), X, Y, groups=groups, cv=splitter, scoring=make_scorer("map")
     )
     assert len(scores["test_score"]) == 3
+
+
+@pytest.mark.parametrize(
+    "splitter", [MultiLabelKFold(3, random_state=0), MultiLabelShuffleSplit(3, random_state=0)]
+)
+def test_splitters_keep_equal_rows_together(splitter):
+    X, Y = make_problem()
+    X = X[np.arange(90) // 2]
+    for train, test in splitter.split(X, Y):
+        assert not set(train // 2) & set(test // 2)
+    groups = np.arange(90) % 30
+    for train, test in splitter.split(X, Y, groups):
+        assert not set(groups[train]) & set(groups[test])
+        assert not set(train // 2) & set(test // 2)
+
+
+def test_splitters_take_features_that_are_all_equal_as_none():
+    _, Y = make_problem()
+    with pytest.warns(LabelweaveWarning, match="3 parts cannot be made of 1 different rows"):
+        splits = list(MultiLabelKFold(3, random_state=0).split(np.zeros(90), Y))
+    assert [len(test) for _, test in splits] == [30, 30, 30]
 
 
 def test_splitters_say_what_they_need():

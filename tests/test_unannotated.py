@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelweave.labels import as_labels
-from labelweave.unannotated import as_observed, assume_negative
+from labelweave.labels import LabelMatrix, as_labels
+from labelweave.unannotated import as_observed, assume_negative, blank_unannotated, unannotated_rule
 
 NAN = np.nan
 MIXED = np.array([[1, 0, NAN], [NAN, 1, 0]], dtype=np.float32)
+FILLED = np.array([[1, 0, 0], [0, 1, 0]], dtype=np.float32)
 ONLY_POSITIVES = np.array([[1, NAN, NAN], [NAN, 1, NAN]], dtype=np.float32)
 
 
@@ -27,8 +28,9 @@ def forms(values):
     ("values", "rule", "codes"),
     [
         (MIXED, "zeros", MIXED),
-        (MIXED, "auto", MIXED),
+        (MIXED, "auto", [[1, -1, 0], [0, 1, -1]]),
         (MIXED, "unknown", [[1, -1, 0], [0, 1, -1]]),
+        (FILLED, "auto", FILLED),
         (ONLY_POSITIVES, "auto", [[1, 0, 0], [0, 1, 0]]),
         (ONLY_POSITIVES, "unknown", [[1, 0, 0], [0, 1, 0]]),
         (ONLY_POSITIVES, "zeros", ONLY_POSITIVES),
@@ -50,3 +52,26 @@ def test_assumed_negatives():
         labels = assume_negative(as_observed(Y, "unknown")).to_numpy()
         np.testing.assert_array_equal(labels, [[1, 0, 0], [0, 1, 0]])
         np.testing.assert_array_equal(assume_negative(Y).to_numpy(), MIXED)
+
+
+def test_one_blank_makes_all_zeros_checked_negatives():
+    values = np.zeros((50, 4), np.float32)
+    values[:, 0] = 1
+    for Y in forms(values)[:2]:
+        assert unannotated_rule(Y) == "zeros"
+    values[7, 2] = NAN
+    for Y in forms(values):
+        assert unannotated_rule(Y) == "unknown"
+        assert (as_observed(Y).to_numpy() == 0).sum() == 1
+
+
+def test_blank_unannotated_entries_keep_known_negatives():
+    codes = np.array([[1, 0, 0], [0, -1, 0]], dtype=np.float32)
+    for values in (codes, sp.csr_array(codes)):
+        observed = LabelMatrix(values, "abc")
+        blank = blank_unannotated(observed, np.ones(3, dtype=bool))
+        assert blank.is_sparse == observed.is_sparse
+        np.testing.assert_array_equal(blank.to_numpy(), [[1, NAN, NAN], [NAN, 0, NAN]])
+        np.testing.assert_array_equal(as_observed(blank).to_numpy(), codes)
+        kept = blank_unannotated(observed, np.array([True, True, False])).to_numpy()
+        np.testing.assert_array_equal(kept, [[1, NAN, 0], [NAN, 0, 0]])

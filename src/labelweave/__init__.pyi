@@ -17,6 +17,7 @@ from labelweave import model_selection as model_selection
 from labelweave import nn as nn
 from labelweave import persistence as persistence
 from labelweave import reporting as reporting
+from labelweave import tables as tables
 from labelweave import testing as testing
 from labelweave import text as text
 from labelweave import thresholds as thresholds
@@ -93,6 +94,8 @@ from labelweave.scattered.smoothed_union import SmoothedUnion as SmoothedUnion
 from labelweave.scattered.tc import TC as TC
 from labelweave.scattered.teacher import Teacher as Teacher
 from labelweave.scattered.union import TeacherUnion as TeacherUnion
+from labelweave.tables.encoder import TableEncoder as TableEncoder
+from labelweave.tables.table import Table as Table
 from labelweave.text.classifier import TextClassifier as TextClassifier
 from labelweave.text.fast import FastEmbedder as FastEmbedder
 from labelweave.text.sentence import SentenceEmbedder as SentenceEmbedder

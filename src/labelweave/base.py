@@ -10,7 +10,8 @@ predictions, scores, saving), is in :class:`MultiLabelPredictor`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self, final
@@ -24,9 +25,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labelweave.capabilities import capabilities, with_capabilities
-from labelweave.exceptions import InputError
-from labelweave.input_checks import as_single_target, first_not_finite, is_texts
+from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
+from labelweave.input_checks import LARGEST, as_single_target, first_out_of_range, is_texts
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.tables.table import Table, numbers_or_table
 from labelweave.thresholds import Threshold, make_threshold
 
 __all__ = ["MultiLabelClassifier", "MultiLabelPredictor"]
@@ -69,6 +71,8 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
     threshold_ : Threshold
         The fitted rule that `predict` applies.
     n_features_in_ : int
+    table_encoder_ : TableEncoder
+        What turns the columns of a mixed table into features. Only after a fit to such a table.
     classes_ : ndarray
         For multi-label targets one row ``[0, 1]`` per label, as scikit-learn writes
         multi-output classes; for one-dimensional targets the classes.
@@ -209,6 +213,13 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
             from labelweave.data.images.collection import pixel_rows
 
             X = pixel_rows(X, None if reset else self.n_features_in_)
+        if reset and "table_encoder_" in vars(self):
+            del self.table_encoder_
+        X = numbers_or_table(X, missing_values=capabilities(self).missing_values)
+        if "table_encoder_" in vars(self):
+            return self._encoded(X)
+        if isinstance(X, Table):
+            return self._checked_table(X, reset=reset)
         if is_texts(X):
             raise InputError(
                 f"X holds texts, but {type(self).__name__} takes features: wrap it, "
@@ -220,14 +231,61 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],  # integers and lists become the first, exactly
-            ensure_all_finite=False,  # checked below, with row and column
+            ensure_all_finite=False,  # checked below, with row, column and size
         )
-        not_finite = first_not_finite(X)
-        if not_finite is None:
+        takes_nan = capabilities(self).missing_values and not sp.issparse(X)
+        wrong = first_out_of_range(X, allow_nan=takes_nan, largest=LARGEST)
+        if wrong is None:
             return X
-        kind, row, column = not_finite
-        advice = "fill it in (sklearn.impute) or drop it" if kind == "NaN" else "bound it"
-        raise InputError(f"X contains {kind} at row {row}, column {column}: {advice} first")
+        value, row, column = wrong
+        names = getattr(self, "feature_names_in_", None)
+        name = "" if names is None else f" ({names[column]!r})"
+        where = f"at row {row}, column {column}{name}"
+        if np.isnan(value):
+            raise InputError(
+                f"X contains NaN {where}: fill it in (sklearn.impute) or drop it first"
+            )
+        if np.isinf(value):
+            raise InputError(f"X contains infinity {where}: bound it first")
+        raise InputError(
+            f"X contains {value:.4g} {where}, but numbers beyond 2**64 (about 1.8e19) are too "
+            "large to compute with: scale or clip that column first"
+        )
+
+    def _checked_table(self, table: Table, *, reset: bool) -> Table:
+        """Set the names of the columns; the encoder is fitted when the training rows are known."""
+        if not reset:
+            raise InputError(
+                f"the column {table.first_mixed_column()!r} has blanks or values that are not "
+                "numbers, but the model was fitted to numbers: pass such columns to `fit` as well"
+            )
+        names = [str(name) for name in table.frame.columns]
+        self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
+        return table
+
+    def _fit_encoder(self, table: Table, Y: LabelMatrix | None) -> Any:
+        """Fit the encoder to the rows of a table, and return their features."""
+        able = capabilities(self)
+        encoder = table.unfitted_encoder()
+        encoder.set_params(output="codes" if able.categories else "one-hot")
+        if able.passes_tables:
+            self.table_encoder_ = encoder.fit(table, Y)
+            return self.table_encoder_.passed_on(table)
+        features = encoder.fit_transform(table, Y)
+        self.table_encoder_ = encoder
+        return features
+
+    def _encoded(self, X: Any) -> Any:
+        """Features of further rows of a table."""
+        if capabilities(self).passes_tables:
+            return self.table_encoder_.passed_on(X)
+        return self.table_encoder_.transform(X)
+
+    @property
+    def _n_columns(self) -> int:
+        """Number of columns of the features that `_fit` receives."""
+        encoder = vars(self).get("table_encoder_")
+        return self.n_features_in_ if encoder is None else len(encoder.feature_columns_)
 
     def _known_labels(self, Y: Any) -> LabelMatrix:
         """Labels of further rows, with columns in this model's order of labels."""
@@ -255,7 +313,15 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         return X, Y
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        return self._as_probabilities(self._predict_proba(X))
+        folder = vars(self).get("_loaded_from")  # set by `load`
+        if folder is None:
+            return self._as_probabilities(self._predict_proba(X))
+        with _about_folder(folder):
+            raw = np.asarray(self._predict_proba(X))
+            shape = (X.shape[0] if hasattr(X, "shape") else len(X), self.n_labels_)
+            if raw.shape != shape or not np.isfinite(raw).all():
+                raise ValueError("not a probability for each row and label")
+            return self._as_probabilities(raw)
 
     def _as_probabilities(self, raw: np.ndarray) -> np.ndarray:
         probabilities = inside(raw)
@@ -264,7 +330,8 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         return probabilities
 
     def _label_sets(self, probabilities: np.ndarray) -> np.ndarray:
-        return self.threshold_.apply(probabilities).astype(self._target_dtype)
+        with _about_folder(vars(self).get("_loaded_from")):
+            return self.threshold_.apply(probabilities).astype(self._target_dtype)
 
     def _named(self, label_sets: np.ndarray) -> list[list[str]]:
         return as_labels(label_sets, names=self.label_names_.tolist()).to_lists()
@@ -306,6 +373,7 @@ class MultiLabelClassifier(MultiLabelPredictor):
         Parameters
         ----------
         X : array-like, SciPy sparse or DataFrame of shape (n, d)
+            A DataFrame may have columns of any kind; see :mod:`labelweave.tables`.
         y : labels of the n rows
             1 / 0 / NaN (unknown) as array, sparse matrix, DataFrame or LabelMatrix, or lists of
             label names. A one-dimensional y holds one class per row.
@@ -334,16 +402,26 @@ class MultiLabelClassifier(MultiLabelPredictor):
         No method overrides `fit`: only the base of a room does whose `fit` takes further arguments.
         """
         self._validate_params()
+        self.__dict__.pop("_loaded_from", None)
         X, Y = self._checked_training_data(X, y)
         able = capabilities(self)
         if able.label_prevalence:
             positives, known = Y.counts()
             self.label_prevalence_ = positives / known
         rule = make_threshold(self._threshold_rule())
-        held_out = self._checked_validation(validation)
+        held_out = None
         must_tune = rule.needs_validation and not able.out_of_fold
-        if held_out is None and (must_tune or self._needs_validation()):
-            X, Y, held_out = self._hold_out(X, Y)
+        if validation is None and (must_tune or self._needs_validation()):
+            rows = self._rows_to_hold_out(X, Y)
+            if rows is not None:
+                rest, held = rows
+                X, Y, held_out = X[rest], Y[rest], (X[held], Y[held])
+        if isinstance(X, Table):
+            X = self._fit_encoder(X, Y)
+            if held_out is not None:
+                held_out = self._encoded(held_out[0].as_reported()), held_out[1]
+        if validation is not None:
+            held_out = self._checked_validation(validation)
         if held_out is None and must_tune:
             raise _too_few(Y)
         learn(X, Y, held_out)
@@ -410,14 +488,33 @@ class MultiLabelClassifier(MultiLabelPredictor):
         self.n_labels_ = labels.n_labels
         return labels
 
-    def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
+    def _rows_to_hold_out(self, X: Any, Y: LabelMatrix) -> tuple[np.ndarray, np.ndarray] | None:
+        """Numbers of the rows to train on and to hold out; None if there are too few.
+
+        Rows that are equal are on one side.
+        """
         from labelweave.data.splits import stratified_holdout
 
-        if len(Y) < 5:  # too few to hold any out: all rows are trained on
-            return X, Y, None
+        if len(Y) < 5:
+            return None
         seed = self._generator().randint(np.iinfo(np.int32).max)
-        rest, held = stratified_holdout(Y, self.validation_fraction, random_state=seed)
-        return X[rest], Y[rest], (X[held], Y[held])
+        return stratified_holdout(Y, self.validation_fraction, X=X, random_state=seed)
+
+
+@contextmanager
+def _about_folder(folder: str | None) -> Iterator[None]:
+    """Report an error of a model whose features are checked as one of the folder it is from."""
+    try:
+        yield
+    except (LabelweaveError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        if folder is None:
+            raise
+        raise ModelFolderError(
+            f"{folder} contains a model that cannot predict ({type(error).__name__}: {error}): it "
+            "is damaged or was changed"
+        ) from error
 
 
 def _too_few(Y: LabelMatrix) -> InputError:
@@ -427,5 +524,11 @@ def _too_few(Y: LabelMatrix) -> InputError:
 
 
 def inside(probabilities: np.ndarray) -> np.ndarray:
-    """Probabilities strictly between 0 and 1, which scikit-learn asks for."""
+    """Probabilities strictly between 0 and 1, which scikit-learn asks for; NaN is refused."""
+    if (wrong := first_out_of_range(probabilities)) is not None:
+        raise InputError(
+            f"the model has no finite probability for row {wrong[1]} of X, whose numbers are too "
+            "large for it or too far from the training rows: scale or clip the columns, and fit "
+            "the model to these"
+        )
     return np.clip(probabilities, _TINY, _ALMOST_ONE)

@@ -18,13 +18,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, MultiLabelPredictor, Pair
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.metrics._inputs import check_score, chunks
 from labelweave.probabilities import log_odds
+from labelweave.tables.table import Table
 
 __all__ = ["CalibratedMultiLabel", "LabelCalibrator"]
 
@@ -164,8 +165,8 @@ class CalibratedMultiLabel(KnownLabelsMixin):
     >>> import numpy as np
     >>> from labelweave.calibration import CalibratedMultiLabel
     >>> from labelweave.dependent.mlknn import MLkNN
-    >>> X = np.repeat([[0.0], [1.0]], 30, axis=0)
-    >>> Y = np.repeat([[1, 0], [0, 1]], 30, axis=0)
+    >>> X = np.linspace(0, 1, 60).reshape(-1, 1)
+    >>> Y = np.hstack([X < 0.5, X >= 0.5]).astype(int)
     >>> CalibratedMultiLabel(MLkNN()).fit(X, Y).predict([[0.1], [0.9]])
     array([[1, 0],
            [0, 1]])
@@ -209,7 +210,13 @@ class CalibratedMultiLabel(KnownLabelsMixin):
             self.n_features_in_ = images.shape[1]
         return images
 
+    def _passed_on(self, X: Any) -> Any:
+        """Rows for the estimator: a classifier of another library gets the DataFrame of a table."""
+        is_ours = self.estimator is None or isinstance(self.estimator, MultiLabelPredictor)
+        return X.frame if isinstance(X, Table) and not is_ours else X
+
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+        X = self._passed_on(X)
         self.calibrator_ = LabelCalibrator(self.method, self.min_positives)
         if self.cv == "prefit":
             self.estimator_ = self._prefit_estimator()
@@ -247,11 +254,12 @@ class CalibratedMultiLabel(KnownLabelsMixin):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.capabilities.known_labels = capabilities(self.estimator).known_labels
+        tags.capabilities.passes_tables = True
         return tags
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         more = {} if known is None else {"known": known}
-        return self.calibrator_.transform(self.estimator_.predict_proba(X, **more))
+        return self.calibrator_.transform(self.estimator_.predict_proba(self._passed_on(X), **more))
 
     def _state(self) -> dict[str, Any]:
         fitted = {name: v for name, v in vars(self.calibrator_).items() if name.endswith("_")}

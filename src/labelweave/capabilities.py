@@ -38,6 +38,12 @@ class Capabilities:
         X may be images.
     missing_values : bool, default=False
         X may have NaN entries.
+    categories : bool, default=False
+        Columns of X may be codes of categories: the method uses those that its table encoder
+        marks as such.
+    passes_tables : bool, default=False
+        A table of mixed columns is passed on to the classifiers inside, each of which encodes it
+        in its own way. Other methods encode it themselves.
     sample_weight : bool, default=False
         `fit` takes weights of the rows.
     soft_targets : bool, default=False
@@ -64,6 +70,8 @@ class Capabilities:
     texts: bool = False
     images: bool = False
     missing_values: bool = False
+    categories: bool = False
+    passes_tables: bool = False
     sample_weight: bool = False
     soft_targets: bool = False
     known_labels: bool = False

@@ -119,7 +119,7 @@ def _example(model: Any) -> Tensor:
     encoder = model._image_encoder()
     if encoder is not None:  # images with pixels from 0 to 255
         return torch.zeros(2, 3, encoder.size, encoder.size)
-    return torch.zeros(2, model.n_features_in_)  # torch.export takes a size of 1 for a constant
+    return torch.zeros(2, model._n_columns)  # torch.export takes a size of 1 for a constant
 
 
 def _rows() -> Any:

@@ -40,11 +40,21 @@ class FeatureImportanceMixin(MultiLabelClassifier):
         """Return the importance of each feature for each label, not yet scaled."""
 
     def feature_importance(self) -> np.ndarray:
-        """Return the importance of features per label, (n_labels, n_features); rows sum to 1."""
+        """Return the importance of features per label, (n_labels, n_features); rows sum to 1.
+
+        After a fit to a table with mixed columns, these are the columns of the table.
+        """
         check_is_fitted(self)
         if self._single_label:
             raise InputError("feature importance is computed per label, but the model has classes")
         importance = self._feature_importance()
+        if "table_encoder_" in vars(self):  # a column is as important as its features together
+            column = self.table_encoder_.feature_columns_
+            features = np.arange(len(column))
+            shape = (len(column), self.n_features_in_)
+            importance = importance @ sp.csr_array(
+                (np.ones(len(column)), (features, column)), shape
+            )
         total = importance.sum(axis=1, keepdims=True)
         return np.divide(importance, total, out=np.zeros_like(importance), where=total > 0)
 

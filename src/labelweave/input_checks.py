@@ -1,4 +1,4 @@
-"""Checks of features and targets before a method is fitted: texts, one class per row, NaN."""
+"""Checks of features and targets before a method is fitted: texts, one class per row, numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import scipy.sparse as sp
 
 from labelweave.labels import LabelMatrix, first_marked
 
-__all__ = ["as_single_target", "first_not_finite", "is_mostly_zero", "is_texts"]
+__all__ = [
+    "LARGEST",
+    "as_single_target",
+    "first_out_of_range",
+    "is_mostly_zero",
+    "is_texts",
+]
+
+# The largest absolute value of a feature: squares of larger ones are infinite in single precision.
+LARGEST = 2.0**64
 
 # With a smaller share of non-zero entries, features are counts or indicators, and scaling a rare
 # one to variance 1 would turn it into huge values.
@@ -48,19 +57,28 @@ def is_texts(X: Any) -> bool:
     return isinstance(next(iter(X)), str)
 
 
-def first_not_finite(X: Any) -> tuple[str, int, int] | None:
-    """Return kind ("NaN" or "infinity"), row and column of the first such entry, or None.
+def first_out_of_range(
+    X: Any, *, allow_nan: bool = False, largest: float = np.finfo(np.float64).max
+) -> tuple[float, int, int] | None:
+    """Return value, row and column of the first entry that is no number up to `largest`, or None.
 
-    >>> first_not_finite(np.array([[0.0, 1.0], [np.nan, 2.0]]))
-    ('NaN', 1, 0)
+    By default these are NaN and infinity; NaN is passed over with `allow_nan`.
+
+    >>> first_out_of_range(np.array([[0.0, 1.0], [2.0, -np.inf]]))
+    (-inf, 1, 1)
     """
     values = X.data if sp.issparse(X) else X
-    # A finite sum proves every entry finite, without a mask the size of X.
-    with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
-            return None
-    value, row, column = first_marked(X, ~np.isfinite(values))
-    return ("NaN" if np.isnan(value) else "infinity"), row, column
+    # The smallest and the largest entry prove the others, without a mask the size of X. One that
+    # is NaN is in no range.
+    extremes = (np.fmin, np.fmax) if allow_nan else (np.minimum, np.maximum)
+    low, high = (extreme.reduce(values, axis=None, initial=0) for extreme in extremes)
+    if low >= -largest and high <= largest:
+        return None
+    wrong = ~(np.abs(values) <= largest)
+    if allow_nan:
+        wrong &= ~np.isnan(values)
+    value, row, column = first_marked(X, wrong)
+    return float(value), row, column
 
 
 def is_mostly_zero(X: Any) -> bool:

@@ -16,7 +16,16 @@ from typing import Any
 
 from labelweave.exceptions import InputError
 
-__all__ = ["ROOMS", "WRAPPERS", "Method", "get_class", "list_methods", "make", "method_of"]
+__all__ = [
+    "ROOMS",
+    "WRAPPERS",
+    "Method",
+    "get_class",
+    "list_methods",
+    "make",
+    "make_part",
+    "method_of",
+]
 
 ROOMS = ("dependent", "partial", "scattered", "unseen")
 PLUGIN_GROUP = "labelweave.methods"
@@ -229,6 +238,8 @@ WRAPPERS = (
             "embeddings of texts by a table of token vectors"),
     _method("tfidf-embedder", "text.tfidf:TfidfEmbedder",
             "TF-IDF weights of texts"),
+    _method("table-encoder", "tables.encoder:TableEncoder",
+            "features of mixed tables"),
     _method("label-tree", "unseen.label_tree:LabelTree",
             "a quick classifier for thousands of labels, by napkinXC"),
     _method("image", "images.image_classifier:ImageClassifier",
@@ -311,6 +322,15 @@ def make(id: str, **parameters: Any) -> Any:
     5
     """
     return get_class(id)(**parameters)
+
+
+def make_part(id: str, **parameters: Any) -> Any:
+    """An estimator that stands around a method or before it.
+
+    >>> make_part("tfidf-embedder", max_words=2)
+    TfidfEmbedder(max_words=2)
+    """
+    return next(wrapper for wrapper in WRAPPERS if wrapper.id == id).load()(**parameters)
 
 
 def method_of(estimator: Any) -> Method | None:

@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from labelweave.data.splits import (
     as_generator,
+    rows_to_keep,
     stratified_folds,
     stratified_holdout,
 )
@@ -62,8 +63,8 @@ class _StratifiedSplitter(BaseCrossValidator):
 
         Parameters
         ----------
-        X : array-like with one row per sample
-            Only its length is used.
+        X : features with one row per sample
+            Rows that are equal are never in both parts.
         y : labels of the rows
             Unknown entries are ignored.
         groups : sequence, optional
@@ -73,7 +74,12 @@ class _StratifiedSplitter(BaseCrossValidator):
             raise InputError(f"{type(self).__name__} splits by the labels: pass y")
         labels = as_labels(y)
         check_consistent_length(X, labels, groups)
-        return self._splits(labels, groups, as_generator(self.random_state))
+        together = rows_to_keep(X, groups, len(labels), n_parts=self._n_parts())
+        return self._splits(labels, together, as_generator(self.random_state))
+
+    def _n_parts(self) -> int:
+        """Number of parts that the rows are divided into at a time."""
+        return 2
 
     def _splits(
         self, labels: LabelMatrix, groups: Any, rng: np.random.Generator
@@ -97,8 +103,8 @@ class MultiLabelKFold(_StratifiedSplitter):
     Examples
     --------
     >>> import numpy as np
-    >>> Y = np.array([[1, 0], [1, np.nan], [0, 1], [0, 1]])
-    >>> for train, test in MultiLabelKFold(2, random_state=0).split(Y, Y):
+    >>> X, Y = np.arange(4), np.array([[1, 0], [1, np.nan], [0, 1], [0, 1]])
+    >>> for train, test in MultiLabelKFold(2, random_state=0).split(X, Y):
     ...     print(np.nansum(Y[test], axis=0))
     [1. 1.]
     [1. 1.]
@@ -120,6 +126,9 @@ class MultiLabelKFold(_StratifiedSplitter):
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Number of splits that `split` yields."""
         return self.n_splits * self.n_repeats
+
+    def _n_parts(self) -> int:
+        return self.n_splits
 
     def _splits(
         self, labels: LabelMatrix, groups: Any, rng: np.random.Generator
@@ -147,9 +156,9 @@ class MultiLabelShuffleSplit(_StratifiedSplitter):
     Examples
     --------
     >>> import numpy as np
-    >>> Y = np.eye(2)[[0, 1] * 5]
+    >>> X, Y = np.arange(10), np.eye(2)[[0, 1] * 5]
     >>> splitter = MultiLabelShuffleSplit(3, test_size=0.4, random_state=0)
-    >>> [Y[test].sum(axis=0).tolist() for train, test in splitter.split(Y, Y)]
+    >>> [Y[test].sum(axis=0).tolist() for train, test in splitter.split(X, Y)]
     [[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]]
     """
 
@@ -329,8 +338,8 @@ def cross_val_predict_proba(
     --------
     >>> import numpy as np
     >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> X = np.repeat([[0.0], [1.0]], 10, axis=0)
-    >>> Y = np.column_stack([X[:, 0], 1 - X[:, 0]]).astype(int)
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> Y = np.hstack([X > 0.5, X < 0.5]).astype(int)
     >>> cross_val_predict_proba(KNeighborsClassifier(1), X, Y, cv=2)[[0, -1]]
     array([[0., 1.],
            [1., 0.]])

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from labelweave.data.images.collection import Images, concatenate_images
 from labelweave.labels import LabelMatrix, is_frame
+from labelweave.tables.table import Table, concatenate_tables
 
 __all__ = ["concatenate_features", "concatenate_labels", "count_rows", "row_chunks"]
 
@@ -20,7 +21,7 @@ def count_rows(X: Any) -> int:
 
 
 def concatenate_features(parts: Sequence[Any]) -> Any:
-    """Return the rows of arrays, sparse matrices, DataFrames, Images or lists in one of their kind.
+    """Return the rows of arrays, sparse matrices, DataFrames, Tables, Images or lists as one.
 
     Parts without rows are left out; the result is sparse if any part is.
 
@@ -35,6 +36,8 @@ def concatenate_features(parts: Sequence[Any]) -> Any:
         return first
     if isinstance(first, Images):
         return concatenate_images(parts)
+    if isinstance(first, Table):
+        return concatenate_tables(parts)
     if is_frame(first):
         import pandas as pd
 

@@ -10,8 +10,11 @@ entries are unannotated:
 ==================  ================================  ============================
 ``"zeros"``         unannotated                       ignored
 ``"unknown"``       known negatives                   unannotated
-``"auto"``          as ``"zeros"`` if Y has any zero, else as ``"unknown"``
+``"auto"``          as ``"unknown"`` if Y has any NaN, else as ``"zeros"``
 ==================  ================================  ============================
+
+``"auto"`` is decided once, by all the labels that a method is trained on; validation rows follow
+it. Verdicts of reviewers do not change it: it is decided by the labels before them.
 
 During training the four kinds are coded as 1 (positive), -1 (known negative), 0 (unannotated) and
 NaN (ignored).
@@ -25,23 +28,47 @@ import numpy as np
 
 from labelweave.labels import LabelMatrix
 
-__all__ = ["UNANNOTATED", "as_observed", "assume_negative", "has_zeros", "unannotated_rule"]
+__all__ = [
+    "UNANNOTATED",
+    "as_observed",
+    "assume_negative",
+    "blank_unannotated",
+    "describe_rule",
+    "unannotated_rule",
+]
 
 UNANNOTATED = ("auto", "zeros", "unknown")
 _KNOWN_NEGATIVE = -1.0
-
-
-def has_zeros(Y: LabelMatrix) -> bool:
-    """Whether any entry of the label matrix is negative."""
-    positives, known = Y.counts()
-    return bool((known > positives).any())
 
 
 def unannotated_rule(Y: LabelMatrix, unannotated: str = "auto") -> str:
     """The rule that applies to these labels: "zeros" or "unknown"."""
     if unannotated != "auto":
         return unannotated
-    return "zeros" if has_zeros(Y) else "unknown"
+    return "unknown" if Y.has_unknown else "zeros"
+
+
+def describe_rule(Y: LabelMatrix, unannotated: str = "auto") -> str:
+    """Which entries of Y are unannotated, how many they are, and why.
+
+    >>> from labelweave.labels import as_labels
+    >>> describe_rule(as_labels([[1, 0], [0, float("nan")]]))
+    'unannotated entries: the 1 blank; zeros are checked negatives, since some entries are blank'
+    >>> describe_rule(as_labels([[1, 0], [0, 1]]))
+    'unannotated entries: the 2 zeros, since no entry is blank'
+    >>> describe_rule(as_labels([[1, 0], [0, float("nan")]]), "zeros")
+    'unannotated entries: the 2 zeros, as set; blanks are ignored'
+    """
+    positives, known = (int(count.sum()) for count in Y.counts())
+    n_blank, n_zero = Y.n_unknown, known - positives
+    is_set = unannotated != "auto"
+    if unannotated_rule(Y, unannotated) == "unknown":
+        why = "as set" if is_set else "since some entries are blank"
+        entries = f"the {n_blank:,} blank{'' if n_blank == 1 else 's'}"
+        return f"unannotated entries: {entries}; zeros are checked negatives, {why}"
+    why = "as set" if is_set else "since no entry is blank"
+    ignored = "; blanks are ignored" if n_blank else ""
+    return f"unannotated entries: the {n_zero:,} zero{'' if n_zero == 1 else 's'}, {why}{ignored}"
 
 
 def as_observed(Y: LabelMatrix, unannotated: str = "auto") -> LabelMatrix:
@@ -79,3 +106,32 @@ def assume_negative(observed: LabelMatrix) -> LabelMatrix:
     else:
         values = np.where(values == _KNOWN_NEGATIVE, 0.0, values).astype(np.float32)
     return LabelMatrix(values, observed.names, observed.descriptions, absent=observed.absent)
+
+
+def blank_unannotated(observed: LabelMatrix, labels: np.ndarray) -> LabelMatrix:
+    """Turn coded labels into plain ones with blank unannotated entries and 0 for known negatives.
+
+    The rule of the result is "unknown". It is for coded labels without ignored entries.
+
+    Parameters
+    ----------
+    observed : LabelMatrix
+        Labels coded by :func:`as_observed`.
+    labels : boolean ndarray of shape (n_labels,)
+        The labels whose unannotated entries become blank; those of all others become 0.
+
+    Examples
+    --------
+    >>> codes = LabelMatrix(np.array([[1, 0, 0], [0, -1, 0]], np.float32), ["a", "b", "c"])
+    >>> blank_unannotated(codes, np.array([True, True, False])).to_numpy()
+    array([[ 1., nan,  0.],
+           [nan,  0.,  0.]], dtype=float32)
+    """
+    if observed.is_sparse and labels.all():
+        values = observed.values.copy()
+        values.eliminate_zeros()
+        values.data = np.where(values.data == _KNOWN_NEGATIVE, 0.0, values.data)
+        return LabelMatrix(values, observed.names, observed.descriptions, absent=np.nan)
+    codes = observed.to_numpy()
+    values = np.where((codes == 0) & labels, np.nan, np.maximum(codes, 0)).astype(np.float32)
+    return LabelMatrix(values, observed.names, observed.descriptions)

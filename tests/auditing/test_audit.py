@@ -82,6 +82,41 @@ def test_blanks_that_are_unknown():
     assert len(no) == 5  # a "no" does not turn the other blanks into zeros
 
 
+def test_zeros_beside_blanks_are_not_listed():
+    data, hidden = make_hidden()
+    Y = data.Y.to_numpy().copy()
+    truth = hidden.hidden.toarray()
+    blank = (Y == 0) & (truth | (np.random.default_rng(0).random(Y.shape) < 0.3))
+    Y[blank] = np.nan
+    result = lw.audit(lw.Dataset(data.X, lw.as_labels(Y, names=data.label_names)), folds=3)
+    names = list(data.label_names)
+    assert result.n_unannotated == blank.sum()
+    assert all(blank[f.row, names.index(f.label)] for f in result.findings)
+
+
+def test_a_no_stays_known_where_a_method_for_partial_labels_scores(monkeypatch):
+    """In a matrix without blanks as well; all other zeros stay unannotated."""
+    from labelweave.partial.base import PartialClassifier
+
+    seen = []
+    fit = PartialClassifier._fit
+
+    def watched(model, X, Y, validation):
+        seen.append((model.unannotated_, Y.to_numpy()))
+        return fit(model, X, Y, validation)
+
+    monkeypatch.setattr(PartialClassifier, "_fit", watched)
+    data, _ = make_hidden(60)
+    no = np.argwhere(data.Y.to_numpy() == 0)[:20]
+    verdicts = Verdicts([Verdict(int(i), "", data.label_names[j], "no") for i, j in no])
+    base = lw.MLP(hidden=(4,), epochs=1, patience=None)
+    model = lw.make("wan", base=base, threshold=0.5, random_state=0)
+    lw.audit(data, method=model, folds=2, top=5, corrections=verdicts)
+    assert [rule for rule, _ in seen] == ["unknown", "unknown"]
+    assert sum((Y == 0).sum() for _, Y in seen) == 20
+    assert sum(np.isnan(Y).sum() for _, Y in seen) == (data.Y.to_numpy() == 0).sum() - 20
+
+
 def test_positives_that_look_wrong():
     data, _ = make_hidden(share=0.0)
     Y = data.Y.to_numpy().copy()
@@ -148,7 +183,7 @@ def test_files_hold_the_findings(tmp_path, result):
 
 
 def test_nothing_in_the_data_becomes_markup(tmp_path):
-    texts = [f"{word} {NASTY}" for word in ("sea", "sun") * 20]
+    texts = [f"{word} {NASTY} {i}" for i, word in enumerate(("sea", "sun") * 20)]
     labels = [["sea" + NASTY], ["sun"]] * 20
     data = lw.Dataset(texts, labels, name=NASTY, row_ids=[NASTY + str(i) for i in range(40)])
     path = lw.audit(data, top=10, folds=2).write(tmp_path / "a.html")[0]

@@ -44,10 +44,10 @@ def model(run, csv_file):
 def text_file(workdir):
     """news.jsonl: 60 short texts that name their labels."""
     rows = [
-        '{"id": "a%d", "text": "the sea is blue", "labels": ["sea"]}',
-        '{"id": "b%d", "text": "a hot sun", "labels": ["sun"]}',
-        '{"id": "c%d", "text": "hot sun over the blue sea", "labels": ["sea", "sun"]}',
+        '{"id": "a%d", "text": "the sea is blue n%d", "labels": ["sea"]}',
+        '{"id": "b%d", "text": "a hot sun n%d", "labels": ["sun"]}',
+        '{"id": "c%d", "text": "hot sun over the blue sea n%d", "labels": ["sea", "sun"]}',
     ]
     path = workdir / "news.jsonl"
-    path.write_text("\n".join(row % i for i in range(20) for row in rows) + "\n")
+    path.write_text("\n".join(row.replace("%d", str(i)) for i in range(20) for row in rows) + "\n")
     return path

@@ -96,7 +96,7 @@ def test_labels_in_the_input_are_not_used(run, model, workdir):
 def test_reader_options_of_the_training_are_used_again(run, workdir):
     rows = [
         "name;what;genre",
-        *(f"n{i};the blue sea;sea\nm{i};a hot sun;sun" for i in range(20)),
+        *(f"n{i};the blue sea {i};sea\nm{i};a hot sun {i};sun" for i in range(20)),
     ]
     (workdir / "t.csv").write_text("\n".join(rows) + "\n")
     options = ("--label-column", "genre", "--data-option", "text_column=what")

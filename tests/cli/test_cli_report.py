@@ -88,7 +88,7 @@ def test_wrong_input_in_one_line(run, csv_file, model, arguments, words):
 
 def test_a_damaged_file_of_metrics_and_none(run, csv_file, model):
     Path(model, "metrics.json").write_text("{")
-    assert "metrics.json is damaged" in run("report", model, status=2).stderr
+    assert "metrics.json is not valid JSON" in run("report", model, status=2).stderr
     Path(model, "metrics.json").unlink()
     run("report", model)
     assert "scikit-learn" in Path("model-report.html").read_text()

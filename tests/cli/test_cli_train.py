@@ -386,3 +386,19 @@ def test_no_threshold_is_tuned_on_partial_labels(run, csv_file):
     settings = ("--set", "base__epochs=2", "--set", "base__hidden=[8]", "--set", "tau_h=0.1")
     done = run("train", csv_file, "--labels", 3, "-m", "cls", *settings, "--json")
     assert lw.load(json.loads(done.stdout)["model"]).threshold == "cardinality"
+
+
+def test_equal_rows_are_counted_and_kept_in_one_part(run):
+    rows = [f"{i // 2},{i // 2 % 5},{i % 2},{i // 3 % 2}" for i in range(120)]
+    Path("pairs.csv").write_text("a,b,red,round\n" + "\n".join(rows) + "\n")
+    shown = run("train", "pairs.csv", "--labels", 2, "-m", "mlknn", "--out", "pairs").output
+    assert "120 rows are equal to another row: the split keeps them in one part" in shown
+    assert "too good" not in shown
+    result = json.loads(run("evaluate", "pairs", "pairs.csv", "--json").stdout)
+    assert result["rows_seen_in_training"] == 0
+    assert 30 <= result["rows"] <= 42
+
+
+def test_test_rows_that_are_equal_to_training_rows_are_told_of(run, csv_file):
+    shown = run("train", csv_file, *KNN, "--test", csv_file).output
+    assert "but 120 of the 120 test rows are equal to rows for training or validation" in shown

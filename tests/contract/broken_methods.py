@@ -148,6 +148,19 @@ class AcceptsNaN(Sound):
         return super()._checked_features(np.nan_to_num(X, posinf=1, neginf=1), reset=reset)
 
 
+class DropsMixedColumns(Sound):
+    def _checked_features(self, X, *, reset):
+        if hasattr(X, "iloc"):
+            X = X.select_dtypes("number").fillna(0)
+        return super()._checked_features(X, reset=reset)
+
+
+class MatchesColumnsByPosition(Sound):
+    def _encoded(self, X):
+        frame = getattr(X, "frame", X)
+        return super()._encoded(frame.set_axis(self.feature_names_in_, axis=1))
+
+
 class DividesByZero(Sound):
     def _features(self, X):
         with np.errstate(all="ignore"):
@@ -158,6 +171,19 @@ class OverflowsOnLargeValues(Sound):
     def _features(self, X):
         with np.errstate(all="ignore"):
             return super()._features(X) + 0 * np.exp(np.float64(self.scale_))
+
+
+class OverflowsFarFromTheTrainingRows(Sound):
+    def _features(self, X):
+        with np.errstate(all="ignore"):
+            features = super()._features(X).astype(np.float32) ** 2
+            return features - features**2
+
+
+class ClipsInSilence(Sound):
+    def _checked_features(self, X, *, reset):
+        X = X.toarray() if sp.issparse(X) else X
+        return super()._checked_features(np.clip(X, -1e19, 1e19), reset=reset)
 
 
 class AcceptsAnyWidth(Sound):

@@ -1,6 +1,9 @@
 """Splits: sizes, groups, unknown labels, seeds, official parts, errors."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -11,12 +14,14 @@ from labelweave.data.splits import (
     as_generator,
     random_holdout,
     split_dataset,
+    split_rows,
     stratified_folds,
     stratified_holdout,
     stratified_parts,
 )
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import as_labels
+from labelweave.tables import Table
 
 
 @st.composite
@@ -240,7 +245,6 @@ def test_random_states_of_numpy_are_accepted():
         (lambda Y: stratified_folds(Y, 2.5), "n_folds must be a whole number"),
         (lambda Y: stratified_folds(Y, 2, balance="all"), "balance must be"),
         (lambda Y: stratified_folds(Y, 2, groups=[1]), "groups has 1 entries for 20 rows"),
-        (lambda Y: stratified_folds(Y, 2, groups=[None, "a"] * 10), "not a mixture"),
         (lambda Y: stratified_folds(Y, 3, groups=[1, 2] * 10), "3 parts .* of 2 groups"),
         (lambda Y: stratified_holdout(Y[:1], 0.5), "1 rows cannot be split into two parts"),
         (lambda Y: stratified_holdout(Y, 0.0), "share between 0 and 1"),
@@ -262,6 +266,10 @@ def test_impossible_splits_are_refused_clearly(call, message):
 def make_data(part=None, groups=None, n_rows=100):
     X = np.arange(n_rows, dtype=float)[:, None]
     return Dataset(X, make_labels(n_rows, 4), name="toy", part=part, groups=groups)
+
+
+def as_texts(X):
+    return [f"text {value}" for value in X[:, 0]]
 
 
 def rows_of(*parts):
@@ -326,6 +334,50 @@ def test_groups_of_a_data_set_are_kept_together(method):
     assert not kept[0] & kept[1]
     assert not kept[0] & kept[2]
     assert not kept[1] & kept[2]
+
+
+@pytest.mark.parametrize("method", ["stratified", "random"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame, Table, as_texts])
+def test_equal_rows_of_a_data_set_are_kept_together(method, form):
+    values = np.repeat(np.arange(50.0), 2)[np.random.default_rng(0).permutation(100)]
+    groups = np.where(values < 20, values // 4, values)  # also rows that are not equal
+    X = form(pd.DataFrame({"x": values}) if form is Table else values[:, None])
+    data = Dataset(X, make_labels(100, 4), groups=groups, row_ids=list(range(100)))
+    parts = split_dataset(data, validation=0.25, method=method)
+    assert sorted(row for part in parts for row in part.row_ids) == list(range(100))
+    for kept in (values, groups):
+        in_part = [set(kept[list(part.row_ids)]) for part in parts]
+        assert sum(len(part) for part in in_part) == len(set(kept))
+    sizes = [len(part) for part in parts]
+    assert np.abs(np.array(sizes) - [52, 18, 30]).max() <= 6
+
+
+def test_official_parts_are_kept_as_they_are_but_not_divided_further():
+    data = replace(make_data(np.array(["train"] * 60 + ["test"] * 40)), X=np.arange(100) % 30)
+    train, validation, test = split_dataset(data, validation=0.2)
+    assert len(test) == 40
+    assert not set(train.X) & set(validation.X)
+
+
+@pytest.mark.parametrize("method", ["stratified", "random"])
+def test_parts_are_as_before_where_no_two_rows_are_equal(method):
+    data = make_data()
+    rest, test = split_rows(data, method=method)
+    if method == "random":
+        expected = random_holdout(100, 0.3, random_state=0)
+    else:
+        expected = stratified_holdout(data.Y, 0.3, random_state=0)
+    np.testing.assert_array_equal(rest, expected[0])
+    np.testing.assert_array_equal(test, expected[1])
+
+
+def test_fewer_different_rows_than_parts_are_divided_with_a_warning():
+    data = replace(make_data(), X=np.zeros((100, 2)))
+    with pytest.warns(LabelweaveWarning, match="2 parts cannot be made of 1 different rows"):
+        train, test = split_dataset(data)
+    assert (len(train), len(test)) == (70, 30)
+    with pytest.raises(InputError, match="2 parts cannot be made of 1 groups"):
+        split_dataset(replace(data, groups=[0] * 100))
 
 
 @pytest.mark.parametrize(

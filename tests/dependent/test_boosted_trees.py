@@ -1,6 +1,7 @@
 """Boosted trees against scikit-learn's, label by label."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -65,3 +66,42 @@ def test_saved_models_stay_small(data, tmp_path):
     model.save(tmp_path / "model")
     size = sum(file.stat().st_size for file in (tmp_path / "model").rglob("*") if file.is_file())
     assert size < 40 * len(model.node_value_) + 20_000
+
+
+def test_categories_and_blanks_as_in_scikit_learn():
+    """Splits of categories are those of scikit-learn, also of rows that a label does not have."""
+    random = np.random.default_rng(0)
+    n_rows = 400
+    brand = random.choice([f"b{k}" for k in range(12)], n_rows)
+    frame = pd.DataFrame(
+        {
+            "price": np.where(random.random(n_rows) < 0.2, np.nan, random.normal(size=n_rows)),
+            "brand": np.where(random.random(n_rows) < 0.1, None, brand),
+        }
+    )
+    odd = np.isin(brand, ["b1", "b4", "b7", "b8"])
+    Y = np.column_stack([odd, odd ^ (frame["price"].fillna(1) > 0)]).astype(float)
+    Y[np.isin(brand, ["b2", "b3"]), 1] = np.nan  # these categories are unknown to this label
+    model = BoostedTrees(max_iter=20).fit(frame, Y)
+    codes = model.table_encoder_.transform(frame)
+    assert np.isnan(codes).any(axis=0).all()
+    for j in range(2):
+        known = ~np.isnan(Y[:, j])
+        peer = HistGradientBoostingClassifier(
+            max_iter=20, min_samples_leaf=20, categorical_features=[0], early_stopping=False
+        ).fit(codes[known], Y[known, j])
+        expected = peer.predict_proba(codes)[:, 1]
+        np.testing.assert_allclose(model.predict_proba(frame)[:, j], expected, atol=1e-6)
+    shares = model.feature_importance()
+    assert shares.shape == (2, 2)
+    assert shares[0].argmax() == 1
+
+
+def test_missing_values_of_an_array_as_in_scikit_learn():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3))
+    X[random.random(X.shape) < 0.2] = np.nan
+    Y = (np.nan_to_num(X[:, [0]], nan=1.0) > 0).astype(int)
+    peer = HistGradientBoostingClassifier(max_iter=10).fit(X, Y[:, 0])
+    model = BoostedTrees(max_iter=10).fit(X, Y)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 0], peer.predict_proba(X)[:, 1], atol=1e-6)

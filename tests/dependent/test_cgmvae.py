@@ -399,7 +399,7 @@ def test_the_checkpoint_is_chosen_by_macro_f1_at_the_best_of_nine_thresholds(dat
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("source", "epochs"), [("program", 15), ("text", 40)])
+@pytest.mark.parametrize(("source", "epochs"), [("program", 15), ("text", 100)])
 def test_scene_in_both_forms(data_home, source, epochs):
     """The text's form needs its latent space, the program's does not."""
     import labelweave as lw
@@ -407,7 +407,7 @@ def test_scene_in_both_forms(data_home, source, epochs):
     train, test = lw.load_dataset("scene").split()
     model = CGMVAE.published("scene", source=source)
     model.set_params(threshold="tuned", random_state=0, epochs=epochs).fit(train.X, train.Y)
-    assert f1_example(test.Y, model.predict(test.X)) > 0.68
+    assert f1_example(test.Y, model.predict(test.X)) > 0.70
     measured = model.latent_diagnostics(test.X, test.Y)
     assert measured["map"] > 0.75
     assert (measured["map"] - measured["map_zeroed"] > 0.5) == (source == "text")

@@ -60,3 +60,32 @@ def test_saved_models_leave_the_run_behind(data, tmp_path):
     assert loaded.checkpoint is None
     assert loaded.loss == "asl"
     assert loaded.history_.equals(model.history_)
+
+
+def test_the_decay_of_adam_is_part_of_the_gradients(data):
+    """One full-batch step from the same weights, in plain torch."""
+    X, Y = (np.asarray(array[:30], dtype=np.float32) for array in data)
+    X = X / 10
+    settings = {"hidden": (), "epochs": 1, "batch_size": 30, "patience": None, "scale": "none"}
+
+    def trained(optimizer, lr):
+        model = MLP(**settings, optimizer=optimizer, weight_decay=3.0, lr=lr, random_state=0)
+        return model.fit(X, Y).network_
+
+    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+    for name, kind in kinds.items():
+        network = trained(name, 1e-12)  # the initial weights
+        optimizer = kind(network.parameters(), lr=0.1, weight_decay=3.0)
+        optimizer.zero_grad()  # of the training step
+        logits = network(torch.tensor(X))
+        torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(Y)).backward()
+        optimizer.step()
+        for weights, slow in zip(
+            trained(name, 0.1).parameters(), network.parameters(), strict=True
+        ):
+            torch.testing.assert_close(weights, slow, atol=1e-5, rtol=1e-4)
+
+
+def test_an_unknown_optimizer():
+    with pytest.raises(ValueError, match="optimizer"):
+        MLP(optimizer="adagrad").fit([[0.0], [1.0]], [[0, 1], [1, 0]])

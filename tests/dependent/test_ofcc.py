@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from labelweave.dependent.ofcc import OFCC, OFCCTask, OrderFreeChain
+from labelweave.dependent.ofcc import OFCC, OFCCTask
+from labelweave.dependent.ofcc_network import OrderFreeChain
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.process_rows import held_share, share_of
@@ -211,11 +212,14 @@ def test_published_settings():
     epochs = {"teacher-1": 1000, "teacher-2": 1000, "student": 200}
     for dataset, sizes in hidden_sizes.items():
         for role, hidden_size in zip(epochs, sizes, strict=True):
-            chain = OFCC.published(dataset, source="text", role=role)
-            assert (chain.hidden_size, chain.epochs) == (hidden_size, epochs[role])
-            assert chain.batch_size == batch_sizes.get(dataset, 8)
-            assert (chain.lr, chain.weight_decay, chain.min_steps) == (1e-3, 0, 1)
-            assert (chain.loss, chain.reveal, chain.encoder) == ("final", 0, ())
-    assert OFCC.published("scene").loss == "every-step"
+            program = OFCC.published(dataset, role=role)
+            text = OFCC.published(dataset, source="text", role=role)
+            for chain in (program, text):
+                assert (chain.hidden_size, chain.epochs) == (hidden_size, epochs[role])
+                assert chain.batch_size == batch_sizes.get(dataset, 8)
+                assert (chain.lr, chain.weight_decay, chain.min_steps) == (1e-3, 0, 1)
+                assert (chain.reveal, chain.encoder) == (0, ())
+            assert (program.loss, program.choose) == ("every-step", "probable")
+            assert (text.loss, text.choose) == ("final", "every-step")  # Eq. 11, Eq. 9
     with pytest.raises(InputError, match="role must be one of"):
         OFCC.published(role="pupil")

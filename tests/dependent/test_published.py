@@ -45,7 +45,6 @@ def test_latent_size_of_c2ae(name, size):
     assert lw.C2AE.published("new").get_params() == lw.C2AE().get_params()
 
 
-def test_the_text_of_ofcc():
-    assert lw.OFCC.published(source="text").loss == "final"
+def test_the_source_of_ofcc_is_checked():
     with pytest.raises(InputError, match="'program' or 'text'"):
         lw.OFCC.published(source="book")

@@ -54,3 +54,9 @@ def test_auto_leaves_rows_of_length_one_as_they_are():
     assert fit_scaling(np.zeros((3, 4)), "auto") is not None
     dense = np.full((5, 4), 0.5)  # length one, but not sparse
     torch.testing.assert_close(fit_scaling(dense, "auto").shift, torch.full((4,), 0.5))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_squares_beyond_single_precision(form):
+    X = np.array([[1e30, 1.0], [-1e30, 3.0]], dtype=np.float32)
+    assert fit_scaling(form(X), "standard").factor.tolist() == pytest.approx([1e-30, 1.0])

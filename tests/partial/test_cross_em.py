@@ -150,7 +150,7 @@ def test_label_evidence_is_a_setting(data, monkeypatch, label_evidence):
     X, _, partial = data
     asked = []
 
-    def spy(posterior, codes, *, random_state):
+    def spy(posterior, codes, *, X, random_state):
         asked.append((posterior, codes))
         return posterior
 

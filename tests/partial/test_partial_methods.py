@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import labelweave as lw
+import labelweave.partial.base as partial_base
 from labelweave.methods import list_methods
 from labelweave.partial.base import PAPER_RUN, SHORT_RUN
 
@@ -44,11 +45,13 @@ def test_all_labels_alike(id, value, data):
 
 @pytest.mark.parametrize("id", METHODS)
 def test_known_negatives_are_learnt(id, data):
-    """With only NaN and checked entries, entries known to be negative score low."""
+    """Where entries are NaN, zeros are known to be negative, and score low."""
     X, Y, partial = data
     checked = np.random.default_rng(1).random(Y.shape) < 0.5
     mixed = np.where(partial == 1, 1.0, np.where(checked & (Y == 0), 0.0, np.nan))
-    probabilities = make(id, unannotated="unknown").fit(X, mixed).predict_proba(X)
+    model = make(id).fit(X, mixed)
+    probabilities = model.predict_proba(X)
+    assert model.unannotated_ == "unknown"
     assert probabilities[partial == 1].mean() > probabilities[mixed == 0].mean() + 0.05
 
 
@@ -60,6 +63,36 @@ def test_a_loaded_model(id, data, tmp_path):
     loaded = lw.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert getattr(loaded, "expected_", None) == getattr(model, "expected_", None)
+    assert loaded.unannotated_ == model.unannotated_ == "zeros"
+
+
+@pytest.mark.parametrize("id", ["an", "cls+", "cross-em"])
+@pytest.mark.parametrize("rule", ["zeros", "unknown"])
+def test_validation_rows_follow_the_training_rows(id, rule, data, monkeypatch):
+    """Training rows decide what is unannotated, whether or not validation rows have blanks."""
+    X, _, partial = data
+    train, validation = partial[:120].copy(), partial[120:].copy()
+    (train if rule == "unknown" else validation)[0, np.argmin(partial[120 * (rule == "zeros")])] = (
+        np.nan
+    )
+    applied = []
+    as_observed = partial_base.as_observed
+    monkeypatch.setattr(
+        partial_base, "as_observed", lambda Y, rule: applied.append(rule) or as_observed(Y, rule)
+    )
+    model = make(id).set_params(base__epochs=1)
+    model.fit(X[:120], train, validation=(X[120:], validation))
+    assert set(applied) == {rule}
+
+
+def test_a_blank_decides_also_where_it_is_held_out(data):
+    """Rows that are held out for early stopping may have the only blanks."""
+    X, _, partial = data
+    for row in range(0, len(X), 40):
+        Y = partial.copy()
+        Y[row, np.argmin(Y[row])] = np.nan
+        model = make("an").set_params(base__epochs=1, base__patience=1).fit(X, Y)
+        assert model.unannotated_ == "unknown"
 
 
 def test_short_runs_are_the_default_except_for_the_baseline():

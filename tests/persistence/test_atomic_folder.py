@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 
 from labelweave.exceptions import InputError, ModelFolderError
-from labelweave.persistence import atomic_folder, check_save_path, load, save, value_writer
+from labelweave.persistence import (
+    atomic_folder,
+    check_save_path,
+    load,
+    manifest,
+    save,
+    value_writer,
+)
+from labelweave.persistence import model as persistence_model
 
 
 def hidden(parent):
@@ -318,6 +326,55 @@ def test_a_folder_that_another_process_replaces_while_it_is_listed(saved, model,
     save(model, saved)
     assert load(saved).random_state == 2
     assert hidden(saved.parent) == []
+
+
+def test_a_reader_that_meets_a_save_reads_again(saved, model, monkeypatch):
+    """The folder is replaced after its files were checked, and again after config.json was read."""
+    moments = iter(["verified", "config", "nothing"])
+
+    def replaced_at(moment, function):
+        def wrapped(*arguments):
+            result = function(*arguments)
+            if next(moments) == moment:
+                save(model, saved)
+            return result
+
+        return wrapped
+
+    patched = replaced_at("verified", persistence_model.verify_files)
+    monkeypatch.setattr(persistence_model, "verify_files", patched)
+    assert load(saved).random_state == 2
+    patched = replaced_at("config", persistence_model.read_config)
+    monkeypatch.setattr(persistence_model, "read_config", patched)
+    monkeypatch.setattr(persistence_model, "verify_files", manifest.verify_files)
+    moments = iter(["config", "", "", "", ""])
+    model.random_state = 3
+    assert load(saved).random_state == 3
+
+
+def test_a_folder_that_never_rests_is_said_to_be_so(saved, model, monkeypatch):
+    monkeypatch.setattr(atomic_folder, "_WAITS", (0, 0))
+
+    def replace_and_fail(folder):
+        save(model, saved)
+        raise ModelFolderError("damaged")
+
+    with pytest.raises(ModelFolderError, match="again and again: try again later"):
+        atomic_folder.read_unchanged(saved, replace_and_fail)
+
+
+def test_readers_beside_a_process_that_saves(two_models, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    folder = tmp_path / "model"
+    save(two_models[0], folder)
+
+    def save_repeatedly():
+        for model in [*two_models, *two_models] * 10:
+            save(model, folder)
+
+    process = in_child(save_repeatedly)
+    while os.waitpid(process, os.WNOHANG) == (0, 0):
+        assert is_complete(load(folder))
 
 
 def test_two_processes_saving_to_one_folder(two_models, tmp_path, monkeypatch):

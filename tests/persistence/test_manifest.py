@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import shutil
+import tracemalloc
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from labelweave.exceptions import ModelFolderError
+import labelweave as lw
+from labelweave import methods
+from labelweave.exceptions import InputError, LabelweaveWarning, ModelFolderError
 from labelweave.persistence import load, manifest, model_info
 
 
@@ -253,6 +256,77 @@ def test_any_json_is_refused_or_read(saved, value, name):
         load(saved)
     edit_file(saved, name, original)
     load(saved)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"$": "frame", "rows": 2_000_000_000, "columns": [["a", 1.5]]},
+        {"$": "frame", "rows": 2_000_000_000, "columns": []},
+        {"$": "object-array", "dtype": "<U200000", "shape": [100_000], "items": ["a"] * 100_000},
+        {"$": "object-array", "dtype": "<U200000", "shape": [100_000], "items": [1] * 100_000},
+        {"$": "dtype", "name": "V1000000000"},
+    ],
+    ids=lambda value: json.dumps(value)[:60],
+)
+def test_claims_beyond_what_the_files_hold_take_no_memory(saved, value):
+    edit_config(saved, lambda config: config["parameters"].update(extra=value))
+    tracemalloc.start()
+    try:
+        refusal(saved, str(saved))
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_json_that_would_fill_the_memory_is_refused(saved, monkeypatch):
+    """180 MB of empty lists would take 4 GB; here the limit is lower, and the file shorter."""
+    monkeypatch.setattr(manifest, "_MAX_PARSED", 1 << 20)
+    edit_file(saved, "state.json", b"[" + b"[]," * 20_000 + b"1]")
+    refusal(saved, "too large to have been written by labelweave")
+    assert manifest._MAX_JSON < 1 << 29
+
+
+def test_a_network_that_the_weights_do_not_fill_is_not_built(rows, labels, tmp_path):
+    folder = tmp_path / "mlp"
+    lw.MLP(hidden=(4,), epochs=1, random_state=0).fit(rows, labels).save(folder)
+    for hidden in ([60_000, 60_000], [1] * 50_000, [4, 4]):
+        edit_config(folder, lambda config, h=hidden: config["parameters"].update(hidden=h))
+        refusal(folder, "weights do not fit the network")
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "value"),
+    [("sentence-embedder", "cache", "/tmp"), ("resnet", "weights", "/etc/passwd")],
+)
+def test_parameters_that_are_not_saved_are_refused(saved, method, name, value):
+    ids = {wrapper.id for wrapper in methods.WRAPPERS}
+    assert method in ids
+    inner = {"$": "method", "id": method, "parameters": {name: value}}
+    edit_config(saved, lambda config: config["parameters"].update(extra=inner))
+    refusal(saved, f"sets '{name}' of .*, which is never saved")
+
+
+@pytest.mark.parametrize("name", ["/some/folder", "someone/on-the-hub"])
+def test_an_encoder_outside_the_folder_needs_trust(saved, name):
+    inner = {"$": "method", "id": "sentence-embedder", "parameters": {"model": name}}
+    edit_config(saved, lambda config: config["parameters"].update(extra=inner))
+    assert f"trusted=[{name!r}]" in refusal(saved, "which is outside the folder")
+    assert load(saved, trusted=[name]).extra.model == name
+    with pytest.raises(InputError, match="list of names"):
+        load(saved, trusted=name)
+
+
+def test_other_versions_are_told_at_load(saved):
+    edit_config(saved, lambda config: config["versions"].update(torch="1.0", labelweave="0.0.1"))
+    with pytest.warns(
+        LabelweaveWarning, match=r"saved with labelweave 0\.0\.1 .* torch 1\.0 \(here"
+    ):
+        load(saved)
+    edit_config(saved, lambda config: config["versions"].update(torch="1\nINFO all is well"))
+    refusal(saved, "no valid versions")
+    edit_config(saved, lambda config: config.update(versions=3))
+    refusal(saved, "no valid versions")
 
 
 def skops_file(value, compression=zipfile.ZIP_STORED):

@@ -302,3 +302,67 @@ def test_a_model_of_a_method_that_is_not_installed(saved, monkeypatch):
         load(saved)
     monkeypatch.undo()
     methods._methods.cache_clear()
+
+
+def with_arrays(folder, **arrays):
+    """Replace arrays of a model folder, with the hashes of a crafted one."""
+    from safetensors.numpy import load_file, save_file
+
+    from labelweave.persistence.manifest import write_config
+
+    path = folder / "arrays.safetensors"
+    stored = load_file(path)
+    save_file({**stored, **{name: arrays[name] for name in arrays if name in stored}}, path)
+    assert set(arrays) <= set(stored), sorted(stored)
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("sha256")
+    write_config(folder, config, config["files"])
+
+
+@pytest.mark.parametrize("method", ["extra-trees", "boosted-trees"])
+def test_trees_that_would_not_end_are_refused(rows, labels, tmp_path, method):
+    lw.make(method, random_state=0).fit(rows, labels).save(tmp_path / "model")
+    n_nodes = len(load(tmp_path / "model").node_feature_)
+    circle = np.roll(np.arange(n_nodes, dtype=np.int32), 1)
+    with_arrays(tmp_path / "model", node_children_=np.stack([circle, circle], axis=1))
+    with pytest.raises(ModelFolderError, match="nodes of its trees do not fit together"):
+        load(tmp_path / "model")
+
+
+def test_neighbours_beyond_the_labels_are_refused(rows, labels, tmp_path):
+    lw.make("mlknn", neighbors="matrix").fit(rows, labels).save(tmp_path / "model")
+    with_arrays(tmp_path / "model", train_positive_=np.ones((2, 3), np.int32))
+    with pytest.raises(InputError, match="not among the training rows"):
+        load(tmp_path / "model").predict_proba(rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "arrays"),
+    [
+        ("ls-svm", {"weights_": np.ones((2, 2))}),  # an error of the arithmetic
+        ("mlknn", {"posterior_": np.full((3, 12), np.nan)}),
+    ],
+)
+def test_a_crafted_model_that_cannot_predict_says_so(rows, labels, tmp_path, method, arrays):
+    lw.make(method).fit(rows, labels).save(tmp_path / "model")
+    with_arrays(tmp_path / "model", **arrays)
+    again = load(tmp_path / "model")
+    with pytest.raises(ModelFolderError, match="cannot predict"):
+        again.predict_proba(rows)
+    again.fit(rows, labels).predict_proba(rows)
+
+
+@pytest.mark.parametrize("name", ["n_features_in_", "n_labels_", "label_prevalence_"])
+def test_numbers_of_labels_and_features_must_fit(rows, labels, tmp_path, name):
+    from labelweave.persistence.manifest import write_config
+
+    lw.make("mlknn").fit(rows, labels).save(tmp_path / "model")
+    path = tmp_path / "model" / "state.json"
+    state = json.loads(path.read_text())
+    state["common"][name] = -3
+    path.write_text(json.dumps(state))
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config.pop("sha256")
+    write_config(tmp_path / "model", config, config["files"])
+    with pytest.raises(ModelFolderError, match="do not fit together"):
+        load(tmp_path / "model")

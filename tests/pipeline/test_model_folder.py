@@ -1,53 +1,60 @@
 """What a model folder keeps beside the model: hashes of the rows that were used."""
 
+import io
+import json
+
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
+import pytest
 
-from labelweave.pipeline import model_folder
-from labelweave.pipeline.model_folder import row_hashes
+from labelweave.exceptions import ModelFolderError
+from labelweave.pipeline.model_folder import read_origin
 
-
-def test_dense_sparse_and_frame_agree():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 7)) * (rng.random((50, 7)) < 0.4)
-    numbers = row_hashes(X)
-    np.testing.assert_array_equal(row_hashes(sp.csr_array(X)), numbers)
-    np.testing.assert_array_equal(row_hashes(sp.csc_array(X)), numbers)
-    np.testing.assert_array_equal(row_hashes(pd.DataFrame(X)), numbers)
-    np.testing.assert_array_equal(row_hashes(X.astype(np.float32)), numbers)
-    np.testing.assert_array_equal(row_hashes(X.reshape(50, 7, 1)), numbers)
+ORIGIN = {
+    "data": "x",
+    "source": "x.csv",
+    "reading": {},
+    "fingerprint": None,
+    "feature_names": ["a"],
+    "protocol": {},
+}
 
 
-def test_different_rows_differ():
-    X = np.arange(20_000, dtype=float).reshape(10_000, 2)
-    assert len(np.unique(row_hashes(X))) == 10_000
-    assert len(np.unique(row_hashes(np.eye(500)))) == 500
-    assert row_hashes([[1.0, 2.0]] @ np.eye(2))[0] != row_hashes([[2.0, 1.0]] @ np.eye(2))[0]
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "training.json").write_text(json.dumps(ORIGIN))
+    np.save(tmp_path / "rows-seen.npy", np.arange(3, dtype=np.uint64))
+    return tmp_path
 
 
-def test_chunks_change_nothing(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(30, 4))
-    at_once = row_hashes(X)
-    monkeypatch.setattr(model_folder, "_CHUNK_ENTRIES", 12)
-    np.testing.assert_array_equal(row_hashes(X), at_once)
+def test_the_record_of_the_training_is_read(folder):
+    origin = read_origin(folder)
+    assert origin.source == "x.csv"
+    assert origin.seen.tolist() == [0, 1, 2]
 
 
-def test_stored_zeros_and_order_of_entries_are_no_matter():
-    plain = sp.csr_array(np.array([[0, 1.0, 2.0]]))
-    other = sp.csr_array((np.array([2.0, 0.0, 1.0]), np.array([2, 0, 1]), np.array([0, 3])))
-    assert row_hashes(plain)[0] == row_hashes(other)[0]
+@pytest.mark.parametrize("name", ["training.json", "rows-seen.npy"])
+def test_links_and_devices_beside_the_model_are_not_read(folder, name):
+    (folder / name).rename(folder / "elsewhere")
+    (folder / name).symlink_to(folder / "elsewhere")
+    with pytest.raises(ModelFolderError, match="symbolic link"):
+        read_origin(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+    with pytest.raises(ModelFolderError, match="symbolic link"):
+        read_origin(folder)
 
 
-def test_negative_zero_is_zero():
-    assert row_hashes(np.array([[-0.0, 1]]))[0] == row_hashes(np.array([[0.0, 1]]))[0]
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"data": NaN}', "[]", '{"data": 1}'])
+def test_a_damaged_record_is_one_sentence(folder, content):
+    (folder / "training.json").write_text(content)
+    with pytest.raises(ModelFolderError, match=r"training\.json"):
+        read_origin(folder)
 
 
-def test_texts():
-    numbers = row_hashes(["a", "b", "a"])
-    assert numbers[0] == numbers[2] != numbers[1]
-
-
-def test_no_rows():
-    assert len(row_hashes(np.empty((0, 3)))) == 0
-    assert len(row_hashes(sp.csr_array((0, 3)))) == 0
+def test_row_hashes_that_the_file_does_not_hold(folder):
+    header = io.BytesIO()
+    facts = {"descr": "<u8", "fortran_order": False, "shape": (2_000_000_000,)}
+    np.lib.format.write_array_header_1_0(header, facts)
+    (folder / "rows-seen.npy").write_bytes(header.getvalue() + bytes(24))
+    with pytest.raises(ModelFolderError, match=r"rows-seen\.npy beside it is damaged"):
+        read_origin(folder)

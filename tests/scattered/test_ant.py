@@ -275,12 +275,14 @@ def test_published_settings():
             student = model.student
             assert (student.hidden_size, student.batch_size) == expected
             assert (student.epochs, student.patience, student.lr) == (200, None, 1e-3)
-            assert (student.loss, student.reveal, student.encoder) == ("final", 0, ())
+            assert (student.loss, student.choose) == ("every-step", "probable")
+            assert (student.reveal, student.encoder) == (0, ())
             assert model.augment == 0
-    program = ANT.published("scene", source="program")
-    assert (program.keep_original, program.student.loss) == (True, "every-step")
+    text = ANT.published("scene", source="text")
+    assert (text.keep_original, text.student.loss) == (False, "final")
+    assert text.student.choose == "every-step"
     assert ANT.published().student.get_params() == ANT().default_part("student").get_params()
-    assert ANT.published().get_params()["keep_original"] is ANT().keep_original is False
+    assert ANT.published().keep_original == ANT().keep_original == "several"
     with pytest.raises(InputError, match="source must be"):
         ANT.published(source="talk")
 

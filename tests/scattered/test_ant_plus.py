@@ -24,7 +24,7 @@ def fitted(easy):
 
 def test_without_both_it_is_ant(easy):
     X, _, teachers = easy
-    plain = make(teachers, augment=0, prevalence_weight=0, keep_original=False).fit(X)
+    plain = make(teachers, augment=0, prevalence_weight=0, keep_original="several").fit(X)
     ant = ANT(teachers, student=small_student(), random_state=0).fit(X)
     assert np.array_equal(plain.predict_proba(X), ant.predict_proba(X))
 

@@ -86,7 +86,7 @@ def test_prediction_integrator_against_equation_5(seed):
                 assert p[i, j] == max(candidates)
 
 
-def slow_targets(teachers, x, *, keep_original=False, max_rounds=10):
+def slow_targets(teachers, x, *, keep_original="several", max_rounds=10):
     """Eq. 1 to 5 for one row, with dictionaries of label names."""
 
     def run(teacher, start=None):
@@ -112,6 +112,9 @@ def slow_targets(teachers, x, *, keep_original=False, max_rounds=10):
         ]
         if not transfers:
             break
+        if not received:
+            first = {t for t, _ in transfers}  # the transferees of the first round
+            in_several = len(first) > 1
         received.update(transfers)
         before = {(t, c) for t, logits in enumerate(original) for c in logits if highest(t, c) > 0}
         for t, teacher in enumerate(teachers):
@@ -120,8 +123,9 @@ def slow_targets(teachers, x, *, keep_original=False, max_rounds=10):
                 initial = {**original[t], c: transferor[c]}
                 start = np.array([[initial[label] for label in teacher.labels]])
                 revisions.append(run(teacher, start))  # Eq. 3
-            is_first = predicted[t][0] is original[t]
-            if revisions and is_first and not keep_original:
+            is_first = predicted[t][0] is original[t] and len(predicted[t]) == 1
+            keep = {True: True, False: False, "several": in_several or t not in first}
+            if revisions and is_first and not keep[keep_original]:
                 predicted[t] = revisions  # Eq. 3 revises Eq. 2
             else:
                 predicted[t] += revisions
@@ -141,7 +145,7 @@ def predict(teachers, X):
     return predict_with_teachers(teachers, joint_vocabulary(teachers), X)
 
 
-@pytest.mark.parametrize("keep_original", [False, True])
+@pytest.mark.parametrize("keep_original", [False, True, "several"])
 @pytest.mark.parametrize("n_teachers", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_against_the_equations_row_by_row(n_teachers, seed, keep_original):
@@ -163,7 +167,9 @@ def test_trained_chains_against_the_equations(easy):
     assert exchanged.n_transfers == sum(n for _, n in slow) > 0
 
 
-@pytest.mark.parametrize(("keep_original", "logit_of_d"), [(False, -1.0), (True, 1.0)])
+@pytest.mark.parametrize(
+    ("keep_original", "logit_of_d"), [(False, -1.0), ("several", -1.0), (True, 1.0)]
+)
 def test_a_revised_prediction_replaces_the_original(keep_original, logit_of_d):
     one = FakeChain([[2.0]], [[1.0]])  # T^m predicts c positive
     two = FakeChain([[-2.0, 1.0]], [[1.0, -0.5], [0.0, 1.0]])  # T^n: c negative, d positive
@@ -172,6 +178,58 @@ def test_a_revised_prediction_replaces_the_original(keep_original, logit_of_d):
     # T^n runs again with c at 2 in place of -2, which takes d from 1 to 1 - 0.5 * 4 = -1.
     exchanged = exchange_knowledge(predict(teachers, X), X, keep_original=keep_original)
     assert np.allclose(exchanged.logits[:, 0], [[2, np.nan], [2, logit_of_d]], equal_nan=True)
+
+
+def program_targets(teachers, x):
+    """The targets of one row as the authors' program computes them in its first round.
+
+    Each relation of teachers is revised alone, all predictions are integrated with that one
+    revision, and then the results of all relations are integrated.
+    """
+
+    def integrated(candidates):
+        return min(candidates) if all(z <= 0 for z in candidates) else max(candidates)
+
+    def run(teacher, start=None):
+        logits = teacher.model.chain_logits(x[None], start=start)[0]
+        return dict(zip(teacher.labels, np.clip(logits, -9.21024, 9.21024), strict=True))
+
+    original = [run(teacher) for teacher in teachers]
+    labels = sorted({label for logits in original for label in logits})
+
+    def combined(logits):
+        return {j: integrated([of_t[j] for of_t in logits if j in of_t]) for j in labels}
+
+    results = []
+    for c in labels:
+        owners = [t for t, logits in enumerate(original) if c in logits]
+        positive = [t for t in owners if original[t][c] > 0]
+        if len(positive) != 1:
+            continue
+        for t in owners:
+            if t != positive[0]:
+                initial = {**original[t], c: original[positive[0]][c]}
+                start = np.array([[initial[label] for label in teachers[t].labels]])
+                revised = run(teachers[t], start)
+                results.append(combined([*original[:t], revised, *original[t + 1 :]]))
+    results = results or [combined(original)]
+    return [expit(integrated([result[j] for result in results])) for j in labels]
+
+
+def test_relations_are_integrated_one_by_one_as_in_the_program():
+    differs = {True: False, False: False}  # whether another reading gives other targets
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(100, 4))
+        teachers = fake_chains(seed=seed)[:2]
+        predictions = predict(teachers, X)
+        expected = [program_targets(teachers, x) for x in X]
+        exchanged = exchange_knowledge(predictions, X, max_rounds=1)
+        np.testing.assert_allclose(integrate(exchanged.logits, "positive"), expected, atol=1e-4)
+        for keep in differs:
+            other = exchange_knowledge(predictions, X, max_rounds=1, keep_original=keep)
+            targets = integrate(other.logits, "positive")
+            differs[keep] |= not np.allclose(targets, expected, atol=1e-4)
+    assert differs == {True: True, False: True}
 
 
 def test_the_number_of_rounds_can_be_limited():

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from labelweave.capabilities import Capabilities, with_capabilities
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo
-from labelweave.serve import served_models
+from labelweave.serve import model_process, served_models
 from labelweave.serve.app import create_app, server_options
 from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
@@ -119,7 +119,7 @@ def encode_image(array, kind="PNG"):
     return stream.getvalue()
 
 
-def fake_info(folder):
+def fake_info(folder, **_):
     facts = dict.fromkeys(ModelInfo.__dataclass_fields__)
     return ModelInfo(**{**facts, "method": "fake", "label_names": ["sea", "sun"]})
 
@@ -128,7 +128,7 @@ def use_fakes(monkeypatch=None, make=FakeZeroShot):
     """Make every folder contain a fake model."""
     patch = setattr if monkeypatch is None else monkeypatch.setattr
     patch(served_models, "model_info", fake_info)
-    patch(served_models, "read_model", lambda folder, threads: (make(), None))
+    patch(model_process, "read_model", lambda folder, *_: (make(), None))
 
 
 def wait_until(condition):
@@ -140,7 +140,9 @@ def wait_until(condition):
 def running(folders, *, queues=None, cooccurrence=None, key=KEY, **settings):
     """Run a service in a thread: `.client` sends a key, `.open` does not."""
     listening = socket.create_server(("127.0.0.1", 0))
-    chosen = Settings(port=listening.getsockname()[1], **{"poll": 0.1, **settings})
+    chosen = Settings(
+        port=listening.getsockname()[1], **{"poll": 0.1, "model_processes": False, **settings}
+    )
     paths = {name: Path(folder) for name, folder in folders.items()}
     service = Service(paths, chosen, queues, cooccurrence=cooccurrence)
     if key is not None and "tests" not in service.keys.stored_hashes:

@@ -17,6 +17,7 @@ from serving import (
     use_fakes,
     wait_until,
 )
+from sqlalchemy.exc import OperationalError
 
 LABELS = "/v1/models/tags/labels"
 
@@ -125,6 +126,26 @@ def test_a_failing_database_leaves_no_label_behind(fake, monkeypatch):
         check_problem(answer, 500)
         assert "secret" not in answer.text
     assert names_of(fake) == ["sea", "sun", "rain"]
+    assert add(fake, "snow").json() == {"version": 2, "labels": 4}
+
+
+def test_a_database_that_cannot_be_written_or_read_leaves_no_label_behind(fake, monkeypatch):
+    add(fake, "rain")
+
+    def fail(*_):
+        raise OperationalError("INSERT", {}, Exception("disk full"))
+
+    with monkeypatch.context() as broken:
+        # The file can be read until the change is written, then no more.
+        def fail_from_now_on(*_):
+            broken.setattr(fake.service.store, "changes", fail)
+            fail()
+
+        broken.setattr(fake.service.store, "add_changes", fail_from_now_on)
+        for _ in range(2):
+            check_problem(add(fake, "snow"), 503, "database")
+            assert names_of(fake) == ["sea", "sun", "rain"]
+            assert labels_of(predict(fake, "tags", inputs=["rain, snow"])) == [["rain"]]
     assert add(fake, "snow").json() == {"version": 2, "labels": 4}
 
 

@@ -29,6 +29,12 @@ def folder(request, tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def trusted(request, folder):
+    """The encoders that the saved model needs."""
+    return () if folder.name == "tf-idf" else (str(request.getfixturevalue("tiny_encoder")),)
+
+
 def scores_of(served, texts=TEST_TEXTS):
     answer = predict(served, "tagger", inputs=texts, scores=True)
     assert answer.status_code == 200, answer.text
@@ -42,9 +48,9 @@ def check_scores(served, model):
         assert row == pytest.approx(wanted, abs=2e-6)
 
 
-def test_label_changes_equal_those_of_the_library(folder, sqlite):
-    model = lw.load(folder)
-    with running({"tagger": folder}, database=sqlite) as served:
+def test_label_changes_equal_those_of_the_library(folder, trusted, sqlite):
+    model = lw.load(folder, trusted=trusted)
+    with running({"tagger": folder}, database=sqlite, trusted=trusted) as served:
         about = served.open.get("/v1/models/tagger").json()
         assert (about["input"], about["can_change_labels"]) == ("texts", True)
         check_scores(served, model)
@@ -61,13 +67,13 @@ def test_label_changes_equal_those_of_the_library(folder, sqlite):
         near = served.open.get(f"{LABELS}/nearest", params={"name": "sun", "k": 9}).json()
         assert {one["label"] for one in near} == {"sea", "wet sun", "old blue"}
         assert len(served.open.get("/v1/models/tagger/map").json()["points"]) == 4
-    with running({"tagger": folder}, database=sqlite) as served:
+    with running({"tagger": folder}, database=sqlite, trusted=trusted) as served:
         check_scores(served, model)
 
 
-def test_explanations_are_those_of_the_library(folder, sqlite):
-    model = lw.load(folder)
-    with running({"tagger": folder}, database=sqlite) as served:
+def test_explanations_are_those_of_the_library(folder, trusted, sqlite):
+    model = lw.load(folder, trusted=trusted)
+    with running({"tagger": folder}, database=sqlite, trusted=trusted) as served:
         address = "/v1/models/tagger/explain"
         if not hasattr(model, "explain"):
             check_problem(served.open.post(address, json={"inputs": TEST_TEXTS}), 409)
@@ -84,10 +90,10 @@ def test_explanations_are_those_of_the_library(folder, sqlite):
             assert [b["label"] for b in one["because_of"]] == [n for n, _ in wanted.because_of]
 
 
-def test_texts_of_requests_are_not_stored_on_disk(folder, sqlite):
+def test_texts_of_requests_are_not_stored_on_disk(folder, trusted, sqlite):
     cache = Path(os.environ["LABELWEAVE_CACHE"])
     before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
-    with running({"tagger": folder}, database=sqlite) as served:
+    with running({"tagger": folder}, database=sqlite, trusted=trusted) as served:
         labels_of(predict(served, "tagger", inputs=["a text that nobody has sent before"]))
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
 

@@ -1,6 +1,10 @@
 """The database: schema, migrations, conflicts."""
 
+import subprocess
+import sys
+
 import pytest
+from serving import check_problem, wait_until
 from sqlalchemy import inspect, text
 
 from labelweave.exceptions import InputError
@@ -73,3 +77,47 @@ def test_a_database_of_another_version_or_kind_is_refused(sqlite, tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             open_database(url)
+
+
+OPEN = """
+import sys
+from labelweave.serve.state.database import open_database
+print("ready", flush=True)
+for url in sys.argv[1:]:
+    sys.stdin.readline()
+    open_database(url).dispose()
+    print("open", flush=True)
+"""
+
+
+def test_processes_that_start_together_on_a_new_file_all_start(tmp_path):
+    urls = [f"sqlite:///{tmp_path / f'{i}.sqlite'}" for i in range(8)]
+    command = [sys.executable, "-c", OPEN, *urls]
+    pipe = subprocess.PIPE
+    processes = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(3)
+    ]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 3
+    for _ in urls:
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        for process in processes:
+            assert process.stdout.readline() == "open\n", process.communicate()[1]
+    for process in processes:
+        process.communicate()
+
+
+def test_readiness_follows_the_database(fake, tmp_path):
+    state, kept = tmp_path / "state.sqlite", tmp_path / "kept.sqlite"
+    assert fake.open.get("/v1/health/ready").status_code == 200
+    state.rename(kept)
+    state.write_bytes(b"this is no database" * 1000)
+    check_problem(fake.open.get("/v1/health/ready"), 503, "database")
+    labels = "/v1/models/tags/labels"
+    check_problem(fake.client.post(labels, json={"labels": [{"name": "rain"}]}), 503, "database")
+    for path in tmp_path.glob("state.sqlite*"):
+        path.unlink()
+    kept.rename(state)
+    wait_until(lambda: fake.open.get("/v1/health/ready").status_code == 200)
+    assert fake.client.post(labels, json={"labels": [{"name": "rain"}]}).json()["labels"] == 3

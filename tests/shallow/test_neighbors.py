@@ -106,3 +106,16 @@ def test_counts_are_multiplied_as_small_integers(rng, value, kind):
     search = NeighborSearch(sp.csr_array(X.astype(np.float32)), "matrix")
     np.testing.assert_array_equal(search.among_themselves(4), nearest_by_table(X, None, 4))
     assert set(search._engine._cast) == {kind}
+
+
+def test_distances_beyond_single_precision(rng):
+    X = rng.normal(size=(50, 20))
+    expected = NeighborSearch(X, "matrix").of(X[:7], 3)
+    large = 1e19 * X
+    assert np.array_equal(NeighborSearch(large, "matrix").of(large[:7], 3), expected)
+
+
+def test_sparse_queries_among_dense_rows(rng):
+    X = rng.normal(size=(50, 4))
+    search = NeighborSearch(X)
+    assert np.array_equal(search.of(sp.csr_array(X[:7]), 3), search.of(X[:7], 3))

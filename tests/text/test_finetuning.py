@@ -93,6 +93,6 @@ def test_tuned_models_are_saved(finetune, tiny_encoder, tmp_path):
     labels = lw.as_labels(POSITIVE, names=NAMES)
     model = lw.XML0(encoder=embedder, finetune=finetune, finetune_steps=2, random_state=0)
     model.fit(DOCUMENTS, labels).add_labels("blue").save(tmp_path / "model")
-    loaded = lw.load(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model", trusted=[tiny_encoder])
     expected = model.predict_proba(DOCUMENTS[:4])
     np.testing.assert_allclose(loaded.predict_proba(DOCUMENTS[:4]), expected, rtol=1e-5)

@@ -67,10 +67,61 @@ def test_unknown_labels_are_refused(data):
         LabelTree().fit(X, Y)
 
 
-@pytest.mark.parametrize("name", ["../x.bin", "/etc/x.bin", "a/../b.bin", "..", "a/b/c.bin"])
-def test_names_that_leave_the_folder_are_refused(name):
-    with pytest.raises(InputError, match="not files of a label tree"):
-        LabelTree()._set_state({"names": [name], "file_0": np.zeros(1, np.uint8)})
+@pytest.mark.parametrize("shape", [(300, 40, 12), (200, 60_000, 40)])
+@pytest.mark.parametrize("n_trees", [1, 2])
+def test_predictions_are_those_of_napkinxc(tmp_path, shape, n_trees):
+    n_rows, n_features, n_labels = shape
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n_rows, n_features), density=200 / n_features / 10, rng=rng, format="csr")
+    Y = np.asarray((X[:, :n_labels] > 0.3).toarray(), dtype=int)
+    Y[:, 3], Y[:, 4], Y[:, -1] = 1, 0, 0
+    model = LabelTree(n_trees, max_leaves=3, random_state=0).fit(X, Y)
+    for name, content in model.files_.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content.tobytes())
+    theirs = model._tree_in(str(tmp_path))
+    theirs.load()
+    expected = np.zeros((n_rows, n_labels))
+    for row, pairs in enumerate(theirs.predict_proba(sp.csr_matrix(X, dtype="f4"), top_k=n_labels)):
+        for label, probability in pairs:
+            expected[row, label] = probability
+    compared = slice(n_trees > 1, None)  # the mean of several leaves out their label 0
+    ours = model.predict_proba(X)[:, compared]
+    np.testing.assert_allclose(ours, expected[:, compared], atol=1e-5)
+
+
+def test_files_that_are_missing_are_refused(data):
+    model = LabelTree(random_state=0).fit(*data)
+    with pytest.raises(InputError, match="files of 0 label trees, not 1"):
+        model._set_state({**model._state(), "names": ["../x.bin"]})
+
+
+def test_changed_files_end_in_one_sentence_or_in_probabilities(data):
+    """Bytes of the two files that are read, at random places and where counts and indices are."""
+    X, Y = data
+    model = LabelTree(max_leaves=3, random_state=0).fit(X, Y)
+    state, rng = model._state(), np.random.default_rng(0)
+    read = [k for k, name in enumerate(state["names"]) if name in ("tree.bin", "weights.bin")]
+    messages = []
+    for _ in range(300):
+        file = f"file_{rng.choice(read)}"
+        content = state[file].copy()
+        place = rng.integers(4 if rng.random() < 0.5 else len(content) // 4) * 4
+        content[place : place + 4] = np.frombuffer(
+            np.int32(rng.choice([-1, 0, 1, 2, 13, 2**31 - 1, -(2**31)])).tobytes(), np.uint8
+        )
+        if rng.random() < 0.2:
+            content = content[: rng.integers(len(content))]
+        try:
+            model._set_state({**state, file: content})
+        except InputError as error:
+            messages.append(str(error))
+        else:
+            probabilities = model.predict_proba(X)
+            assert probabilities.shape == Y.shape
+            assert np.isfinite(probabilities).all()
+    assert len(messages) > 100
+    assert set(messages) == {"the files of the label tree are damaged or were changed"}
 
 
 def test_as_the_base_of_a_zero_shot_model():

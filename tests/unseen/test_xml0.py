@@ -467,7 +467,7 @@ def test_an_encoder_of_another_checksum_is_refused(tiny_encoder, tmp_path):
     embedder = lw.SentenceEmbedder(tiny_encoder, cache=False)
     model = lw.XML0(encoder=embedder, random_state=0).fit(TEXTS, Y)
     model.add_labels("fish").save(tmp_path / "model")
-    loaded = lw.load(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model", trusted=[tiny_encoder])
     np.testing.assert_allclose(loaded.predict_proba(TEXTS[:3]), model.predict_proba(TEXTS[:3]))
     loaded.encoder_.checksum_ = "f" * 64
     with pytest.raises(InputError, match="is not the one that this model was made with"):

@@ -97,7 +97,9 @@ def rank_entries(
         positive_before, unannotated_before = positive & ~reviewed, unannotated | reviewed
     rng = as_generator(random_state)
     logits = log_odds(scores, _SCORE_EPSILON, np.float32)
-    fold = stratified_folds(positive.astype(np.float32), min(_FOLDS, len(codes)), random_state=rng)
+    fold = stratified_folds(
+        positive.astype(np.float32), min(_FOLDS, len(codes)), X=X, random_state=rng
+    )
     estimates = [label_regression(positive, logits, fold)]
     likely = _likely_entries(codes, logits, estimates[0], n_wanted)
     entries = np.flatnonzero(likely | positive.ravel())

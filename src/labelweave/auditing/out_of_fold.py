@@ -12,7 +12,7 @@ from sklearn.base import clone
 from labelweave.auditing.prepared_labels import PreparedLabels
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.labels import LabelMatrix, first_marked
-from labelweave.unannotated import assume_negative
+from labelweave.unannotated import assume_negative, blank_unannotated
 
 __all__ = ["check_scores", "out_of_fold_scores", "read_scores"]
 
@@ -32,28 +32,23 @@ def out_of_fold_scores(
     """
     from labelweave.model_selection import MultiLabelKFold, cross_val_predict_proba
 
-    data, observed, rule = prepared.data, prepared.observed, prepared.rule
+    data, observed = prepared.data, prepared.observed
     if not 2 <= n_folds <= len(data):
         raise InputError(f"folds must be from 2 to the {len(data)} rows, not {n_folds}")
-    negatives_assumed = assume_negative(observed)
-    labels = negatives_assumed
+    labels = assume_negative(observed)
+    folds = MultiLabelKFold(n_folds, random_state=random_state)
+    splits = list(folds.split(data.X, labels, data.groups))
     names = [name for name in model.get_params() if name.split("__")[-1] == "unannotated"]
     if names:
+        rule = prepared.rule
+        if not labels.has_unknown:  # then known negatives can be told from unannotated entries
+            rule, positive = "unknown", observed.positive()
+            in_all_folds = [np.asarray(positive[rows].sum(axis=0)) > 0 for rows, _ in splits]
+            labels = blank_unannotated(observed, np.all(in_all_folds, axis=0))
         model = clone(model).set_params(**dict.fromkeys(names, rule))
-        if rule == "unknown":
-            labels = _with_unknown(observed)
-    folds = MultiLabelKFold(n_folds, random_state=random_state)
-    splits = list(folds.split(data.X, negatives_assumed, data.groups))
     return cross_val_predict_proba(
         model, data.X, labels, cv=splits, groups=data.groups, verbose=verbose
     )
-
-
-def _with_unknown(observed: LabelMatrix) -> LabelMatrix:
-    """Return labels in which unannotated entries are NaN and known negatives 0."""
-    codes = observed.to_numpy()
-    values = np.where(codes == 0, np.nan, np.where(codes == -1, 0.0, codes)).astype(np.float32)
-    return LabelMatrix(values, observed.names, observed.descriptions)
 
 
 def read_scores(path: str | PathLike[str]) -> np.ndarray:

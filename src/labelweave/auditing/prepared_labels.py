@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelweave.data import Dataset
-from labelweave.data.corrections import Verdicts, apply_corrections, read_verdicts
+from labelweave.data.corrections import (
+    Verdicts,
+    apply_corrections,
+    observed_labels,
+    read_verdicts,
+)
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.unannotated import as_observed, unannotated_rule
@@ -31,8 +36,7 @@ class PreparedLabels(NamedTuple):
 def prepare_labels(data: Dataset, corrections: Any, unannotated: str) -> PreparedLabels:
     """Apply the verdicts of earlier reviews and code the labels.
 
-    * `unannotated`: "auto" is decided by the labels before the verdicts, since a verdict "no" makes
-      a zero.
+    * `unannotated`: "auto" is decided by the labels before the verdicts.
     """
     rule = unannotated_rule(data.Y, unannotated)
     before = as_observed(data.Y, rule)
@@ -51,17 +55,12 @@ def prepare_labels(data: Dataset, corrections: Any, unannotated: str) -> Prepare
 def _apply_verdicts(
     data: Dataset, before: LabelMatrix, rule: str, verdicts: Verdicts
 ) -> PreparedLabels:
-    corrected = apply_corrections(data, verdicts)
-    observed = as_observed(corrected.Y, rule)
     rows, columns, verdict = verdicts.entries(data)
-    no = verdict == "no"
-    codes = observed.to_numpy().copy()
-    codes[rows[no], columns[no]] = -1.0
     decided = np.zeros(before.shape, dtype=bool)
     decided[rows, columns] = verdict != "unsure"
     return PreparedLabels(
-        corrected,
-        LabelMatrix(codes, observed.names, observed.descriptions),
+        apply_corrections(data, verdicts),
+        observed_labels(data, verdicts, rule),
         rule,
         rows * data.Y.n_labels + columns,
         decided & (before.to_numpy() == 0),

@@ -49,7 +49,7 @@ from labelweave.cli.output import Output
     "--unannotated",
     type=click.Choice(["auto", "zeros", "unknown"]),
     default="auto",
-    help="Which entries nobody annotated. auto: the zeros if there are any, else the unknown.",
+    help="Which entries nobody annotated. auto: the blanks if there are any, else the zeros.",
 )
 @seed_option
 @count_option("--show", 10, "Entries to print.", min=0)
@@ -82,9 +82,9 @@ def command(
     import labelweave as lw
     from labelweave.auditing.findings import check_target
     from labelweave.pipeline.data_parts import Source
-    from labelweave.pipeline.model_scores import about_unannotated
     from labelweave.pipeline.parameters import parse_settings
     from labelweave.pipeline.recipe import Recipe
+    from labelweave.unannotated import describe_rule
 
     targets = [check_target(path) for path in files or _default_files(data)]
     recipe = Recipe.checked(
@@ -93,8 +93,7 @@ def command(
     loaded = Source(data, reading).load()
     how = f"{options['folds']} folds of {method}" if scores is None else f"scores of {scores}"
     output.say(f"{loaded.name}: {len(loaded):,} rows, {loaded.Y.n_labels:,} labels; {how}")
-    if note := about_unannotated(loaded.Y, options["unannotated"], "--unannotated unknown"):
-        output.say(note)
+    output.say(describe_rule(loaded.Y, options["unannotated"]))
     report = lw.audit(
         loaded,
         method=recipe.make(loaded),

@@ -14,6 +14,7 @@ from labelweave.cli.options import (
     pop_reader_options,
     reader_options,
     score_options,
+    trusted_option,
 )
 from labelweave.cli.output import Output, show_scores
 
@@ -26,6 +27,7 @@ from labelweave.cli.output import Output, show_scores
 @score_options
 @corrections_option
 @reader_options
+@trusted_option
 @output_options
 def command(
     model: str,
@@ -35,6 +37,7 @@ def command(
     all_metrics: bool,
     per_label: bool,
     corrections: str | None,
+    trusted: tuple[str, ...],
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -62,7 +65,7 @@ def command(
 
     for name in metrics or ():
         get_metric(name)  # a wrong name is said before anything is read
-    fitted, origin = open_model(model)
+    fitted, origin = open_model(model, trusted)
     reading = reading or origin.reading_of(data)
     loaded, before = Source(data, reading, corrections).load_corrected()
     chosen = rows_to_score(loaded, part, origin, reading, before)

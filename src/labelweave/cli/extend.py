@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import Names, output_options, set_option
+from labelweave.cli.options import Names, output_options, set_option, trusted_option
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
@@ -31,6 +31,7 @@ from labelweave.exceptions import InputError
 @set_option("A parameter of XML0+, which extends such a model; may be repeated.")
 @click.option("--format", metavar="NAME", help="File format of --data, if it cannot be inferred.")
 @click.option("--label-column", metavar="NAME", help="The column of --data with label names.")
+@trusted_option
 @output_options
 def command(
     model: str,
@@ -42,6 +43,7 @@ def command(
     settings: tuple[str, ...],
     format: str | None,
     label_column: str | None,
+    trusted: tuple[str, ...],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -63,7 +65,7 @@ def command(
     pairs = [_pair(text) for text in rename]
     added = read_label_file(new_labels) if new_labels else {}
     folder = checked_folder(out or model, "model")
-    fitted, _ = open_model(model)
+    fitted, _ = open_model(model, trusted)
     if not capabilities(fitted).new_labels:
         reading = {"format": format, "label_column": label_column}
         reading = {name: value for name, value in reading.items() if value is not None}

@@ -28,6 +28,7 @@ COMMANDS = {
     "bench": "Run published tables or your own data, and compare.",
     "demo": "Tour the four conditions of labels in two minutes.",
     "report": "Write a page on a model or on a run of the bench.",
+    "sign": "Sign a saved model, so that a service can check who made it.",
     "serve": "Answer requests for models over HTTP, with a page to try them.",
 }
 

@@ -94,6 +94,13 @@ output_options = _all_of(
     click.option("--debug", is_flag=True, expose_value=False, callback=_debug, hidden=True),
 )
 
+trusted_option = click.option(
+    "--trusted",
+    multiple=True,
+    metavar="NAME",
+    help="Folder or hub name of a sentence encoder that the model may use; may be repeated.",
+)
+
 seed_option = count_option("--seed", 0, "Random seed.", min=0)
 
 split_option = click.option(

@@ -198,19 +198,26 @@ def _make_sampler(optuna: Any, seed: int) -> Any:
         """TPE whose draws depend on the seed and the number of the trial only.
 
         A resumed search then goes on as one that never stopped, and processes that share a
-        study do not try the same points.
+        study do not try the same points. The first trial takes the parameters of `first`.
+        (Optuna's queue is no way to set them: two processes on SQLite may take one entry twice.)
         """
+
+        first: Mapping[str, Any] = {}
 
         def before_trial(self, study: Any, trial: Any) -> None:
             self._tpe = optuna.samplers.TPESampler(seed=seed * 1_000_003 + trial.number)
 
         def infer_relative_search_space(self, study: Any, trial: Any) -> Any:
+            if trial.number == 0:
+                return {}
             return self._tpe.infer_relative_search_space(study, trial)
 
         def sample_relative(self, study: Any, trial: Any, search_space: Any) -> Any:
             return self._tpe.sample_relative(study, trial, search_space)
 
         def sample_independent(self, study: Any, trial: Any, name: str, distribution: Any) -> Any:
+            if trial.number == 0 and name in self.first:
+                return self.first[name]
             return self._tpe.sample_independent(study, trial, name, distribution)
 
     return SeededByTrial()
@@ -232,9 +239,7 @@ def search(
     the space. A trial that fails is recorded and passed over, unless none has succeeded yet.
     """
     stored = {name: space[name].stored(value) for name, value in first.items() if name in space}
-    within = {name: value for name, value in stored.items() if value is not None}
-    if within and not study.trials:
-        study.enqueue_trial(within)
+    study.sampler.first = {name: value for name, value in stored.items() if value is not None}
     start = time.monotonic()
     while (done := _count_finished(study)) < n_trials:
         if timeout is not None and time.monotonic() - start >= timeout:

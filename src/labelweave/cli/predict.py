@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from labelweave.cli.options import count_option, output_options, pop_reader_options, reader_options
+from labelweave.cli.options import (
+    count_option,
+    output_options,
+    pop_reader_options,
+    reader_options,
+    trusted_option,
+)
 from labelweave.cli.output import Output
 from labelweave.exceptions import DataFileError, InputError
 
@@ -50,6 +56,7 @@ STANDARD = "-"
 @click.option("--separator", default="|", help="Between labels in CSV.")
 @count_option("--batch-rows", 4096, "Rows in memory at a time.")
 @reader_options
+@trusted_option
 @output_options
 def command(
     model: str,
@@ -62,6 +69,7 @@ def command(
     known: str | None,
     separator: str,
     batch_rows: int,
+    trusted: tuple[str, ...],
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -90,7 +98,7 @@ def command(
     from labelweave.pipeline.model_folder import open_model
     from labelweave.progress import ProgressBar
 
-    fitted, origin = open_model(model)
+    fitted, origin = open_model(model, trusted)
     given = None if known is None else KnownLabelsFile(known, fitted)
     reading = reading or origin.reading_of(input, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)

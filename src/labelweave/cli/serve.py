@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import count_option, output_options
+from labelweave.cli.options import count_option, output_options, trusted_option
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
@@ -94,9 +94,28 @@ def _free_port(host: str) -> int:
 @count_option("--max-rows", 1024, "Inputs of a request, at most.")
 @count_option("--max-text", 100_000, "Characters of a text, at most.")
 @count_option("--max-body", 16, "Megabytes of a request, at most.")
+@count_option("--max-connections", 512, "Open connections of one client, at most.")
 @count_option("--max-pixels", 25_000_000, "Pixels of an image, at most.")
+@count_option(
+    "--max-pixels-in-flight", 50_000_000, "Pixels of all images at the same time; more wait."
+)
+@click.option(
+    "--model-processes/--no-model-processes",
+    default=None,
+    help="Run each model in a process of its own: one that crashes takes no other with it. "
+    "[default: with several models]",
+)
 @count_option("--threads", 1, "Threads of a prediction.")
 @click.option("--no-access-log", is_flag=True, help="Do not log a line per request.")
+@trusted_option
+@click.option(
+    "--trusted-keys",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Public keys: serve only folders that one of them signed (`labelweave sign`); may be "
+    "repeated.",
+)
 @output_options
 def command(
     models: tuple[str, ...],
@@ -109,6 +128,7 @@ def command(
     max_wait: float,
     max_body: int,
     data: str | None,
+    trusted_keys: tuple[str, ...],
     preload: bool,
     no_access_log: bool,
     as_json: bool,
@@ -134,6 +154,7 @@ def command(
         burst=max(2 * rate, 1.0),
         max_wait=max_wait / 1000,
         max_body=max_body * 2**20,
+        trusted_keys=trusted_keys or None,
         **options,
     )
     if add_key is not None or revoke_key is not None:

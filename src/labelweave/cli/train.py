@@ -84,15 +84,13 @@ def command(
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
     source = Source(data, source_options, corrections)
     loaded, before = source.load_corrected()
-    if corrections is not None:
-        recipe = training_run.with_corrections(recipe, corrections, before, loaded.Y, output)
     loaded, new_labels = training_run.with_label_texts(loaded, label_texts, method)
     parts = protocol.parts(loaded, source.reading, before)
-    model = recipe.make(parts.train)
     training = TrainingData(loaded, source, protocol, parts)
-    training_run.say_data(output, training, parts, model)
+    training_run.say_data(output, training, parts, recipe.make(parts.train))
+    adapted, fitted_parts = training_run.prepare_partial(recipe, training, parts, before, output)
     result = training_run.train_and_save(
-        model,
+        adapted.make(parts.train),
         recipe,
         training,
         parts,
@@ -102,5 +100,6 @@ def command(
         per_label=per_label,
         examples=examples,
         new_labels=new_labels,
+        fitted_parts=fitted_parts,
     )
     output.result(result)

@@ -7,16 +7,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from labelweave.capabilities import capabilities
 from labelweave.cli.output import Output, show_examples, show_scores
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.pipeline.data_parts import Parts, TrainingData
+from labelweave.pipeline.data_parts import Parts, TrainingData, about_rows_together
 from labelweave.pipeline.model_folder import save_model
 from labelweave.pipeline.model_scores import (
     about_empty_rows,
-    about_unannotated,
     about_unknown,
     example_rows,
     label_rows,
@@ -24,28 +25,41 @@ from labelweave.pipeline.model_scores import (
 )
 from labelweave.pipeline.recipe import Recipe, defaults, fit, threshold_in_words
 
-__all__ = ["say_data", "train_and_save", "with_corrections", "with_label_texts"]
+__all__ = ["prepare_partial", "say_data", "train_and_save", "with_label_texts"]
 
 
-def with_corrections(
-    recipe: Recipe, corrections: str, before: LabelMatrix, after: LabelMatrix, output: Output
-) -> Recipe:
-    """Report what verdicts changed; the recipe says what is unannotated where they made it unclear.
+def prepare_partial(
+    recipe: Recipe, training: TrainingData, parts: Parts, before: LabelMatrix, output: Output
+) -> tuple[Recipe, Parts]:
+    """Say what is unannotated for a method for partial labels; verdicts stay known entries.
 
-    A "no" makes a zero. In labels that were positive or unknown throughout it must not make a
-    method for partial labels believe that all blanks are zeros.
+    Which entries are unannotated is decided by the training labels before corrections (`before`).
+    If these are the zeros, they become blank in the returned parts, so that a verdict "no" is a
+    checked negative. A label that nobody annotated in the training rows keeps its zeros.
     """
-    from labelweave.data.corrections import read_verdicts
-    from labelweave.unannotated import has_zeros
+    from labelweave.data.corrections import observed_labels
+    from labelweave.unannotated import blank_unannotated, describe_rule, unannotated_rule
 
-    verdicts = read_verdicts(corrections)
-    counted = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())
-    output.say(f"corrections of {corrections}: {counted}")
-    has_rule = "unannotated" in defaults(recipe.method)
-    is_automatic = has_rule and recipe.parameters.get("unannotated", "auto") == "auto"
-    if is_automatic and has_zeros(after) and not has_zeros(before):
-        return recipe.with_parameters({"unannotated": "unknown"})
-    return recipe
+    if "unannotated" not in defaults(recipe.method):
+        return recipe, parts
+    data, source, protocol, _ = training
+    chosen = recipe.parameters.get("unannotated", "auto")
+    if source.corrections is None:
+        output.say(describe_rule(parts.train.Y, chosen))
+        return recipe, parts
+    uncorrected = replace(data, Y=before)
+    labels = protocol.parts(uncorrected, source.reading).train.Y
+    rule = unannotated_rule(labels, chosen)
+    output.say(f"before the corrections, {describe_rule(labels, chosen)}")
+    if rule == "unknown" or before.has_unknown:
+        return recipe.with_parameters({"unannotated": rule}), parts
+    coded = replace(data, Y=observed_labels(uncorrected, source.corrections, rule))
+    train, validation, _ = protocol.parts(coded, source.reading, before)
+    is_annotated = np.asarray(abs(train.Y.values).sum(axis=0)).ravel() > 0
+    train = replace(train, Y=blank_unannotated(train.Y, is_annotated))
+    validation = replace(validation, Y=blank_unannotated(validation.Y, is_annotated))
+    blank = Parts(train, validation, parts.test)
+    return recipe.with_parameters({"unannotated": "unknown"}), blank
 
 
 def with_label_texts(
@@ -90,6 +104,14 @@ def say_data(output: Output, training: TrainingData, parts: Parts, model: Any) -
     else:
         use = f"{n_train:,} rows to train, {n_held:,} for validation (early stopping, threshold)"
     output.say(f"{protocol.describe(data)}: {use}, {sizes['test']:,} to test once")
+    for note in about_rows_together(data, parts):
+        output.say(note)
+    if training.source.corrections is not None:
+        from labelweave.data.corrections import read_verdicts
+
+        verdicts = read_verdicts(training.source.corrections)
+        counted = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())
+        output.say(f"corrections of {training.source.corrections}: {counted}")
 
 
 def train_and_save(
@@ -104,22 +126,20 @@ def train_and_save(
     per_label: bool,
     examples: int = 0,
     new_labels: Mapping[str, str] | None = None,
+    fitted_parts: Parts | None = None,
 ) -> dict[str, Any]:
     """Fit, score the test rows once, save, show; the result as values for JSON.
 
-    `model` is the estimator that `recipe` makes. `new_labels` are added to it
-    when the scores of the others are known.
+    `model` is the estimator that `recipe` makes, for the parts `fitted_parts` of
+    :func:`prepare_partial` where there are any. `new_labels` are added to it when the scores of
+    the others are known.
     """
     from labelweave.measuring import Meter, versions
 
     data = training.data
     output.say(f"training {recipe.describe()}")
-    if "unannotated" in defaults(recipe.method):
-        rule = recipe.parameters.get("unannotated", "auto")
-        if note := about_unannotated(parts.train.Y, rule, "--set unannotated=unknown"):
-            output.say(note)
     with Meter() as meter:
-        seconds = fit(model, parts)
+        seconds = fit(model, fitted_parts or parts)
     output.say(f"trained in {seconds:.1f} s; {threshold_in_words(model)}")
     scores = score(model, parts.test, train_labels=parts.train.Y)
     few = example_rows(model, parts.test, examples)

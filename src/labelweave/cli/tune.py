@@ -124,6 +124,7 @@ def command(
     parts = protocol.parts(loaded, reading)
     training = TrainingData(loaded, source, protocol, parts)
     training_run.say_data(output, training, parts, recipe.make(parts.train))
+    training_run.prepare_partial(recipe, training, parts, loaded.Y, output)
     folder.mkdir(parents=True, exist_ok=True)
     opened = parameter_search.open_study(
         url,

@@ -103,6 +103,18 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(raw, buffer_size=2**17))
 
 
+def check_expansion(
+    n_unpacked: int, n_packed: int, path: FilePath, *, most: int = MAX_EXPANSION
+) -> None:
+    """Refuse a file whose content is `most` times larger, beyond the first FREE_BYTES."""
+    if n_unpacked > FREE_BYTES + most * n_packed:
+        raise DataFileError(
+            f"the file unpacks to more than {most} times its size, which no data file does, and "
+            "is refused: unpack it yourself if you trust it",
+            path=path,
+        )
+
+
 def _compression_of(head: bytes) -> str | None:
     if head.startswith(b"\xfd7zXZ\x00"):
         return "xz"
@@ -141,13 +153,7 @@ class _GuardedReader(io.RawIOBase):
         buffer[: len(data)] = data
         self._n_unpacked += len(data)
         if self._n_unpacked > FREE_BYTES:
-            limit = FREE_BYTES + MAX_EXPANSION * self._packed.tell()
-            if self._n_unpacked > limit:
-                raise DataFileError(
-                    f"the archive unpacks to more than {MAX_EXPANSION} times its size, which no "
-                    "data file does, and is refused: unpack it yourself if you trust it",
-                    path=self._path,
-                )
+            check_expansion(self._n_unpacked, self._packed.tell(), self._path)
         return len(data)
 
     def _damaged(self, error: Exception) -> DataFileError:

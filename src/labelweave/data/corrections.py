@@ -21,8 +21,16 @@ from labelweave.data.compressed_files import (
 from labelweave.data.dataset import Dataset
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.labels import LabelMatrix
+from labelweave.unannotated import as_observed, unannotated_rule
 
-__all__ = ["VERDICTS", "Verdict", "Verdicts", "apply_corrections", "read_verdicts"]
+__all__ = [
+    "VERDICTS",
+    "Verdict",
+    "Verdicts",
+    "apply_corrections",
+    "observed_labels",
+    "read_verdicts",
+]
 
 VERDICTS = ("yes", "no", "unsure")
 
@@ -193,19 +201,38 @@ def apply_corrections(data: Dataset, corrections: Any) -> Dataset:
     return replace(data, Y=Y)
 
 
+def observed_labels(data: Dataset, corrections: Any, unannotated: str = "auto") -> LabelMatrix:
+    """Labels with verdicts applied, coded by :func:`labelweave.unannotated.as_observed`.
+
+    A verdict "no" is a known negative under either rule, and "auto" is decided by the labels
+    before the verdicts: those may fill in the last blank.
+
+    >>> data = Dataset(np.eye(2), [["sea"], ["sun"]])
+    >>> observed_labels(data, Verdicts([Verdict(0, "", "sun", "no")])).to_numpy()
+    array([[ 1., -1.],
+           [ 0.,  1.]], dtype=float32)
+    """
+    verdicts = corrections if isinstance(corrections, Verdicts) else read_verdicts(corrections)
+    observed = as_observed(data.Y, unannotated_rule(data.Y, unannotated))
+    rows, columns, values = verdicts.entries(data)
+    sure = values != "unsure"
+    codes = np.where(values[sure] == "yes", 1.0, -1.0)
+    return _with_entries(observed, rows[sure], columns[sure], codes)
+
+
 def _with_entries(
-    Y: LabelMatrix, rows: np.ndarray, columns: np.ndarray, positive: np.ndarray
+    Y: LabelMatrix, rows: np.ndarray, columns: np.ndarray, entries: np.ndarray
 ) -> LabelMatrix:
     """Return the labels with these entries set; sparse labels stay sparse."""
     if not Y.is_sparse:
         values = Y.values.copy()
-        values[rows, columns] = positive
+        values[rows, columns] = entries
         return LabelMatrix(values, Y.names, Y.descriptions)
     stored = sp.coo_array(Y.values)
     width = Y.n_labels
     kept = ~np.isin(stored.row.astype(np.int64) * width + stored.col, rows * width + columns)
     positions = (np.r_[stored.row[kept], rows], np.r_[stored.col[kept], columns])
-    merged = np.r_[stored.data[kept], positive.astype(np.float32)]
+    merged = np.r_[stored.data[kept], entries.astype(np.float32)]
     values = sp.csr_array((merged, positions), shape=Y.shape).astype(np.float32)
     if not np.isnan(Y.absent):
         values.eliminate_zeros()

@@ -75,7 +75,8 @@ def hide_positives(
     share : float from 0 to 1
         Share of all positives to hide, rounded to whole entries.
     as_ : {"negative", "unknown"}, default="negative"
-        Value of a hidden positive: 0 or NaN.
+        Value of a hidden positive: 0 or NaN. If Y has NaN entries, methods for partial labels take
+        a zero as a checked negative: then use "unknown".
     negatives : {"known", "unknown"}, default="known"
         "unknown" turns the negatives into NaN as well, so that only positives are known. With
         "known" and `as_="unknown"` every entry that becomes NaN is a positive, which a method

@@ -6,6 +6,7 @@ Stratified splits use iterative stratification (Sechidis et al. 2011) in batches
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelweave.data.equal_rows import rows_together
 from labelweave.data.stratification import assign_parts
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.rows import concatenate_features, concatenate_labels
 
@@ -26,7 +28,9 @@ __all__ = [
     "as_generator",
     "concatenate_parts",
     "random_holdout",
+    "rows_to_keep",
     "split_dataset",
+    "split_rows",
     "stratified_folds",
     "stratified_holdout",
     "stratified_parts",
@@ -64,6 +68,7 @@ def stratified_folds(
     Y: Any,
     n_folds: int = 5,
     *,
+    X: Any = None,
     groups: Sequence[Any] | None = None,
     balance: str = "positives",
     random_state: Any = None,
@@ -75,9 +80,11 @@ def stratified_folds(
     Y : labels of the rows, in any form that :func:`labelweave.labels.as_labels` reads
         Sparse labels stay sparse. Unknown entries are ignored.
     n_folds : int, default=5
+    X : features of the rows, optional
+        Rows that are equal stay together; see :func:`labelweave.data.equal_rows.rows_together`.
     groups : sequence, optional
-        Rows of one group stay together. The sizes of the folds are then only approximately
-        equal; without groups they differ by at most one.
+        Rows of one group stay together. With groups or equal rows the sizes of the folds are only
+        approximately equal; without they differ by at most one.
     balance : {"positives", "known"}, default="positives"
         Whether to balance only the positives of each label or, where a label has unknown
         entries, its known negatives as well.
@@ -105,7 +112,7 @@ def stratified_folds(
     sizes = np.full(n_folds, n_rows // n_folds)
     sizes[: n_rows % n_folds] += 1
     return stratified_parts(
-        labels, sizes, groups=groups, balance=balance, random_state=random_state
+        labels, sizes, X=X, groups=groups, balance=balance, random_state=random_state
     )
 
 
@@ -113,6 +120,7 @@ def stratified_holdout(
     Y: Any,
     fraction: float,
     *,
+    X: Any = None,
     groups: Sequence[Any] | None = None,
     balance: str = "positives",
     random_state: Any = None,
@@ -124,8 +132,8 @@ def stratified_holdout(
     Y : labels of the rows
     fraction : float in (0, 1) or int
         Share or number of rows to hold out. A share is rounded to whole rows, at least one on
-        each side. The size is exact unless there are groups.
-    groups, balance, random_state
+        each side. The size is exact unless there are groups or equal rows.
+    X, groups, balance, random_state
         As in :func:`stratified_folds`.
 
     Returns
@@ -142,15 +150,17 @@ def stratified_holdout(
     labels = as_labels(Y)
     n_held_out = _n_held_out(fraction, len(labels))
     sizes = [len(labels) - n_held_out, n_held_out]
-    return _sides(
-        stratified_parts(labels, sizes, groups=groups, balance=balance, random_state=random_state)
+    part = stratified_parts(
+        labels, sizes, X=X, groups=groups, balance=balance, random_state=random_state
     )
+    return _sides(part)
 
 
 def stratified_parts(
     Y: Any,
     sizes: Sequence[int] | np.ndarray,
     *,
+    X: Any = None,
     groups: Sequence[Any] | None = None,
     balance: str = "positives",
     random_state: Any = None,
@@ -162,8 +172,8 @@ def stratified_parts(
     Y : labels of the rows
     sizes : sequence of int
         Number of rows of each part, at least 1; they add up to the number of rows. The sizes are
-        exact unless there are groups.
-    groups, balance, random_state
+        exact unless there are groups or equal rows.
+    X, groups, balance, random_state
         As in :func:`stratified_folds`.
 
     Returns
@@ -187,11 +197,10 @@ def stratified_parts(
         )
     rng = as_generator(random_state)
     entries = _entries_to_balance(labels, balance)
-    if groups is None:
+    group = rows_to_keep(X, groups, len(labels), n_parts=len(sizes))
+    if group is None:
         return assign_parts(entries, sizes, rng)
-    group, group_sizes = _group_numbers(groups, len(labels), n_parts=len(sizes))
-    if len(group_sizes) == len(group):  # every row is its own group
-        return assign_parts(entries, sizes, rng)
+    group_sizes = np.bincount(group)
     member = sp.csr_array(
         (np.ones(len(group)), (group, np.arange(len(group)))),
         shape=(len(group_sizes), len(group)),
@@ -199,10 +208,42 @@ def stratified_parts(
     return assign_parts(sp.csr_array(member @ entries), sizes, rng, group_sizes)[group]
 
 
+def rows_to_keep(
+    X: Any, groups: Sequence[Any] | None, n_rows: int, *, n_parts: int
+) -> np.ndarray | None:
+    """Number the sets of rows that stay together in `n_parts` parts; None if rows stand alone.
+
+    If there are fewer different rows than parts, equal rows have to be divided: a warning says so.
+
+    >>> rows_to_keep([[1.0], [2.0], [1.0]], None, 3, n_parts=2)
+    array([0, 1, 0])
+    """
+    if groups is not None and len(groups) != n_rows:
+        raise InputError(f"groups has {len(groups)} entries for {n_rows} rows")
+    if X is None and groups is None:
+        return None
+    together = rows_together(X, groups)
+    n_sets = int(together.max(initial=-1)) + 1
+    if n_sets == n_rows:
+        return None
+    if n_sets >= n_parts:
+        return together
+    if X is None:
+        raise InputError(f"{n_parts} parts cannot be made of {n_sets} groups")
+    apart = rows_to_keep(None, groups, n_rows, n_parts=n_parts)
+    warnings.warn(
+        f"{n_parts} parts cannot be made of {n_sets} different rows: equal rows are divided",
+        LabelweaveWarning,
+        stacklevel=3,
+    )
+    return apart
+
+
 def random_holdout(
     n_rows: int,
     fraction: float,
     *,
+    X: Any = None,
     groups: Sequence[Any] | None = None,
     random_state: Any = None,
 ) -> Split:
@@ -211,7 +252,7 @@ def random_holdout(
     Parameters
     ----------
     n_rows : int
-    fraction, groups, random_state
+    fraction, X, groups, random_state
         As in :func:`stratified_holdout`.
 
     Returns
@@ -227,29 +268,24 @@ def random_holdout(
     n_held_out = _n_held_out(fraction, n_rows)
     rng = as_generator(random_state)
     side = np.zeros(n_rows, dtype=np.int64)
-    if groups is None:
+    group = rows_to_keep(X, groups, n_rows, n_parts=2)
+    if group is None:
         side[rng.permutation(n_rows)[:n_held_out]] = 1
         return _sides(side)
     # Groups are held out in random order, up to the number of rows nearest to the share.
-    group, group_sizes = _group_numbers(groups, n_rows, n_parts=2)
+    group_sizes = np.bincount(group)
     order = rng.permutation(len(group_sizes))
     n_reached = np.cumsum(group_sizes[order])[:-1]
     n_groups = int(np.abs(n_reached - n_held_out).argmin()) + 1
     return _sides(np.isin(group, order[:n_groups]).astype(np.int64))
 
 
-def split_dataset(
-    data: Dataset,
-    *,
-    test_size: float | None = None,
-    validation: float | None = None,
-    method: str = "auto",
-    random_state: Any = 0,
-) -> tuple[Dataset, ...]:
+def split_dataset(data: Dataset, **options: Any) -> tuple[Dataset, ...]:
     """Split a data set into train and test or, with `validation`, train, validation and test.
 
     Use the validation part to choose models, thresholds and when to stop, and score the test part
-    once. The groups of the data set are kept together.
+    once. Rows that are equal, or of one group of the data set, are kept in one part, unless the
+    official split divides them.
 
     Parameters
     ----------
@@ -273,10 +309,23 @@ def split_dataset(
     --------
     >>> import numpy as np
     >>> from labelweave.data import Dataset
-    >>> data = Dataset(np.zeros((100, 2)), np.eye(4)[np.arange(100) % 4])
+    >>> data = Dataset(np.arange(200).reshape(100, 2), np.eye(4)[np.arange(100) % 4])
     >>> [len(part) for part in split_dataset(data, test_size=0.2, validation=0.25)]
     [60, 20, 20]
     """
+    # Without the official parts: a part that is split again must not use them again.
+    return tuple(replace(data[rows], part=None) for rows in split_rows(data, **options))
+
+
+def split_rows(
+    data: Dataset,
+    *,
+    test_size: float | None = None,
+    validation: float | None = None,
+    method: str = "auto",
+    random_state: Any = 0,
+) -> tuple[np.ndarray, ...]:
+    """Return the row numbers of the parts of :func:`split_dataset`."""
     if method not in ("auto", "official", "stratified", "random"):
         raise InputError(
             f"method must be 'auto', 'official', 'stratified' or 'random', not {method!r}"
@@ -288,16 +337,13 @@ def split_dataset(
         raise InputError(f"data set {data.name} has no official test part: use 'stratified'")
     rng = as_generator(random_state)
     if method == "official" or (method == "auto" and has_official and test_size is None):
-        parts = _official_parts(data, validation, rng)
-    else:
-        test_size = DEFAULT_TEST_SIZE if test_size is None else test_size
-        rest, test = _holdout(data, test_size, method, rng)
-        parts = (rest, test)
-        if validation is not None:
-            train, held_out = _holdout(data[rest], validation, method, rng)
-            parts = (rest[train], rest[held_out], test)
-    # Without the official parts: a part that is split again must not use them again.
-    return tuple(replace(data[rows], part=None) for rows in parts)
+        return _official_parts(data, validation, rng)
+    test_size = DEFAULT_TEST_SIZE if test_size is None else test_size
+    rest, test = _holdout(data, test_size, method, rng)
+    if validation is None:
+        return rest, test
+    train, held_out = _holdout(data[rest], validation, method, rng)
+    return rest[train], rest[held_out], test
 
 
 def _official_parts(
@@ -325,9 +371,10 @@ def _official_parts(
 
 
 def _holdout(data: Dataset, fraction: float, method: str, rng: np.random.Generator) -> Split:
+    how = {"X": data.X, "groups": data.groups, "random_state": rng}
     if method == "random":
-        return random_holdout(len(data), fraction, groups=data.groups, random_state=rng)
-    return stratified_holdout(data.Y, fraction, groups=data.groups, random_state=rng)
+        return random_holdout(len(data), fraction, **how)
+    return stratified_holdout(data.Y, fraction, **how)
 
 
 def concatenate_parts(parts: Mapping[str, Dataset]) -> Dataset:
@@ -384,22 +431,6 @@ def _entries_to_balance(labels: LabelMatrix, balance: str) -> sp.csr_array:
     other = sp.csr_array(labels.negative() if absent_is_unknown else labels.unknown())
     mixed = np.bincount(other.indices, minlength=labels.n_labels) > 0
     return sp.csr_array(sp.hstack([positive, other[:, np.flatnonzero(mixed)]], format="csr"))
-
-
-def _group_numbers(
-    groups: Sequence[Any], n_rows: int, *, n_parts: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Number the groups from 0 and count the rows of each."""
-    if len(groups) != n_rows:
-        raise InputError(f"groups has {len(groups)} entries for {n_rows} rows")
-    try:
-        _, group = np.unique(np.asarray(groups), return_inverse=True)
-    except TypeError:
-        raise InputError("groups must be all numbers or all names, not a mixture of both") from None
-    sizes = np.bincount(group)
-    if len(sizes) < n_parts:
-        raise InputError(f"{n_parts} parts cannot be made of {len(sizes)} groups")
-    return group, sizes
 
 
 def _n_held_out(fraction: float, n_rows: int) -> int:

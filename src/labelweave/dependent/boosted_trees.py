@@ -68,6 +68,9 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
 
     The importance of a feature for a label is the sum of the gains of its splits.
 
+    Missing values of X are taken as they are, and so are the categories of a table with mixed
+    columns: each split sends a set of categories, and the rows without a value, to one side.
+
     References
     ----------
     .. [1] G. Ke et al. LightGBM: A highly efficient gradient boosting decision tree. NeurIPS 2017.
@@ -136,11 +139,21 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
     def _template(self) -> Any:
         names = ("max_iter", "learning_rate", "max_leaf_nodes", "l2_regularization")
         settings = {name: getattr(self, name) for name in names}
-        return HistGradientBoostingClassifier(min_samples_leaf=self.leaf_size_, **settings)
+        return HistGradientBoostingClassifier(
+            min_samples_leaf=self.leaf_size_, categorical_features=self._categorical(), **settings
+        )
+
+    def _categorical(self) -> np.ndarray | None:
+        """Which features are codes of categories; they come first."""
+        encoder = vars(self).get("table_encoder_")
+        mask = None if encoder is None else encoder.categorical_
+        return mask if mask is not None and mask.any() else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.capabilities.randomized = False  # below scikit-learn's limit for early stopping
+        tags.capabilities.missing_values = tags.input_tags.allow_nan = True
+        tags.capabilities.categories = True
         return tags
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
@@ -165,11 +178,22 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
         splits = concatenate_trees([_as_tree(nodes) for nodes in trees], X.dtype)
         self.node_children_, self.node_feature_ = splits.children, splits.feature
         self.node_threshold_, self.roots_ = splits.threshold, splits.roots
+        self.node_missing_left_ = splits.missing_left
+        self.node_left_set_ = self.left_sets_ = None
+        if self._categorical() is not None:
+            self.node_left_set_, self.left_sets_ = _category_sets(fitted)
         self.node_value_ = np.concatenate([[], *(nodes["value"] for nodes in trees)])
         self.node_gain_ = np.concatenate([[], *(nodes["gain"] for nodes in trees)])
 
     def _splits(self) -> Splits:
-        return Splits(self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)
+        nodes = (self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)
+        # a model of an earlier version has no missing values and no categories
+        names = ("node_missing_left_", "node_left_set_", "left_sets_")
+        return Splits(*nodes, *(getattr(self, name, None) for name in names))
+
+    def _check_state(self) -> None:
+        """Check what was loaded."""
+        self._splits().check(len(self.features_) if self.features_ is not None else self._n_columns)
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         raw = np.tile(self.baseline_, (X.shape[0], 1))
@@ -186,7 +210,7 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
         return X.toarray() if sp.issparse(X) else X
 
     def _feature_importance(self) -> np.ndarray:
-        shape = (self.n_labels_, self.n_features_in_)
+        shape = (self.n_labels_, self._n_columns)
         n_nodes = len(self.node_feature_)
         tree = np.repeat(np.arange(len(self.roots_)), np.diff([*self.roots_, n_nodes]))
         label = np.repeat(np.arange(self.n_labels_), self.n_iter_)[tree]
@@ -205,4 +229,36 @@ def _as_tree(nodes: np.ndarray) -> SimpleNamespace:
         children_right=np.where(nodes["is_leaf"], -1, nodes["right"].astype(np.int64)),
         feature=nodes["feature_idx"],
         threshold=nodes["num_threshold"],
+        missing_go_to_left=nodes["missing_go_to_left"],
     )
+
+
+def _category_sets(fitted: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """For each node that splits categories the set of codes that go to the left.
+
+    scikit-learn numbers the categories of each label's rows anew, and a category that these rows
+    do not have goes where missing values go.
+    """
+    of_node, sets, n_sets = [np.empty(0, np.int32)], [np.empty((0, 8), np.uint32)], 0
+    for estimator in fitted:
+        known = estimator._preprocessor.named_transformers_["encoder"].categories_
+        codes = [values[~np.isnan(values)].astype(np.int64) for values in known]
+        for (tree,) in estimator._predictors:
+            nodes = tree.nodes
+            splits = np.flatnonzero((nodes["is_categorical"] == 1) & (nodes["is_leaf"] == 0))
+            is_left = np.repeat(nodes["missing_go_to_left"][splits, None] == 1, 256, axis=1)
+            raw = _bits(tree.raw_left_cat_bitsets[nodes["bitset_idx"][splits]])
+            for k, feature in enumerate(nodes["feature_idx"][splits]):
+                is_left[k, codes[feature]] = raw[k, : len(codes[feature])]
+            number = np.full(len(nodes), -1, dtype=np.int32)
+            number[splits] = n_sets + np.arange(len(splits))
+            of_node.append(number)
+            sets.append(np.packbits(is_left, axis=1, bitorder="little").view("<u4"))
+            n_sets += len(splits)
+    return np.concatenate(of_node), np.concatenate(sets).astype(np.uint32)
+
+
+def _bits(sets: np.ndarray) -> np.ndarray:
+    """The 256 bits of sets of eight words each."""
+    as_bytes = np.ascontiguousarray(sets.astype("<u4")).view(np.uint8).reshape(len(sets), 32)
+    return np.unpackbits(as_bytes, axis=1, bitorder="little").astype(bool)

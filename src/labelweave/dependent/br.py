@@ -118,7 +118,7 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
     def _feature_importance(self) -> np.ndarray:
         if self.coef_ is not None:
             return np.abs(self.coef_) * self.feature_scale_
-        importance = np.zeros((self.n_labels_, self.n_features_in_))
+        importance = np.zeros((self.n_labels_, self._n_columns))
         for j, estimator in enumerate(self.estimators_):
             if estimator is None:  # a constant label
                 continue

@@ -21,6 +21,7 @@ from labelweave.dependent.cgmvae_network import (
     Objective,
     latent_diagnostics,
 )
+from labelweave.dependent.cgmvae_published import published_settings
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import find_device
@@ -29,45 +30,6 @@ from labelweave.nn.estimator import NeuralClassifier, TrainingSession
 from labelweave.nn.task import Task
 
 __all__ = ["CGMVAE"]
-
-# Table 7 of the paper, under the names of the catalog. Its batch size is 128 but for nus-vec.
-TABLE_7: dict[str, dict[str, Any]] = {
-    "ebird": {"lr": 0.001, "alpha": 1.0, "beta": 0.5, "embedding_size": 2048, "dropout": 0.5},
-    "bookmarks": {"lr": 0.002, "alpha": 1.0, "beta": 1.0, "embedding_size": 2048, "dropout": 0.5},
-    "nus-vec": {
-        "lr": 0.004,
-        "alpha": 1.0,
-        "beta": 0.5,
-        "embedding_size": 1024,
-        "dropout": 0.5,
-        "batch_size": 256,
-    },
-    "mirflickr": {"lr": 0.001, "alpha": 2.0, "beta": 0.5, "embedding_size": 2048, "dropout": 0.5},
-    "reuters21578": {
-        "lr": 0.005,
-        "alpha": 2.0,
-        "beta": 1.0,
-        "embedding_size": 2048,
-        "dropout": 0.5,
-    },
-    "scene": {"lr": 0.003, "alpha": 1.0, "beta": 0.5, "embedding_size": 512, "dropout": 0.3},
-    "sider": {"lr": 0.002, "alpha": 1.0, "beta": 0.5, "embedding_size": 512, "dropout": 0.5},
-    "yeast": {"lr": 0.002, "alpha": 1.0, "beta": 0.5, "embedding_size": 512, "dropout": 0.5},
-    "delicious": {"lr": 0.001, "alpha": 1.0, "beta": 0.5, "embedding_size": 2048, "dropout": 0.5},
-}
-DEEPER_DECODER = ("reuters21578", "bookmarks")  # one more hidden layer of 512 units there
-TEXT: dict[str, Any] = {
-    "norm": "batch",
-    "skip": False,
-    "label_activation": None,
-    "output_activation": None,
-    "normalize": "contrast",
-    "kl_weight": 1.0,
-    "reconstruction": 1.0,
-    "n_samples": 1,
-    "label_branch": False,
-    "schedule": "constant",
-}
 
 
 class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier):
@@ -277,6 +239,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
             batch_size=batch_size,
             min_steps=min_steps,
             weight_decay=weight_decay,
+            optimizer="adam",
             epochs=epochs,
             lr=lr,
             schedule=schedule,
@@ -328,20 +291,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
         source : {"program", "text"}, default="program"
             The authors' program, or the text of the paper.
         """
-        if source not in ("program", "text"):
-            raise InputError(
-                f"source must be 'program' or 'text', not {source!r}", parameter="source"
-            )
-        settings = dict(TABLE_7.get(dataset or "", {}))
-        if source == "program":
-            settings |= {"alpha": 1.0}
-            decoder: tuple[int, ...] = (512,)
-        else:
-            settings = TEXT | settings
-            settings["decoder_dropout"] = settings.get("dropout", 0.5)
-            decoder = (512, 512)
-        more = (512,) if dataset in DEEPER_DECODER else ()
-        return cls(**(settings | {"decoder": decoder + more}))
+        return cls(**published_settings(dataset, source))
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         return CGMVAENetwork(n_features, n_labels, self.get_params(deep=False))
@@ -349,7 +299,7 @@ class CGMVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         assert isinstance(network, CGMVAENetwork)
         settings = {field.name: getattr(self, field.name) for field in fields(Objective)}
-        plan = {"optimizer": "adam", "min_lr": 2e-4, **self._optimizer_options()}
+        plan = {"min_lr": 2e-4, **self._optimizer_options()}
         return CGMVAETask(network, Objective(**settings), plan)
 
     @property

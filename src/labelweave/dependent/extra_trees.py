@@ -144,6 +144,11 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         # Fully grown trees fit the training rows exactly.
         return {"n_estimators": 20, "min_samples_leaf": 2}
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.missing_values = tags.input_tags.allow_nan = True
+        return tags
+
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
         positives, known = Y.counts()
         self.frequency_ = positives / known
@@ -171,6 +176,7 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         splits = forest.splits
         self.node_children_, self.node_feature_ = splits.children, splits.feature
         self.node_threshold_, self.roots_ = splits.threshold, splits.roots
+        self.node_missing_left_ = splits.missing_left
         self.members_ = forest.members
 
     def _targets(self) -> tuple[sp.csr_array, np.ndarray]:
@@ -183,7 +189,13 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         return targets, (1 - self.known_base_) * frequency
 
     def _splits(self) -> Splits:
-        return Splits(self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)
+        nodes = (self.node_children_, self.node_feature_, self.node_threshold_, self.roots_)
+        return Splits(*nodes, missing_left=getattr(self, "node_missing_left_", None))
+
+    def _check_state(self) -> None:
+        """Check what was loaded."""
+        n_rows = self.train_positive_.shape[0]
+        Forest(self._splits(), self.members_).check(self._n_columns, n_rows)
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         result = np.empty((X.shape[0], self.n_labels_), dtype=np.float32)
@@ -197,7 +209,7 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
 
     def _feature_importance(self) -> np.ndarray:
         parent, ends = self._splits().parents(), [*self.roots_[1:], len(self.node_feature_)]
-        total = np.zeros((self.n_labels_, self.n_features_in_))
+        total = np.zeros((self.n_labels_, self._n_columns))
         for start, end in zip(self.roots_, ends, strict=True):
             above = np.maximum(parent[start:end] - start, -1)
             passed = _passing_rows(self.members_[start:end], above)
@@ -205,7 +217,7 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
             inner = np.flatnonzero(self.node_children_[start:end, 0] != np.arange(start, end))
             down = self.node_children_[start:end][inner] - start
             gain = spread[inner] - spread[down[:, 0]] - spread[down[:, 1]]
-            shape = (len(inner), self.n_features_in_)
+            shape = (len(inner), self._n_columns)
             features = self.node_feature_[start:end][inner], np.arange(len(inner) + 1)
             split_on = sp.csr_array((np.ones(len(inner)), *features), shape=shape)
             gains = (split_on.T @ np.maximum(gain, 0)).T

@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
 from labelweave.dependent._networks.label_graph import conditional_frequencies
 from labelweave.exceptions import InputError
-from labelweave.input_checks import first_not_finite
+from labelweave.input_checks import first_out_of_range
 from labelweave.labels import LabelMatrix
 from labelweave.nn.encoders import NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier
@@ -93,6 +93,8 @@ class MLGCNNetwork(nn.Module):
             nn.Linear(n_in, n_out, bias=False) for n_in, n_out in pairwise(widths)
         )
         # The estimator saves the graph: its number of edges is not known when weights are loaded.
+        if graph.shape != (len(vectors), len(vectors)):
+            raise InputError(f"the graph has shape {graph.shape} for {len(vectors)} labels")
         entries = graph.tocoo()
         edges = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))
         self.register_buffer("edges", edges, persistent=False)
@@ -328,9 +330,9 @@ class MLGCN(NeuralClassifier):
                 f"label_vectors has shape {vectors.shape}, but there are {len(names)} labels: "
                 "pass one vector per label, in the order of the labels"
             )
-        if (wrong := first_not_finite(vectors)) is not None:
-            name = names[wrong[1]]
-            raise InputError(f"the vector of the label {name!r} in label_vectors has {wrong[0]}")
+        if (wrong := first_out_of_range(vectors)) is not None:
+            kind, name = "NaN" if np.isnan(wrong[0]) else "infinity", names[wrong[1]]
+            raise InputError(f"the vector of the label {name!r} in label_vectors has {kind}")
         return vectors
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:

@@ -39,6 +39,7 @@ class Perceptron(NeuralClassifier):
         above are then not used.
     lr : float, default=5e-4
     weight_decay : float, default=0.1
+    optimizer : {"adamw", "adam", "sgd"}, default="adamw"
     epochs : int or "auto", default=200
     batch_size, min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale,
     device, precision, checkpoint, checkpoint_every, callbacks, verbose, threshold,
@@ -103,9 +104,10 @@ class MLP(Perceptron):
         function of (logits, targets) in which NaN targets are ignored.
     loss_params : dict, optional
         Parameters of the loss, such as ``{"gamma_neg": 2}``.
-    dropout, input_dropout, activation, norm, encoder, lr, weight_decay, epochs, batch_size,
-    min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device, precision,
-    checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction, random_state
+    dropout, input_dropout, activation, norm, encoder, lr, weight_decay, optimizer, epochs,
+    batch_size, min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device,
+    precision, checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction,
+    random_state
         The other parameters of :class:`Perceptron` and of
         :class:`labelweave.nn.estimator.NeuralClassifier`.
 
@@ -139,6 +141,7 @@ class MLP(Perceptron):
         encoder: Any = None,
         lr: float = 5e-4,
         weight_decay: float = 0.1,
+        optimizer: str = "adamw",
         epochs: int | str = 200,
         batch_size: int = 64,
         min_steps: int | str = 1,
@@ -161,6 +164,7 @@ class MLP(Perceptron):
         super().__init__(
             lr=lr,
             weight_decay=weight_decay,
+            optimizer=optimizer,
             epochs=epochs,
             batch_size=batch_size,
             min_steps=min_steps,

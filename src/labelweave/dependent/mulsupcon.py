@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from labelweave.dependent.mulsupcon_published import published_settings
 from labelweave.dependent.mulsupcon_tasks import (
     ContrastiveTask,
     FineTuningTask,
@@ -32,31 +33,6 @@ from labelweave.nn.task import OPTIMIZERS, SCHEDULES, Task
 __all__ = ["MulSupCon"]
 
 MODES = {"finetune": 4e-4, "linear-probe": 1e-2}  # default learning rate of the linear layer
-# Data sets of images in the paper's tables, under the names of the catalog and its suites.
-IMAGES = ("ms-coco", "nus-wide", "objects365", "mirflickr", "pascal-voc-2007")
-# "For image datasets": a ResNet-50 from scratch at 224 pixels, 400 epochs of SGD with a cosine. The
-# queue is that of the program's class, whose other defaults are for MS-COCO.
-ON_IMAGES: dict[str, Any] = {
-    "queue_size": 2048,
-    "pretrain_epochs": 400,
-    "pretrain_steps": None,
-    "pretrain_optimizer": "sgd",
-    "pretrain_lr": 0.1,
-    "pretrain_schedule": "cosine",
-    "lr": 1e-4,
-    "backbone_lr": 1e-4,
-}
-# Random crop, colours and greyscale of the text, with the numbers of the program, which flips too.
-IMAGE_VIEWS = {
-    "crop": 0.08,
-    "flip": 0.5,
-    "brightness": 0.4,
-    "contrast": 0.4,
-    "saturation": 0.4,
-    "hue": 0.1,
-    "jitter": 0.8,
-    "grey": 0.2,
-}
 
 
 class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassifier):
@@ -145,7 +121,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
     the keys runs in training mode. Both are as in the program.
 
     *Choices.* 30 steps per epoch of the pretraining instead of the program's 1,000, which are
-    more than half an hour on one core; `published` has 1,000. The training loss of an epoch is its
+    more than ten minutes on one core; `published` has 1,000. The training loss of an epoch is its
     mean over the rows; the program's is a running average over steps. SGD has a momentum of 0.9,
     which the paper does not state. Unknown labels make no pair a positive one, and a row without
     labels is no positive of another such row under "all". In the second stage the rate falls unless
@@ -202,7 +178,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         "pretrained": [NeuralClassifier, str, PathLike, None],
         "mode": [StrOptions(set(MODES))],
         "probe_epochs": [Interval(Integral, 0, None, closed="left")],
-        "optimizer": [StrOptions(set(OPTIMIZERS))],
         "lr": [Interval(Real, 0, None, closed="neither"), None],
         "backbone_lr": [Interval(Real, 0, None, closed="neither")],
     }
@@ -270,6 +245,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             min_steps=min_steps,
             lr=lr,  # type: ignore[arg-type]
             weight_decay=weight_decay,
+            optimizer=optimizer,
             schedule=schedule,
             monitor=monitor,
             patience=patience,
@@ -308,7 +284,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         self.pretrained = pretrained
         self.mode = mode
         self.probe_epochs = probe_epochs
-        self.optimizer = optimizer
         self.backbone_lr = backbone_lr
 
     @classmethod
@@ -326,31 +301,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             they serve all vectors. For images both sources give the settings of the text, with
             the augmentation and the length of the queue from the program.
         """
-        if source not in ("program", "text"):
-            raise InputError(
-                f"source must be 'program' or 'text', not {source!r}", parameter="source"
-            )
-        if dataset in IMAGES:
-            from labelweave.nn.image_network import ResNet
-
-            encoder = ResNet(50, size=224, augment=dict(IMAGE_VIEWS))
-            batch_size = 128 if dataset == "objects365" else 64
-            return cls(
-                **ON_IMAGES,
-                encoder=encoder,
-                pretrain_batch_size=batch_size,
-                batch_size=batch_size,
-            )
-        if source == "program":
-            return cls(pretrain_steps=1000)
-        batch_size = 32 if dataset in ("yeast", "scene") else 256
-        return cls(
-            pretrain_steps=None,
-            pretrain_batch_size=batch_size,
-            pretrain_schedule="cosine",
-            batch_size=batch_size,
-            min_steps=1,
-        )
+        return cls(**published_settings(dataset, source))
 
     def transform(self, X: Any) -> np.ndarray:
         """The encoder's representation of each row."""
@@ -472,8 +423,7 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
 
     def _head_task(self, network: nn.Module, mode: str, *, lr: float) -> FineTuningTask:
         backbone_lr = self.backbone_lr if mode == "finetune" else None
-        plan = {"plateau_patience": 2, "optimizer": self.optimizer}
-        plan |= self._optimizer_options() | {"lr": lr}
+        plan = {"plateau_patience": 2} | self._optimizer_options() | {"lr": lr}
         return FineTuningTask(network, backbone_lr=backbone_lr, plan=plan)
 
     def _pretrained_model(self) -> MulSupCon:
@@ -497,10 +447,10 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         """Copy the weights of the pretrained encoder."""
         source = self._pretrained_model()
         n_features = session.X.shape[1]
-        if source.n_features_in_ != n_features:
+        if source._n_columns != n_features:
             raise InputError(
                 f"X has {n_features} features, but the pretrained encoder was fitted to "
-                f"{source.n_features_in_}: use the same features"
+                f"{source._n_columns}: use the same features"
             )
         try:
             encoder_and_head(network)[0].load_state_dict(

@@ -118,12 +118,13 @@ class LabelForest:
     def __init__(self, parents: Sequence[int]) -> None:
         self.parents = list(parents)
         level = [label for label, parent in enumerate(self.parents) if parent == _NO_PARENT]
-        self.levels = []
+        levels = []
         while level:
-            self.levels.append(torch.tensor(level))
+            levels.append(level)
             last = set(level)
             level = [label for label, parent in enumerate(self.parents) if parent in last]
-        self.above = [torch.tensor([self.parents[j] for j in level]) for level in self.levels]
+        self.levels = [torch.tensor(level) for level in levels]
+        self.above = [torch.tensor([self.parents[j] for j in level]) for level in levels]
         self.place = torch.argsort(torch.cat(self.levels))  # of each label among the levels
 
     def log_likelihood(self, tables: Tensor, known: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval
 
@@ -23,10 +24,11 @@ from labelweave.dependent.weave_stacking import (
     weighted_mean,
 )
 from labelweave.exceptions import InputError
-from labelweave.input_checks import is_mostly_zero
+from labelweave.input_checks import LARGEST, is_mostly_zero
 from labelweave.labels import LabelMatrix
 from labelweave.probabilities import log_odds
 from labelweave.rows import concatenate_features, concatenate_labels
+from labelweave.tables.table import Table
 
 __all__ = ["Weave"]
 
@@ -141,6 +143,7 @@ class Weave(MultiLabelClassifier):
         tags = super().__sklearn_tags__()
         tags.capabilities.progress_bar = True
         tags.capabilities.out_of_fold = True
+        tags.capabilities.passes_tables = True
         return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
@@ -149,7 +152,8 @@ class Weave(MultiLabelClassifier):
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         if validation is not None:
             X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
-        self.scaler_ = None if is_mostly_zero(X) else StandardScaler(with_mean=False).fit(X)
+        is_scaled = isinstance(X, Table) or is_mostly_zero(X)  # by the members, or counts
+        self.scaler_ = None if is_scaled else StandardScaler(with_mean=False).fit(X)
         X = self._scaled(X)
         clock = Clock(_seconds(self.budget, len(Y) * Y.n_labels))
         rng = self._generator()
@@ -161,7 +165,7 @@ class Weave(MultiLabelClassifier):
             self.form_: Form = "mean"
             self.members_ = pd.DataFrame([{"method": m.name, "weight": equal[0]} for m in plan])
             return
-        fold = stratified_folds(Y, min(self.n_folds, len(Y)), random_state=draw_seed(rng))
+        fold = stratified_folds(Y, min(self.n_folds, len(Y)), X=X, random_state=draw_seed(rng))
         schedule = Schedule(plan, X, Y, fold, clock, rng, n_jobs=self.n_jobs, verbose=self.verbose)
         schedule.run()
         weights = schedule.weights()
@@ -187,7 +191,12 @@ class Weave(MultiLabelClassifier):
         self._out_of_fold = (Y[rows], stack.held_out)
 
     def _scaled(self, X: Any) -> Any:
-        return X if self.scaler_ is None else self.scaler_.transform(X)
+        if self.scaler_ is None:
+            return X
+        scaled = self.scaler_.transform(X)
+        values = scaled.data if sp.issparse(scaled) else scaled
+        np.clip(values, -LARGEST, LARGEST, out=values)  # members take no larger numbers
+        return scaled
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         X = self._scaled(X)

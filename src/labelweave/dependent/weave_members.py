@@ -18,6 +18,7 @@ from labelweave.labels import LabelMatrix
 from labelweave.methods import make, method_of
 from labelweave.metrics import get_metric
 from labelweave.probabilities import log_odds
+from labelweave.tables.table import Table
 
 __all__ = ["Clock", "Member", "Trial", "fit_clone", "plan_members"]
 
@@ -109,6 +110,8 @@ def plan_members(members: Any, X: Any, n_labels: int) -> list[Member]:
 
 def _by_shape(X: Any, n_labels: int) -> Sequence[Any]:
     """The methods that help most for their time come first, as time may run out."""
+    if isinstance(X, Table):
+        return _for_tables(n_labels)
     wide = X.shape[1] > MANY_FEATURES or is_mostly_zero(X)
     if wide:
         return ["br", "ls-svm", "mlp", "extra-trees", "mlknn", "mulsupcon", "c-gmvae"]
@@ -118,6 +121,12 @@ def _by_shape(X: Any, n_labels: int) -> Sequence[Any]:
     if n_labels <= MANY_LABELS:
         order += ["boosted-trees"]
     return [*order, "mulsupcon", "c-gmvae"]
+
+
+def _for_tables(n_labels: int) -> Sequence[Any]:
+    """Trees, which take categories and blanks as they are, before those that need numbers."""
+    first = ["boosted-trees"] if n_labels <= MANY_LABELS else []
+    return [*first, "extra-trees", "br", "ls-svm", "mlp", "mlknn", "mulsupcon", "c-gmvae"]
 
 
 def _member(method: Any, X: Any) -> Member:

@@ -23,6 +23,7 @@ from labelweave.nn.image_network import ImageBackbone, ResNet, make_encoder
 from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.prediction import predict_scores, scoring_rows
 from labelweave.nn.randomness import forked_rng
+from labelweave.nn.stored_weights import network_with_weights
 from labelweave.text.cache import EmbeddingCache
 
 __all__ = ["ImageEncoder"]
@@ -178,7 +179,7 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
         return {"settings": settings, "weights": dict(self.weights_), "width": self.n_features_out_}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.settings_ = ResNet(**state["settings"])
+        self.settings_ = ResNet(**{**state["settings"], "weights": None})
         self.weights_ = state["weights"]
         self.n_features_out_ = state["width"]
         self._set_checksum()
@@ -213,7 +214,7 @@ def _of_estimator(model: Any) -> tuple[ResNet, ImageBackbone]:
 
 
 def _with(settings: ResNet, weights: Mapping[str, Any]) -> ImageBackbone:
-    with forked_rng(0):
-        backbone = ResNet(**{**settings.get_params(), "weights": None})()
-    backbone.load_state_dict(dict(weights))
-    return backbone
+    chosen = ResNet(**{**settings.get_params(), "weights": None})
+    network = network_with_weights(chosen, weights)
+    assert isinstance(network, ImageBackbone)
+    return network

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
-from labelweave.input_checks import first_not_finite
+from labelweave.input_checks import first_out_of_range
 from labelweave.labels import LabelMatrix, as_labels, is_frame, is_lists_of_names
 from labelweave.rows import row_chunks
 
@@ -82,8 +82,9 @@ def check_score(
         except (TypeError, ValueError):
             raise InputError("Y_score is not a matrix of numbers (rows x labels)") from None
     _check_shape("Y_score", truth, scores.shape)
-    if (problem := first_not_finite(scores)) is not None:
-        kind, row, column = problem
+    if (wrong := first_out_of_range(scores)) is not None:
+        value, row, column = wrong
+        kind = "NaN" if np.isnan(value) else "infinity"
         raise InputError(f"Y_score contains {kind} at row {row}, column {column}")
     if is_frame(Y_score):
         columns = aligned_columns(truth.names, [str(name) for name in Y_score.columns], "Y_score")

@@ -25,7 +25,7 @@ from labelweave.nn.prediction import scoring_rows
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import SCALES, FeatureScaling, fit_scaling
 from labelweave.nn.session import TrainingSession
-from labelweave.nn.task import SCHEDULES, SupervisedTask, Task
+from labelweave.nn.task import OPTIMIZERS, SCHEDULES, SupervisedTask, Task
 
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
@@ -44,8 +44,10 @@ class NeuralClassifier(NetworkClassifier):
         epoch is several passes; otherwise patience would end before anything is learnt.
         ``"auto"`` is meant for a run without patience: :func:`labelweave.nn.session.fewest_steps`.
     lr : float, default=1e-3
-        Learning rate of AdamW.
+        Learning rate.
     weight_decay : float, default=1e-4
+    optimizer : {"adamw", "adam", "sgd"}, default="adamw"
+        "adam" adds the weight decay to the gradients; "sgd" has a momentum of 0.9.
     schedule : {"constant", "cosine", "linear", "plateau", "cosine-restarts"}, default="constant"
         Schedule of the learning rate; see :func:`labelweave.nn.task.make_plan`.
     schedule_params : dict, optional
@@ -97,6 +99,7 @@ class NeuralClassifier(NetworkClassifier):
         "min_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "optimizer": [StrOptions(set(OPTIMIZERS))],
         "schedule": [StrOptions(set(SCHEDULES))],
         "schedule_params": [dict, None],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -128,6 +131,7 @@ class NeuralClassifier(NetworkClassifier):
         min_steps: int | str = 1,
         lr: float = 1e-3,
         weight_decay: float = 1e-4,
+        optimizer: str = "adamw",
         schedule: str = "constant",
         schedule_params: Mapping[str, Any] | None = None,
         clip_norm: float | None = None,
@@ -149,6 +153,7 @@ class NeuralClassifier(NetworkClassifier):
         self.min_steps = min_steps
         self.lr = lr
         self.weight_decay = weight_decay
+        self.optimizer = optimizer
         self.schedule = schedule
         self.schedule_params = schedule_params
         self.clip_norm = clip_norm
@@ -168,7 +173,7 @@ class NeuralClassifier(NetworkClassifier):
     # -- what a method defines ---------------------------------------------------------
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
-        """The objective; by default `loss` with `loss_params`, and one AdamW."""
+        """The objective; by default `loss` with `loss_params`, and one optimiser."""
         name, function = self._chosen_loss()
         return SupervisedTask(network, function, self._optimizer_options(), name=name)
 

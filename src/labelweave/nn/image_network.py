@@ -16,6 +16,7 @@ from labelweave.nn.resnet import DEPTHS, ResNetModule, load_weights, read_weight
 __all__ = ["ImageBackbone", "ResNet", "make_encoder"]
 
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which weights expect
+_MAX_SIZE = 4096  # pixels of a side
 _SMALL = 64  # pixels of a side up to which the first layers keep the size
 
 
@@ -109,8 +110,10 @@ class ResNet(BaseEstimator):
 
     def __call__(self, n_features: int | None = None) -> ImageBackbone:
         """The network, with its parameters drawn from torch's generator or read from a file."""
-        if self.size < 1 or self.width < 1:
-            raise InputError("size and width of a ResNet must be at least 1")
+        if not 1 <= self.size <= _MAX_SIZE or self.width < 1:
+            raise InputError(
+                f"the size of a ResNet must be between 1 and {_MAX_SIZE}, its width at least 1"
+            )
         network = ResNetModule(self.depth, stem=self._stem(), width=self.width)
         if self.weights is not None:
             load_weights(network, read_weights(self.weights), str(self.weights))

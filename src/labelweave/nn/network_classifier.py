@@ -20,9 +20,9 @@ from labelweave.nn.batches import Batches
 from labelweave.nn.distributed import find_device
 from labelweave.nn.network_spec import NetworkSpec
 from labelweave.nn.prediction import predict_scores
-from labelweave.nn.randomness import forked_rng
 from labelweave.nn.scaling import FeatureScaling
 from labelweave.nn.session import TrainingSession
+from labelweave.nn.stored_weights import network_with_weights
 
 __all__ = ["NetworkClassifier"]
 
@@ -111,10 +111,9 @@ class NetworkClassifier(MultiLabelClassifier):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         import pandas as pd
 
-        with forked_rng(0):  # the weights drawn here are overwritten at once
-            network = self._build_network(self.n_features_in_, self.n_labels_)
-        network.load_state_dict(state["network"])
-        self.network_ = network.eval()
+        self.network_ = network_with_weights(
+            lambda: self._build_network(self._n_columns, self.n_labels_), state["network"]
+        )
         scaling = state["scaling"]
         self.scaling_ = scaling and FeatureScaling(
             torch.from_numpy(scaling["shift"]), torch.from_numpy(scaling["factor"])

@@ -41,6 +41,7 @@ class TrainingSettings:
     min_steps: int | str
     lr: float
     weight_decay: float
+    optimizer: str
     schedule: str
     schedule_params: Mapping[str, Any] | None
     clip_norm: float | None
@@ -56,7 +57,8 @@ class TrainingSettings:
 
     def optimizer_options(self) -> dict[str, Any]:
         """The arguments of :func:`labelweave.nn.task.make_plan`."""
-        options = {"lr": self.lr, "weight_decay": self.weight_decay, "schedule": self.schedule}
+        names = ("lr", "weight_decay", "optimizer", "schedule")
+        options = {name: getattr(self, name) for name in names}
         extra = dict(self.schedule_params or {})
         if wrong := sorted(set(extra) - set(SCHEDULE_PARAMETERS)):
             known = ", ".join(SCHEDULE_PARAMETERS)

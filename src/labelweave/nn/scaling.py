@@ -64,7 +64,7 @@ def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
         return _scaling(np.zeros(X.shape[1]), largest)
     mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     if sp.issparse(X):
-        squares = X.multiply(X).mean(axis=0, dtype=np.float64)
+        squares = X.power(2, dtype=np.float64).mean(axis=0)
         variance = np.maximum(np.asarray(squares).ravel() - mean**2, 0)
     else:
         variance = X.var(axis=0, dtype=np.float64)
@@ -73,7 +73,10 @@ def fit_scaling(X: Any, how: str) -> FeatureScaling | None:
 
 def _has_rows_of_length_one(X: Any) -> bool:
     """Whether every row has length one, apart from empty rows."""
-    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+    if sp.issparse(X):
+        squares = np.asarray(X.power(2, dtype=np.float64).sum(axis=1)).ravel()
+    else:
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     filled = squares[squares > 0]
     return bool(len(filled)) and bool(np.allclose(filled, 1.0, atol=1e-3))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self, final
 
@@ -48,6 +49,7 @@ PAPER_RUN: dict[str, Any] = {
     "epochs": 100,
     "batch_size": 120,
     "weight_decay": 1e-4,
+    "optimizer": "adam",
     "lr": 1e-3,
     "schedule": "cosine",
     "schedule_params": {"warmup": 0.0},
@@ -71,8 +73,9 @@ class PartialClassifier(NetworkClassifier):
         that is a loss replaces the loss of the network.
     unannotated : {"auto", "zeros", "unknown"}, default="auto"
         Which entries of Y are unannotated. ``"zeros"``: the zeros; NaN entries are then ignored.
-        ``"unknown"``: the NaN entries; zeros are then known negatives. ``"auto"``: the zeros if
-        there are any, else the NaN entries.
+        ``"unknown"``: the NaN entries; zeros are then known negatives. ``"auto"``: the NaN entries
+        if there are any, else the zeros. It is decided by all labels in `y`; validation rows
+        follow it.
     validation : {"partial", "clean"}, default="partial"
         How the validation rows are annotated. ``"partial"``: like the training rows. ``"clean"``:
         completely, and they are passed to `fit`. The literature chooses epochs on such rows; use it
@@ -92,6 +95,8 @@ class PartialClassifier(NetworkClassifier):
     ----------
     network_ : nn.Module
         Maps (scaled) features to one logit per label; the mean of the peers if there are several.
+    unannotated_ : {"zeros", "unknown"}
+        The rule that was applied.
     scaling_ : FeatureScaling or None
     history_ : DataFrame
     best_epoch_ : int
@@ -233,7 +238,12 @@ class PartialClassifier(NetworkClassifier):
                 f"truth has shape {self._truth.shape}, but Y has {Y.shape}", parameter="truth"
             )
 
-    def _hold_out(self, X: Any, Y: LabelMatrix) -> tuple[Any, LabelMatrix, Pair | None]:
+    def _checked_targets(self, Y: Any) -> LabelMatrix:
+        labels = super()._checked_targets(Y)
+        self.unannotated_ = unannotated_rule(labels, self.unannotated)
+        return labels
+
+    def _rows_to_hold_out(self, X: Any, Y: LabelMatrix) -> tuple[np.ndarray, np.ndarray] | None:
         if self.validation == "clean":
             raise InputError(
                 "validation='clean' needs validation rows that are annotated in full: pass "
@@ -241,10 +251,10 @@ class PartialClassifier(NetworkClassifier):
                 parameter="validation",
             )
         self._check_truth(Y)
-        rows, Y, held_out = super()._hold_out(np.arange(len(Y)), Y)
-        if self._truth is not None:
-            self._truth = self._truth[rows]
-        return X[rows], Y, None if held_out is None else (X[held_out[0]], held_out[1])
+        rows = super()._rows_to_hold_out(X, Y)
+        if self._truth is not None and rows is not None:
+            self._truth = self._truth[rows[0]]
+        return rows
 
     def _needs_validation(self) -> bool:
         return self._network_estimator().patience is not None and self.monitor != "loss"
@@ -262,7 +272,7 @@ class PartialClassifier(NetworkClassifier):
         if validation is not None and learns_validation:
             X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
             validation = None
-        rule = unannotated_rule(Y, self.unannotated)
+        rule = self.unannotated_
         observed = as_observed(Y, rule)
         coded_validation = None
         if validation is not None and self.validation == "partial":
@@ -303,6 +313,13 @@ class PartialClassifier(NetworkClassifier):
             seed,
             trainer_parameters={n: value for n, value in parameters.items() if n != "base"},
         )
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "unannotated": self.unannotated_}
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        self.unannotated_ = state["unannotated"]
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

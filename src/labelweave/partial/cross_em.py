@@ -185,7 +185,7 @@ class CrossFitEM(PartialClassifier):
             annotated = annotation_posterior(scores, codes)
             if self.label_evidence:
                 annotated = annotation_posterior_given_labels(
-                    annotated, codes, random_state=session.seed
+                    annotated, codes, X=session.X, random_state=session.seed
                 )
             posterior = positive_posterior(annotated, self.annotation_rate_)
             soft_targets = torch.from_numpy(posterior.astype(np.float32))
@@ -195,7 +195,9 @@ class CrossFitEM(PartialClassifier):
 
     def _folds(self, session: TrainingSession) -> np.ndarray:
         """The fold of each row; the same for every call with a session."""
-        return stratified_folds(assume_negative(session.Y), self.n_folds, random_state=session.seed)
+        return stratified_folds(
+            assume_negative(session.Y), self.n_folds, X=session.X, random_state=session.seed
+        )
 
     def _train_folds(
         self,

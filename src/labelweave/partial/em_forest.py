@@ -192,4 +192,6 @@ class EMForest(CrossFitEM):
         self.forests_ = []
         for stored in state["forests"]:
             splits = {name: value for name, value in stored.items() if name != "members"}
-            self.forests_.append(Forest(Splits(**splits), stored["members"]))
+            forest = Forest(Splits(**splits), stored["members"])
+            forest.check(self._n_columns, int((self.fold_ != len(self.forests_)).sum()))
+            self.forests_.append(forest)

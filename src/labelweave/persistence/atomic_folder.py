@@ -14,16 +14,20 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
+from typing import TypeVar
 
 from labelweave.exceptions import ModelFolderError
-from labelweave.persistence.manifest import EDITABLE_FILES, read_config
+from labelweave.persistence.manifest import EDITABLE_FILES, SIGNATURE_FILE, read_config
 
-__all__ = ["check_save_path", "existing_folder", "replaced_folder"]
+__all__ = ["check_save_path", "existing_folder", "read_unchanged", "replaced_folder"]
 
+T = TypeVar("T")
+_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # seconds between two readings of a replaced folder
 _SUFFIX = ".saving"
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -61,7 +65,8 @@ def check_save_path(path: str | PathLike[str]) -> Path:
             f"{path} contains files but no labelweave model, so it is not overwritten: "
             "choose another folder"
         ) from None
-    ours = {name.partition("/")[0] for name in listed} | {"config.json", *EDITABLE_FILES}
+    ours = {name.partition("/")[0] for name in listed}
+    ours |= {"config.json", SIGNATURE_FILE, *EDITABLE_FILES}
     if others := sorted(present - ours):
         raise ModelFolderError(
             f"{path} contains {others[0]!r}, which labelweave did not write and saving would "
@@ -77,10 +82,41 @@ def existing_folder(path: str | PathLike[str]) -> Path:
         previous = _previous(Path(os.path.realpath(path)))
         if previous.is_dir():
             return previous
+        if folder.is_dir():  # a save that replaces it was between its two renames
+            return folder
         raise ModelFolderError(f"{path}: there is no such model folder")
     if not folder.is_dir():
         raise ModelFolderError(f"{path} is a file, not a model folder")
     return folder
+
+
+def read_unchanged(path: str | PathLike[str], read: Callable[[Path], T]) -> T:
+    """Return what `read` returns of the model folder at a path, all of it from one save.
+
+    If a save replaces the folder in the meantime, the folder is read again after a short wait.
+    """
+    for wait in _WAITS:
+        folder = existing_folder(path)
+        before = _identity(folder)
+        try:
+            result = read(folder)
+        except ModelFolderError:
+            if _identity(folder) == before:
+                raise
+        else:
+            if _identity(folder) == before:
+                return result
+        time.sleep(wait)
+    raise ModelFolderError(f"{path} is being replaced again and again: try again later")
+
+
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    """Numbers that differ after the folder was replaced; None if it has no config.json."""
+    try:
+        outer, inner = folder.stat(), (folder / "config.json").lstat()
+    except OSError:
+        return None
+    return outer.st_dev, outer.st_ino, inner.st_ino, inner.st_mtime_ns
 
 
 @contextmanager

@@ -10,9 +10,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from labelweave.exceptions import ModelFolderError
+from labelweave.exceptions import InputError, ModelFolderError
 
-__all__ = ["EDITABLE_FILES", "SCHEMA", "UPGRADES", "read_config", "read_json", "verify_files"]
+__all__ = [
+    "EDITABLE_FILES",
+    "SCHEMA",
+    "SIGNATURE_FILE",
+    "UPGRADES",
+    "file_facts",
+    "plain_file",
+    "read_config",
+    "read_json",
+    "verify_files",
+]
 
 FORMAT = "labelweave-model"
 SCHEMA = 1
@@ -20,20 +30,28 @@ SCHEMA = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 # Files that `load` does not read, so that people may change them.
 EDITABLE_FILES = ("README.md", "metrics.json", "training.json", "rows-seen.npy")
+SIGNATURE_FILE = "signature.json"
 
 _PATH_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
-_MAX_JSON = 1 << 30
+_MAX_JSON = 1 << 28  # bytes of a JSON file
+_MAX_PARSED = 1 << 30  # bytes of its values in memory, estimated
 
 
 def write_config(folder: Path, content: dict[str, Any], files: Iterable[str]) -> None:
     """Write config.json with the sizes and hashes of the files beside it."""
     config = {"format": FORMAT, "schema": SCHEMA, **content}
-    config["files"] = {
-        name: {"sha256": _sha256(folder / name), "size": (folder / name).stat().st_size}
-        for name in sorted(files)
-    }
+    config["files"] = file_facts(folder, files)
     config["sha256"] = _config_hash(config)
     write_json(folder / "config.json", config)
+
+
+def file_facts(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return size and hash of files of a folder."""
+    facts = {}
+    for name in sorted(names):
+        path = plain_file(folder, name)
+        facts[name] = {"sha256": _sha256(path), "size": path.stat().st_size}
+    return facts
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -43,6 +61,11 @@ def write_json(path: Path, value: Any) -> None:
         encoded = text.encode()
     except UnicodeEncodeError:  # a lone surrogate in a name, which only escapes can express
         encoded = json.dumps(value, indent=2, allow_nan=False).encode()
+    if _is_too_large(encoded):
+        raise InputError(
+            f"the model cannot be saved: {path.name} would be too large to load ({len(encoded)} "
+            "bytes); use fewer labels, or keep long lists as arrays"
+        )
     path.write_bytes(encoded + b"\n")
 
 
@@ -88,7 +111,7 @@ def verify_files(folder: Path, config: dict[str, Any], names: Iterable[str] | No
     for name in listed if names is None else names:
         if name not in listed:
             raise ModelFolderError(f"{folder}: config.json does not list {name}")
-        path = _plain_file(folder, name)
+        path = plain_file(folder, name)
         facts = listed[name]
         size = path.stat().st_size
         if size != facts["size"]:
@@ -105,22 +128,35 @@ def verify_files(folder: Path, config: dict[str, Any], names: Iterable[str] | No
 
 def read_json(folder: Path, name: str) -> Any:
     """Return the content of a JSON file of the folder."""
-    path = _plain_file(folder, name)
+    path = plain_file(folder, name)
     try:
-        if path.stat().st_size > _MAX_JSON:
-            raise ModelFolderError(f"{path} is too large to have been written by labelweave")
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        is_long = path.stat().st_size > _MAX_JSON
+        content = b"" if is_long else path.read_bytes()
     except OSError as error:
         raise ModelFolderError(f"{path} cannot be read: {error.strerror}") from error
+    if is_long or _is_too_large(content):
+        raise ModelFolderError(f"{path} is too large to have been written by labelweave")
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # JSONDecodeError, UnicodeDecodeError too
         raise ModelFolderError(f"{path} is not valid JSON") from error
+
+
+def _is_too_large(content: bytes) -> bool:
+    """Whether a JSON document, once parsed, may take more memory than a model folder should.
+
+    Lists and objects take some 90 bytes each, other values some 35, however short their text is.
+    """
+    n_containers = content.count(b"[") + content.count(b"{")
+    parsed = 3 * len(content) + 90 * n_containers + 35 * content.count(b",")
+    return len(content) > _MAX_JSON or parsed > _MAX_PARSED
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _plain_file(folder: Path, name: str) -> Path:
+def plain_file(folder: Path, name: str) -> Path:
     """Return the path of a file of the folder; refuse links, which may lead out of it."""
     path = folder
     parts = name.split("/")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -19,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
 from labelweave.methods import method_of
-from labelweave.persistence.atomic_folder import existing_folder, replaced_folder
+from labelweave.persistence.atomic_folder import replaced_folder
 from labelweave.persistence.manifest import (
     EDITABLE_FILES,
     read_config,
@@ -29,17 +27,25 @@ from labelweave.persistence.manifest import (
     write_json,
 )
 from labelweave.persistence.model_card import model_card
+from labelweave.persistence.signing import read_signed
 from labelweave.persistence.value_reader import ValueReader, build
 from labelweave.persistence.value_writer import Place, ValueWriter, saved_parameters
+from labelweave.persistence.versions import compare_versions, versions
 from labelweave.thresholds import Threshold
 
 __all__ = ["ModelInfo", "load", "model_info", "save"]
 
-_PACKAGES = ("labelweave", "numpy", "scipy", "scikit-learn", "torch")
 # Attributes that are written to labels.json and thresholds.json.
 _OTHER_FILES = ("label_names_", "label_descriptions_", "classes_", "_single_label", "threshold_")
 # Attributes that the base class sets for every method.
-_COMMON = ("n_features_in_", "feature_names_in_", "n_labels_", "label_prevalence_", "_target_dtype")
+_COMMON = (
+    "n_features_in_",
+    "feature_names_in_",
+    "n_labels_",
+    "label_prevalence_",
+    "table_encoder_",
+    "_target_dtype",
+)
 _FITTED_ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 
 
@@ -50,6 +56,13 @@ class CustomState(Protocol):
     def _state(self) -> dict[str, Any]: ...
 
     def _set_state(self, state: dict[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class CheckedState(Protocol):
+    """An estimator that checks what was loaded, before it predicts by it."""
+
+    def _check_state(self) -> None: ...
 
 
 def save(
@@ -107,19 +120,39 @@ def save(
             (folder / name).write_bytes(content)
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(
+    path: str | PathLike[str],
+    *,
+    trusted: Iterable[str] = (),
+    trusted_keys: Iterable[str | PathLike[str]] | None = None,
+) -> Any:
     """Load a model that :func:`save` wrote.
 
     Loading runs no code of the folder: there is no pickle, every file is checked against its
-    hash, and only classes of the table of methods are created.
+    hash, and only classes of the table of methods are created. It reads nothing outside the
+    folder, except the sentence encoder that comes with the ``text`` extra. A warning tells if the
+    model was saved with other versions of labelweave, scikit-learn or torch.
+
+    Parameters
+    ----------
+    path : path of the folder
+    trusted : names of encoders, optional
+        Folders or names of the Hugging Face hub that the model may use as the encoder of its
+        texts. Only name those whose authors you trust, because an encoder can contain code.
+    trusted_keys : paths of files of public keys, optional
+        Load the folder only if one of these keys signed it (``labelweave sign``) and no file was
+        changed, added or removed since. By default no signature is needed.
 
     Raises
     ------
     ModelFolderError
-        If the folder is damaged, was changed, is not a model, or needs a newer version.
+        If the folder is damaged, was changed, is not a model, needs a newer version, names
+        something outside the folder that is not `trusted`, or is not signed by `trusted_keys`.
     """
-    folder = existing_folder(path)
-    return _read_model(folder)
+    if isinstance(trusted, str):
+        raise InputError("trusted must be a list of names, not one text")
+    names = frozenset(map(str, trusted))
+    return read_signed(path, trusted_keys, lambda folder: _read_whole_model(folder, names))
 
 
 @dataclass(frozen=True)
@@ -144,21 +177,32 @@ class ModelInfo:
         return asdict(self)
 
 
-def model_info(path: str | PathLike[str]) -> ModelInfo:
+def model_info(
+    path: str | PathLike[str], *, trusted_keys: Iterable[str | PathLike[str]] | None = None
+) -> ModelInfo:
     """Describe a saved model without loading it or importing its method.
+
+    Parameters
+    ----------
+    path : path of the folder
+    trusted_keys : paths of files of public keys, optional
+        See :func:`load`.
 
     Raises
     ------
     ModelFolderError
-        If there is no model, or its description is damaged.
+        If there is no model, its description is damaged, or `trusted_keys` did not sign it.
     """
-    folder = existing_folder(path)
+    return read_signed(path, trusted_keys, lambda folder: _describe(folder, str(path)))
+
+
+def _describe(folder: Path, path: str) -> ModelInfo:
     config = read_config(folder)
     verify_files(folder, config, ["labels.json", "state.json"])
     with _as_folder_error(folder):
         labels = read_json(folder, "labels.json")
         return ModelInfo(
-            path=str(path),
+            path=path,
             method=config["method"],
             class_name=config["class"],
             parameters=config["parameters"],
@@ -209,7 +253,7 @@ def _write_model(
         "method": method.id,
         "class": type(model).__name__,
         "parameters": parameters,
-        "versions": _versions(method.module),
+        "versions": versions(method.module),
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "data": data,
         "scores": scores,
@@ -220,12 +264,24 @@ def _write_model(
     return ["config.json", *files]
 
 
-def _read_model(folder: Path) -> Any:
+def _read_whole_model(folder: Path, trusted: Collection[str]) -> Any:
+    """Read the model of a folder that is not inside another model."""
+    config = read_config(folder)
+    compare_versions(folder, config.get("versions"))
+    model = _read_model(folder, trusted)
+    if is_classifier(model):
+        model._loaded_from = str(folder)
+    return model
+
+
+def _read_model(folder: Path, trusted: Collection[str]) -> Any:
     config = read_config(folder)
     verify_files(folder, config)
     with _as_folder_error(folder):
-        reader = ValueReader(folder, set(config["files"]), _read_model)
-        model = build(config["method"], reader.decode(config["parameters"]), folder)
+        reader = ValueReader(
+            folder, set(config["files"]), lambda inner: _read_model(inner, trusted), trusted
+        )
+        model = build(config["method"], reader.decode(config["parameters"]), folder, trusted)
         stored = read_json(folder, "state.json")
         for name, value in stored["common"].items():
             if name not in _COMMON:
@@ -233,6 +289,7 @@ def _read_model(folder: Path) -> Any:
             setattr(model, name, reader.decode(value))
         if is_classifier(model):  # embedders have no labels
             _set_labels(model, read_json(folder, "labels.json"), reader)
+            _check_common(model)
         if "thresholds.json" in config["files"]:
             rule = reader.decode(read_json(folder, "thresholds.json"))
             model.threshold_ = Threshold.from_dict(rule)
@@ -249,8 +306,10 @@ def _as_folder_error(folder: Path) -> Iterator[None]:
         raise
     except LabelweaveError as error:
         raise ModelFolderError(f"{folder}: {error}") from error
-    except (MemoryError, ImportError):
+    except ImportError:
         raise
+    except MemoryError as error:
+        raise ModelFolderError(f"{folder} needs more memory than there is") from error
     except Exception as error:
         raise ModelFolderError(
             f"{folder} is not a valid model folder ({type(error).__name__}: {error})"
@@ -282,6 +341,8 @@ def _set_state(model: Any, state: dict[str, Any], folder: Path) -> None:
         return
     for name, value in state.items():
         setattr(model, name, value)
+    if isinstance(model, CheckedState):
+        model._check_state()
 
 
 def _common_of(model: Any, writer: ValueWriter) -> dict[str, Any]:
@@ -316,10 +377,30 @@ def _set_labels(model: Any, stored: dict[str, Any], reader: ValueReader) -> None
     if classes is None:
         model.classes_ = np.tile([0, 1], (len(names), 1))
     else:
-        model.classes_ = reader.decode(classes["values"]).astype(np.dtype(classes["dtype"]))
+        model.classes_ = reader.typed(reader.decode(classes["values"]), classes["dtype"])
 
 
-# -- data, scores and versions ---------------------------------------------------------
+def _check_common(model: Any) -> None:
+    """Refuse attributes of the base class that do not fit together."""
+    names, values = model.label_names_, vars(model)
+    n_features = values.get("n_features_in_", 0)
+    columns = values.get("feature_names_in_")
+    dtype = values.get("_target_dtype", np.dtype(int))
+    prevalence = values.get("label_prevalence_", np.zeros(len(names)))
+    fits = (
+        all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names) == values.get("n_labels_", len(names))
+        and (isinstance(n_features, int) and n_features >= 0)
+        and (columns is None or np.shape(columns) == (n_features,))
+        and (isinstance(dtype, np.dtype) and dtype.kind in "biu")
+        and np.shape(prevalence) == names.shape
+        and len(model.classes_) == len(names)
+    )
+    if not fits:
+        raise InputError("the names and numbers of labels and features do not fit together")
+
+
+# -- data and scores --------------------------------------------------------------------
 
 
 def _to_plain(mapping: Mapping[str, Any] | None, name: str) -> dict[str, Any] | None:
@@ -341,15 +422,3 @@ def _to_plain(mapping: Mapping[str, Any] | None, name: str) -> dict[str, Any] | 
         raise InputError(f"{name} has the type {type(value).__name__}, which JSON cannot represent")
 
     return plain(mapping, name)
-
-
-def _versions(module: str) -> dict[str, str]:
-    """Return the versions of the packages that predictions depend on, without importing them."""
-    packages = dict.fromkeys([*_PACKAGES, module.partition(".")[0]])
-    versions = {"python": platform.python_version()}
-    for package in packages:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions

@@ -1,4 +1,4 @@
-"""scikit-learn estimators inside a model: stored by skops, and of trusted types only."""
+"""scikit-learn estimators inside a model: stored by skops, of trusted types, checked at loading."""
 
 from __future__ import annotations
 
@@ -55,13 +55,20 @@ def load_sklearn(path: Path) -> Any:
     """Read an estimator, or a list of estimators, that `save_sklearn` wrote."""
     import skops.io
 
+    from labelweave.persistence.native_checks import check_loaded, check_sizes
+
     with zipfile.ZipFile(path) as archive:
         # We save without compression, so that no small file can expand to a huge one.
         if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
             raise ModelFolderError(f"{path} was not written by labelweave: it is compressed")
     if untrusted := _untrusted_types(path):
         raise ModelFolderError(f"{path} contains the type {untrusted[0]}, which is not trusted")
-    return skops.io.load(path, trusted=list(TRUSTED_TYPES))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_sizes(archive)
+        return check_loaded(skops.io.load(path, trusted=list(TRUSTED_TYPES)))
+    except InputError as error:
+        raise ModelFolderError(f"{path} is damaged or was crafted: {error}") from error
 
 
 def _untrusted_types(path: Path) -> list[str]:

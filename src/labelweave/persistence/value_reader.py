@@ -7,7 +7,7 @@ scikit-learn types that :mod:`labelweave.persistence.sklearn_parts` trusts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,25 @@ from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.labels import LabelMatrix
 from labelweave.methods import WRAPPERS, get_class
 from labelweave.persistence.sklearn_parts import load_sklearn
-from labelweave.persistence.value_writer import ARRAYS, SPARSE_TYPES
+from labelweave.persistence.value_writer import ARRAYS, SPARSE_TYPES, is_mostly_padding
 from labelweave.thresholds import Threshold
 
 __all__ = ["ValueReader", "build"]
 
-_MAX_TEXT_ITEM = 1 << 20  # bytes that each item of a text array may reserve
+_MAX_THREADS = 1024
+_MAX_EMPTY_SIDE = 10_000_000  # rows or columns of an array without entries
 
 
-def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:
-    """Return an unfitted estimator of a method that a folder names."""
+def build(id: str, parameters: dict[str, Any], folder: Path, trusted: Collection[str] = ()) -> Any:
+    """Return an unfitted estimator of a method that a folder names.
+
+    A parameter of the training run is refused: it is never saved, and could name a file. So is a
+    name of something outside the folder that is neither known to the class
+    (``_outside_parameters``) nor `trusted`.
+    """
     try:
         wrapper = next((wrapper for wrapper in WRAPPERS if wrapper.id == id), None)
-        cls = get_class(id) if wrapper is None else wrapper.load()
+        cls: Any = get_class(id) if wrapper is None else wrapper.load()
     except InputError as error:
         raise ModelFolderError(
             f"{folder} contains a model of the method {id!r}, which is not installed here"
@@ -38,11 +44,26 @@ def build(id: str, parameters: dict[str, Any], folder: Path) -> Any:
         raise ModelFolderError(
             f"{folder} contains a model of the method {id!r}, which cannot be imported: {error}"
         ) from error
-    names = set(cls._get_param_names())  # type: ignore[attr-defined]
+    names = set(cls._get_param_names())
     if unknown := sorted(set(parameters) - names):
         raise ModelFolderError(
             f"{folder}: {cls.__name__} has no parameter {unknown[0]!r} in this version"
         )
+    if unsaved := sorted(set(parameters) & set(getattr(cls, "_unsaved_parameters", ()))):
+        raise ModelFolderError(
+            f"{folder} sets {unsaved[0]!r} of {cls.__name__}, which is never saved: the model "
+            "folder was changed"
+        )
+    n_jobs = parameters.get("n_jobs")
+    if isinstance(n_jobs, int) and abs(n_jobs) > _MAX_THREADS:
+        raise ModelFolderError(f"{folder} asks for {n_jobs} threads: the model folder was changed")
+    for name, known in getattr(cls, "_outside_parameters", {}).items():
+        value = str(parameters.get(name, ""))
+        if value and value not in known and value not in trusted:
+            raise ModelFolderError(
+                f"{folder} names {value!r} as the {name} of {cls.__name__}, which is outside the "
+                f"folder: if you trust it, load the model with trusted=[{value!r}]"
+            )
     return cls(**parameters)
 
 
@@ -51,23 +72,32 @@ class ValueReader:
 
     * `files`: The files that config.json lists; no other file is read.
     * `load_model`: Loads a model inside this model from its folder.
+    * `trusted`: Names of encoders outside the folder that it may use.
     """
 
-    def __init__(self, folder: Path, files: set[str], load_model: Callable[[Path], Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        files: set[str],
+        load_model: Callable[[Path], Any],
+        trusted: Collection[str] = (),
+    ) -> None:
         self.folder = folder
         self._files = files
         self._load_model = load_model
         self._arrays: dict[str, np.ndarray] | None = None
         self._readers: dict[str, Callable[[dict[str, Any]], Any]] = {
             "array": self._read_array,
-            "dtype": lambda value: np.dtype(value["name"]),
+            "dtype": lambda value: self._checked_dtype(value["name"]),
             "float": lambda value: float(value["value"]),
             "frame": self._read_frame,
             "labels": self._read_labels,
             "mapping": lambda value: {
                 self.decode(key): self.decode(item) for key, item in value["items"]
             },
-            "method": lambda value: build(value["id"], self.decode(value["parameters"]), folder),
+            "method": lambda value: build(
+                value["id"], self.decode(value["parameters"]), folder, trusted
+            ),
             "model": self._read_model,
             "object-array": self._read_object_array,
             "path": lambda value: Path(value["value"]),
@@ -104,16 +134,27 @@ class ValueReader:
 
             self._arrays = load_file(self._file(ARRAYS))
         array = self._arrays[value["name"]]
+        if array.size == 0 and max(array.shape) > _MAX_EMPTY_SIDE:
+            raise ModelFolderError(f"{self.folder} contains an array of the shape {array.shape}")
         return array.T if value.get("order") == "F" else array
 
     def _read_object_array(self, value: dict[str, Any]) -> np.ndarray:
-        dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "OU" or dtype.itemsize > _MAX_TEXT_ITEM:
-            raise ModelFolderError(f"{self.folder} contains an array of the unsafe type {dtype}")
-        flat = np.empty(len(value["items"]), dtype=dtype)
-        for k, item in enumerate(value["items"]):
-            flat[k] = self.decode(item)
+        items = [self.decode(item) for item in value["items"]]
+        dtype = self._checked_dtype(value["dtype"], items)
+        flat = np.empty(len(items), dtype=dtype)
+        for k, item in enumerate(items):
+            flat[k] = item
         return flat.reshape(value["shape"])
+
+    def typed(self, values: np.ndarray, dtype: str) -> np.ndarray:
+        """Return an array of objects with another type."""
+        return values.astype(self._checked_dtype(dtype, values.flat))
+
+    def _checked_dtype(self, name: str, items: Iterable[Any] = ()) -> np.dtype:
+        dtype = np.dtype(name)
+        if dtype.kind not in "biufOU" or is_mostly_padding(dtype, items):
+            raise ModelFolderError(f"{self.folder} contains an array of the unsafe type {dtype}")
+        return dtype
 
     def _read_sparse(self, value: dict[str, Any]) -> Any:
         parts = tuple(self._read_array(value[part]) for part in ("data", "indices", "indptr"))
@@ -140,5 +181,12 @@ class ValueReader:
     def _read_frame(self, value: dict[str, Any]) -> Any:
         import pandas as pd
 
-        columns = {name: self.decode(array) for name, array in value["columns"]}
-        return pd.DataFrame(columns, index=range(value["rows"]))
+        columns = {str(name): self.decode(array) for name, array in value["columns"]}
+        rows = value["rows"]
+        if any(np.shape(column) != (rows,) for column in columns.values()) or not (
+            columns or rows == 0
+        ):
+            raise ModelFolderError(
+                f"{self.folder} contains a table whose columns do not have {rows} entries each"
+            )
+        return pd.DataFrame(columns, index=range(rows))

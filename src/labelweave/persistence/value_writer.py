@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -26,13 +26,21 @@ from labelweave.methods import method_of
 from labelweave.persistence.sklearn_parts import save_sklearn
 from labelweave.thresholds import Threshold
 
-__all__ = ["ARRAYS", "SPARSE_TYPES", "Place", "ValueWriter", "saved_parameters"]
+__all__ = [
+    "ARRAYS",
+    "SPARSE_TYPES",
+    "Place",
+    "ValueWriter",
+    "is_mostly_padding",
+    "saved_parameters",
+]
 
 ARRAYS = "arrays.safetensors"
 SPARSE_TYPES = {
     cls.__name__: cls for cls in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 }
 _NUMERIC_KINDS = "biuf"
+_MAX_PADDING = 1 << 24  # bytes that a text array may take beyond 16 times its texts
 _RESERVED_STEMS = ("arrays", "config", "labels", "metrics", "readme", "state", "thresholds")
 
 
@@ -44,6 +52,23 @@ def saved_parameters(model: Any) -> dict[str, Any]:
     """
     unsaved = getattr(model, "_unsaved_parameters", ())
     return {n: value for n, value in model.get_params(deep=False).items() if n not in unsaved}
+
+
+def is_mostly_padding(dtype: np.dtype, items: Iterable[Any]) -> bool:
+    """Whether an array of texts reserves far more memory than its texts need.
+
+    Every item of such an array takes as much as the longest text may take, so that a small file
+    could claim any amount of memory.
+
+    >>> is_mostly_padding(np.dtype("U10"), ["a"] * 9)
+    False
+    >>> is_mostly_padding(np.dtype("U99999"), ["a"] * 99)
+    True
+    """
+    if dtype.kind != "U":
+        return False
+    lengths = [len(item) if isinstance(item, str) else 0 for item in items]
+    return dtype.itemsize * len(lengths) > 16 * 4 * sum(lengths) + _MAX_PADDING
 
 
 class Place(NamedTuple):
@@ -136,6 +161,11 @@ class ValueWriter:
                 f"{place} cannot be saved: {type(value).__name__} is not a plain array"
             )
         if value.dtype.kind in "OU":
+            if is_mostly_padding(value.dtype, value.flat):
+                raise InputError(
+                    f"{place} cannot be saved: most of its texts are much shorter than the "
+                    "longest, so make it an array of objects"
+                )
             items = [self.encode(item, place.at(k)) for k, item in enumerate(value.ravel())]
             return {
                 "$": "object-array",

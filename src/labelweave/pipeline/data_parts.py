@@ -22,6 +22,7 @@ __all__ = [
     "Source",
     "SplitSettings",
     "TrainingData",
+    "about_rows_together",
     "check_finite",
     "check_width",
     "with_labels",
@@ -110,11 +111,11 @@ class SplitSettings:
 
     def _divide(self, data: Dataset, labels: LabelMatrix | None, **sizes: Any) -> list[Dataset]:
         """The parts of a data set, made as if these were its labels."""
-        numbers = np.arange(len(data)).reshape(-1, 1)
-        Y = data.Y if labels is None else labels
-        bare = Dataset(numbers, Y, data.name, groups=data.groups, part=data.part)
-        parts = bare.split(random_state=self.seed, **sizes)
-        return [replace(data[part.X[:, 0]], part=None) for part in parts]
+        from labelweave.data.splits import split_rows
+
+        by = data if labels is None else replace(data, Y=labels)
+        parts = split_rows(by, random_state=self.seed, **sizes)
+        return [replace(data[rows], part=None) for rows in parts]
 
     def describe(self, data: Dataset) -> str:
         """Where the test rows come from, in a few words."""
@@ -140,30 +141,62 @@ class TrainingData(NamedTuple):
     parts: Parts | None
 
 
+def about_rows_together(data: Dataset, parts: Parts) -> list[str]:
+    """Sentences about equal rows and groups: how many there are, and where the parts divide them.
+
+    Only parts that were given divide them: the official ones, or a file of test rows.
+    """
+    from labelweave.data.equal_rows import count_equal_rows, row_hashes, rows_together
+
+    notes = []
+    if n_equal := count_equal_rows(data.X):
+        notes.append(f"{n_equal:,} rows are equal to another row: the split keeps them in one part")
+    if data.groups is not None:
+        n_groups = int(rows_together(groups=data.groups).max(initial=-1)) + 1
+        notes.append(f"{n_groups:,} groups of rows: the split keeps each in one part")
+    learnt = np.concatenate([row_hashes(part.X) for part in parts[:2]])
+    shared = {"are equal to": int(np.isin(row_hashes(parts.test.X), learnt).sum())}
+    if all(part.groups is not None for part in parts):
+        groups = {group for part in parts[:2] for group in part.groups or ()}
+        n_in_groups = sum(group in groups for group in parts.test.groups or ())
+        shared["share a group with"] = n_in_groups
+    notes += [
+        f"but {n_rows:,} of the {len(parts.test):,} test rows {relation} rows for training or "
+        "validation, so the scores are too good"
+        for relation, n_rows in shared.items()
+        if n_rows
+    ]
+    return notes
+
+
 def check_finite(
     data: Dataset, shown: str, *, first_row: int = 0, names: Sequence[str] | None = None
 ) -> None:
-    """Refuse missing and infinite features while their row in the file is still known.
+    """Refuse missing, infinite and too large features while their row in the file is known.
 
     `first_row` is the place of the first row in the file, `names` those of the features where
     the data do not have them.
     """
-    from labelweave.input_checks import first_not_finite
+    from labelweave.input_checks import LARGEST, first_out_of_range
 
     if data.is_text or data.is_image:
         return
-    not_finite = first_not_finite(data.X)
-    if not_finite is None:
+    wrong = first_out_of_range(data.X, largest=LARGEST)
+    if wrong is None:
         return
-    kind, row, column = not_finite
+    value, row, column = wrong
     names, ids = names or data.feature_names, data.row_ids
     feature = f"number {column}" if names is None else repr(str(names[column]))
     which = f"{first_row + row} (the first is 0)" if ids is None else repr(str(ids[row]))
-    is_what = "missing" if kind == "NaN" else "infinite"
-    raise InputError(
-        f"{shown}: feature {feature} of row {which} is {is_what}: put a number there, or leave "
-        "that row or column out"
-    )
+    cure = "put a number there, or leave that row or column out"
+    if np.isnan(value):
+        is_what = "missing"
+    elif np.isinf(value):
+        is_what = "infinite"
+    else:
+        is_what = f"{value:.4g}, beyond 2**64 (about 1.8e19) and too large to compute with"
+        cure = "scale or clip that column"
+    raise InputError(f"{shown}: feature {feature} of row {which} is {is_what}: {cure}")
 
 
 def check_width(data: Dataset, n_features: int | None) -> None:

@@ -19,26 +19,24 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from labelweave.data import Dataset
-from labelweave.data.images.collection import Images
+from labelweave.data.equal_rows import row_hashes
 from labelweave.exceptions import ModelFolderError
 from labelweave.files import json_ready
 from labelweave.pipeline.data_parts import SplitSettings, TrainingData
-from labelweave.rows import row_chunks
 
-__all__ = ["Origin", "checked_folder", "open_model", "row_hashes", "save_model"]
+__all__ = ["Origin", "checked_folder", "open_model", "save_model"]
 
 ORIGIN, SEEN, METRICS = "training.json", "rows-seen.npy", "metrics.json"
-_CHUNK_ENTRIES = 4_000_000
 
 
 class Origin(NamedTuple):
     """Where a model comes from, as far as its folder records it.
 
     `reading` are the reader options that the training data needed; `seen` holds the
-    hashes of the rows that training or validation used, see :func:`row_hashes`.
+    hashes of the rows that training or validation used, see
+    :func:`labelweave.data.equal_rows.row_hashes`.
     """
 
     data: str | None = None
@@ -145,83 +143,55 @@ def _json_bytes(value: Any) -> bytes:
     return (text + "\n").encode()
 
 
-def open_model(folder: str) -> tuple[Any, Origin]:
-    """The model of a folder, and where it comes from."""
-    from labelweave.persistence import load
+def open_model(
+    folder: str, trusted: Sequence[str] = (), trusted_keys: Sequence[str] | None = None
+) -> tuple[Any, Origin]:
+    """The model of a folder, and where it comes from; both of one save.
 
-    return load(folder), read_origin(Path(folder))
+    `trusted` are sentence encoders that it may use and `trusted_keys` the keys one of which must
+    have signed it, see :func:`labelweave.load`.
+    """
+    from labelweave.persistence import load, read_unchanged
+
+    def read(path: Path) -> tuple[Any, Origin]:
+        return load(path, trusted=trusted, trusted_keys=trusted_keys), read_origin(path)
+
+    return read_unchanged(folder, read)
 
 
 def read_origin(folder: Path) -> Origin:
     """Read the record of the training; empty if the model was saved from Python."""
-    path = folder / ORIGIN
-    if not path.exists():
+    from labelweave.persistence import plain_file, read_json
+
+    if not os.path.lexists(folder / ORIGIN):
         return Origin()
+    stored = read_json(folder, ORIGIN)
+    has_seen = os.path.lexists(folder / SEEN)
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        names = stored["feature_names"]
+        if names is not None and not all(isinstance(name, str) for name in names):
+            raise TypeError("names of features are texts")
         return Origin(
-            data=stored["data"],
-            source=stored["source"],
+            data=None if stored["data"] is None else str(stored["data"]),
+            source=str(stored["source"]),
             reading=dict(stored["reading"]),
             fingerprint=stored["fingerprint"],
-            feature_names=stored["feature_names"],
+            feature_names=names,
             protocol=SplitSettings(**stored["protocol"]),
-            seen=_read_seen(folder / SEEN),
+            seen=_read_seen(plain_file(folder, SEEN)) if has_seen else None,
         )
-    except (ValueError, KeyError, TypeError, EOFError):
+    except (ValueError, KeyError, TypeError, EOFError) as error:
+        if isinstance(error, ModelFolderError):
+            raise
         raise ModelFolderError(
-            f"{path} or {SEEN} beside it is damaged: delete both (the model works without them)"
+            f"{folder / ORIGIN} or {SEEN} beside it is damaged: delete both (the model works "
+            "without them)"
         ) from None
 
 
-def _read_seen(path: Path) -> np.ndarray | None:
-    if not path.exists():
-        return None
-    seen = np.load(path, allow_pickle=False)
+def _read_seen(path: Path) -> np.ndarray:
+    # A map cannot be longer than the file, whatever its header says.
+    seen = np.load(path, allow_pickle=False, mmap_mode="r")
     if seen.dtype != np.uint64 or seen.ndim != 1:
         raise ValueError("not what save_model writes")
-    return seen
-
-
-def row_hashes(X: Any) -> np.ndarray:
-    """Compute one 64-bit hash per row; equal rows have equal hashes.
-
-    >>> X = np.array([[0.0, 1.5], [2.0, 0.0], [0.0, 1.5]])
-    >>> hashes = row_hashes(X)
-    >>> bool(hashes[0] == hashes[2]), bool(hashes[0] == hashes[1])
-    (True, False)
-    >>> bool((row_hashes(sp.csr_array(X)) == hashes).all())
-    True
-    """
-    if isinstance(X, Images):  # the content of their files, at any size
-        return np.array([int(digest[:16], 16) for digest in X.hashes()], dtype=np.uint64)
-    if isinstance(X, Sequence):  # texts
-        from pandas.util import hash_array
-
-        return hash_array(np.asarray(X, dtype=object), categorize=False)
-    if sp.issparse(X):
-        return _of_sparse(sp.csr_array(X))
-    if X.ndim > 2:
-        X = X.reshape(len(X), -1)
-    pieces = [
-        _of_sparse(sp.csr_array(np.asarray(X[rows], dtype=np.float32)))
-        for rows in row_chunks(X.shape[0], X.shape[1], _CHUNK_ENTRIES)
-    ]
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint64)
-
-
-def _of_sparse(X: sp.csr_array) -> np.ndarray:
-    """Sum one mixed number per non-zero entry, so that the order of entries does not matter."""
-    values = np.ascontiguousarray(X.data, dtype=np.float32)
-    mixed = _mix(X.indices.astype(np.uint64) << np.uint64(32) | values.view(np.uint32))
-    mixed[values == 0] = 0  # a stored zero is no entry
-    totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    return _mix(totals[X.indptr[1:]] - totals[X.indptr[:-1]])  # wraps around, as it should
-
-
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Spread neighbouring numbers over all 64 bits (the finaliser of SplitMix64)."""
-    z = numbers + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    return np.array(seen)

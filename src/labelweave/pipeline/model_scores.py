@@ -17,7 +17,6 @@ __all__ = [
     "MAIN_METRICS",
     "ScoredRows",
     "about_empty_rows",
-    "about_unannotated",
     "about_unknown",
     "example_rows",
     "label_rows",
@@ -138,26 +137,6 @@ def about_unknown(Y: LabelMatrix) -> str:
             "negatives say nothing here"
         )
     return f"{counted}, {known - positives:,} negative): the scores rest on these"
-
-
-def about_unannotated(Y: LabelMatrix, rule: str, option: str) -> str:
-    """What "auto" takes for unannotated where Y has both zeros and unknown entries; else empty.
-
-    >>> from labelweave.labels import as_labels
-    >>> about_unannotated(as_labels([[1, 0], [0, float("nan")]]), "auto", "--unannotated unknown")
-    'zeros are taken for unannotated and blanks are left out: if a zero is a checked no, \
-add --unannotated unknown'
-    >>> about_unannotated(as_labels([[1, 0], [0, 1]]), "auto", "--unannotated unknown")
-    ''
-    """
-    positives, known = (int(count.sum()) for count in Y.counts())
-    has_both = positives < known < Y.n_rows * Y.n_labels
-    if rule != "auto" or not has_both:
-        return ""
-    return (
-        "zeros are taken for unannotated and blanks are left out: if a zero is a checked no, "
-        f"add {option}"
-    )
 
 
 def about_empty_rows(Y: LabelMatrix) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +18,6 @@ from labelweave.exceptions import (
     DataFileError,
     DatasetUnavailableError,
     InputError,
-    ModelFolderError,
 )
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Scores
@@ -155,13 +154,9 @@ def _as_dataset(data: Any) -> Dataset:
 
 
 def _read_training_record(folder: Path) -> dict[str, Any]:
-    path = folder / METRICS
-    if not path.exists():
+    from labelweave.persistence import read_json
+
+    if not os.path.lexists(folder / METRICS):
         return {}
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise ModelFolderError(
-            f"{path} is damaged: delete it, the model works without it"
-        ) from error
+    stored = read_json(folder, METRICS)
     return stored if isinstance(stored, dict) else {}

@@ -25,7 +25,7 @@ __all__ = ["ANT", "ant_targets"]
 
 
 def ant_targets(
-    training_set: TrainingSet, *, rule: str, max_rounds: int, keep_original: bool
+    training_set: TrainingSet, *, rule: str, max_rounds: int, keep_original: bool | str
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """P(y_j | x), the targets of the student (Eq. 1 to 5), and figures of the transfer.
 
@@ -93,9 +93,12 @@ class ANT(StudentMethod):
         the reliability of each teacher, which is estimated from their agreement.
     max_rounds : int, default=10
         Largest number of rounds of knowledge transfer; with 0 there is none.
-    keep_original : bool, default=False
+    keep_original : bool or "several", default="several"
         Whether the prediction that a transferee made before its revision stays a candidate of
-        Eq. 4, as in the authors' program. By default the revised prediction replaces it (Eq. 3).
+        Eq. 4. With False the revised prediction replaces it (Eq. 3), with True it stays. By
+        default, as in the authors' program, it is replaced, except in rows in which several
+        teachers are transferees: there one teacher is revised at a time, and all results are
+        integrated.
     student : estimator or id of a method, optional
         By default the paper's order-free chain with its settings (`published`).
     augment, aliases, match, calibration, verbose, on_disagreement, threshold,
@@ -117,6 +120,11 @@ class ANT(StudentMethod):
     :class:`labelweave.dependent.ofcc.OFCC`). Any other teacher can be a transferor, but not a
     transferee: without chains among the teachers ANT consists of the integrator and the student.
 
+    Where the text and the authors' program differ, the default is the program, which made the
+    published figures; ``ANT.published(dataset, source="text")`` is the text. They differ in which
+    labels a chain chooses and in its loss (:meth:`labelweave.dependent.ofcc.OFCC.published`), and
+    in `keep_original`.
+
     Choices where the paper is silent or leaves two readings:
 
     * Among several transferors of a label the most confident one is chosen.
@@ -127,8 +135,8 @@ class ANT(StudentMethod):
       revised prediction then replaces that of all its labels, the transferred one included.
     * Labels that become positive by a revision are transferred in the next round.
     * The logits of teachers are bounded at 9.2 on either side (probabilities of 1e-4).
-    * Eq. 11 is averaged over labels and rows, not summed: with Adam this changes nothing but the
-      influence of its epsilon. The student standardises its features.
+    * The loss is averaged over steps, labels and rows, not summed: with Adam this changes nothing
+      but the influence of its epsilon. The student standardises its features.
     * The held-out rows (`validation_fraction`) are not learnt, although the paper's student, which
       does not stop early, needs none: `fidelity_` and a tuned threshold use them. With
       ``validation_fraction=0`` the student learns all rows.
@@ -157,7 +165,7 @@ class ANT(StudentMethod):
         **StudentMethod._parameter_constraints,
         "integrate": [StrOptions(set(INTEGRATION_RULES))],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
-        "keep_original": ["boolean"],
+        "keep_original": ["boolean", StrOptions({"several"})],
     }
 
     def __init__(
@@ -166,7 +174,7 @@ class ANT(StudentMethod):
         *,
         integrate: str = "positive",
         max_rounds: int = 10,
-        keep_original: bool = False,
+        keep_original: bool | str = "several",
         student: Any = None,
         augment: float | str = 0.0,
         aliases: Mapping[str, str] | None = None,
@@ -196,21 +204,21 @@ class ANT(StudentMethod):
         self.keep_original = keep_original
 
     @classmethod
-    def published(cls, dataset: str | None = None, *, source: str = "text") -> Self:
+    def published(cls, dataset: str | None = None, *, source: str = "program") -> Self:
         """ANT with the settings of the paper's Tables 2 to 4.
 
         Parameters
         ----------
         dataset : str, optional
             Name of a data set in the catalog.
-        source : {"text", "program"}, default="text"
-            The authors' program keeps the prediction before a revision as a candidate of Eq. 4,
-            and trains the student on the logits of every step in place of the final ones (Eq. 11).
-            Which labels a chain chooses follows the program in both
-            (:class:`labelweave.dependent.ofcc.OFCC`).
+        source : {"program", "text"}, default="program"
+            The authors' program, which made the published figures, or the text of the paper. In the
+            text a revised prediction replaces the original one in all rows, and the student is
+            the text's chain (:meth:`labelweave.dependent.ofcc.OFCC.published`).
         """
         return cls(
-            keep_original=source == "program", student=published_student(dataset, source=source)
+            keep_original=False if source == "text" else "several",
+            student=published_student(dataset, source=source),
         )
 
     def _default_chain(self) -> Any:

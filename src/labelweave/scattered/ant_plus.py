@@ -104,7 +104,7 @@ class ANTPlus(StudentMethod):
         Number of synthetic rows per row.
     integrate, max_rounds
         As in :class:`labelweave.scattered.ant.ANT`.
-    keep_original : bool, default=True
+    keep_original : bool or "several", default=True
         As in :class:`labelweave.scattered.ant.ANT`.
     student, aliases, match, calibration, verbose, on_disagreement, threshold,
     validation_fraction, random_state
@@ -129,7 +129,7 @@ class ANTPlus(StudentMethod):
         "min_precision": [Interval(Real, 0, 1, closed="both")],
         "integrate": [StrOptions(set(INTEGRATION_RULES))],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
-        "keep_original": ["boolean"],
+        "keep_original": ["boolean", StrOptions({"several"})],
     }
 
     def __init__(
@@ -140,7 +140,7 @@ class ANTPlus(StudentMethod):
         min_precision: float = 0.6,
         integrate: str = "positive",
         max_rounds: int = 10,
-        keep_original: bool = True,
+        keep_original: bool | str = True,
         student: Any = None,
         augment: float | str = "auto",
         aliases: Mapping[str, str] | None = None,

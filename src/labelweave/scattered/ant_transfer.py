@@ -146,7 +146,11 @@ class KnowledgeTransfer(NamedTuple):
 
 
 def exchange_knowledge(
-    predictions: TeacherPredictions, X: Any, *, max_rounds: int = 10, keep_original: bool = False
+    predictions: TeacherPredictions,
+    X: Any,
+    *,
+    max_rounds: int = 10,
+    keep_original: bool | str = "several",
 ) -> KnowledgeTransfer:
     """Let teachers that are chains revise their predictions (Eq. 1 to 3).
 
@@ -162,26 +166,29 @@ def exchange_knowledge(
     max_rounds : int, default=10
         The largest number of rounds. A label of a row is transferred to a teacher only once, so
         that the exchange ends.
-    keep_original : bool, default=False
+    keep_original : bool or "several", default="several"
         Whether L^n stays a candidate beside L^n' in Eq. 4. Otherwise L^n' replaces it (Eq. 3).
+        With "several" it stays only in rows in which several teachers are transferees in the first
+        round: each relation of teachers is revised and integrated alone, with the original
+        predictions of all teachers but its transferee, and then all results are integrated.
     """
     # Of all candidates of a teacher for a label, Eq. 5 needs the lowest and the highest logit.
     lowest, highest = predictions.logits.copy(), predictions.logits.copy()
     margins = predictions.margins[:, None, None]
     positive = highest > margins
     received = np.zeros_like(positive)
-    replaceable = np.full(positive.shape[:2], not keep_original)  # rows without a revision yet
+    replaceable = np.full(positive.shape[:2], keep_original is not True)  # until the first revision
+    can_revise = np.array([teacher.can_revise for teacher in predictions.teachers])
     n_transfers = n_revised = n_rounds = 0
     for _ in range(max_rounds):
         transferor_logits, transferee = transfer_indicator(highest, positive)
-        transferee &= ~received
-        receivers = [
-            t
-            for t, teacher in enumerate(predictions.teachers)
-            if teacher.can_revise and transferee[t].any()
-        ]
+        transferee &= ~received & can_revise[:, None, None]
+        receivers = np.flatnonzero(transferee.any(axis=(1, 2))).tolist()
         if not receivers:
             break
+        if keep_original == "several" and n_rounds == 0:
+            revises = transferee.any(axis=2)
+            replaceable = revises & (revises.sum(axis=0) == 1)
         n_rounds += 1
         received |= transferee
         positive = np.zeros_like(positive)

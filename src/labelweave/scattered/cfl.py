@@ -90,7 +90,10 @@ class CFL(LayerwiseMethod):
     -----
     Adapted: the original is for images with one class each, and a softmax. Here each label has a
     sigmoid, shared labels are averaged, and the common space is a quarter as wide as the
-    student's last layer. The hidden features of a chain are its state after the first step.
+    student's last layer. The hidden features of a chain are its state after the first step. With
+    fewer than 8 hidden units the common space is a line, on which features of unit length have no
+    gradient: the student then learns the mean of the logits only, as that of
+    :class:`labelweave.scattered.tc.TC`.
 
     References
     ----------

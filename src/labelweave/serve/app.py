@@ -15,7 +15,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from labelweave.exceptions import InputError
+from labelweave.serve.connection_limits import limited_protocol
 from labelweave.serve.middleware import DirectRoute, ProtectionMiddleware
+from labelweave.serve.model_process import NO_FEATURE_NAMES
 from labelweave.serve.problems import install_handlers
 from labelweave.serve.routes import health, inference, models, page, predictions, reviews
 from labelweave.serve.service import Service
@@ -84,6 +86,7 @@ def server_options(settings: Settings) -> dict[str, Any]:
     return {
         "host": settings.host,
         "port": settings.port,
+        "http": limited_protocol(settings),
         "log_config": None,
         "access_log": False,  # the middleware writes one, without the content of requests
         "server_header": False,
@@ -113,8 +116,7 @@ def run(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("labelweave.serve").setLevel(logging.INFO)
     logging.getLogger("labelweave.access").setLevel(logging.INFO if access_log else logging.WARNING)
-    # Records are matched with the feature names before they become arrays without names.
-    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    warnings.filterwarnings("ignore", message=NO_FEATURE_NAMES)
     generated = _add_process_key(service, key)
     if on_start is not None:
         host, port = service.settings.host, service.settings.port

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, Strict, StringConstraints, TypeAdapter, ValidationError
 
-from labelweave.exceptions import InputError, require
+from labelweave.exceptions import InputError
 from labelweave.serve.problems import ProblemError, validation_message
 from labelweave.serve.settings import Settings
 from labelweave.thresholds import FixedThreshold
@@ -23,8 +21,6 @@ Number = Annotated[float, Strict(), Field(allow_inf_nan=False, ge=-_MAX_NUMBER, 
 _VECTORS = TypeAdapter(list[list[Number]])
 _RECORDS = TypeAdapter(list[dict[str, Number]])
 _TEXTS = TypeAdapter(list[Annotated[str, Strict(), StringConstraints()]])
-IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp")
-_IMAGE_FORMATS = ("PNG", "JPEG", "WEBP")  # Pillow could open many more
 
 
 # -- inputs ----------------------------------------------------------------------------
@@ -50,9 +46,9 @@ def read_inputs(
     * `absent`: The meaning of a feature that a record leaves out.
     """
     check_n_rows(len(inputs), settings)
-    if loaded.input == "texts":
+    if loaded.facts.input == "texts":
         return _read_texts(inputs, settings)
-    if loaded.input == "images":
+    if loaded.facts.input == "images":
         raise InputError("this model predicts from images: send one to its address predict/image")
     if isinstance(inputs[0], dict):
         return _read_records(inputs, loaded, absent)
@@ -62,9 +58,10 @@ def read_inputs(
     only_numbers = all(type(row) is list and set(map(type, row)) <= {float, int} for row in inputs)
     rows = inputs if only_numbers else _validate(_VECTORS, inputs)
     for i, row in enumerate(rows):
-        if len(row) != loaded.n_features:
+        if len(row) != loaded.facts.n_features:
             raise InputError(
-                f"inputs.{i} has {len(row):,} numbers, but the model expects {loaded.n_features:,}"
+                f"inputs.{i} has {len(row):,} numbers, but the model expects "
+                f"{loaded.facts.n_features:,}"
             )
     try:
         X = np.array(rows, dtype=np.float64)
@@ -113,29 +110,6 @@ def _validate(adapter: TypeAdapter[Any], inputs: Sequence[Any]) -> Any:
     except ValidationError as error:
         message = validation_message(error.errors(include_input=False))
         raise InputError(f"inputs.{message}") from None
-
-
-def read_image(content: bytes, max_pixels: int) -> np.ndarray:
-    """Decode an image in memory to an array (height, width, 3) of uint8, in RGB.
-
-    The size is read from the header and checked before any pixel is decoded.
-    """
-    pillow = require("PIL.Image", "serve")
-    too_large = ProblemError(413, f"The image has more than {max_pixels:,} pixels.")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns above a limit that is higher than ours
-            with pillow.open(io.BytesIO(content), formats=_IMAGE_FORMATS) as image:
-                width, height = image.size
-                if width * height > max_pixels:
-                    raise too_large
-                return np.asarray(image.convert("RGB"))
-    except pillow.DecompressionBombError:
-        raise too_large from None
-    except ProblemError:
-        raise
-    except Exception:  # decoders raise many kinds of errors for damaged files
-        raise InputError("the body is not a complete PNG, JPEG or WebP image") from None
 
 
 # -- labels ----------------------------------------------------------------------------

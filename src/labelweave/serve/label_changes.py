@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
+from operator import methodcaller
 
 from labelweave.exceptions import InputError
 from labelweave.serve.batching import QueueFullError, StoppedError
 from labelweave.serve.loaded_model import LoadedModel
+from labelweave.serve.model_process import ModelCrashedError
 from labelweave.serve.problems import ProblemError
 from labelweave.serve.served_models import ServedModel
 from labelweave.serve.state.service_store import Change, ConflictError, Store
@@ -23,17 +26,21 @@ _log = logging.getLogger("labelweave.serve")
 
 def apply_changes(loaded: LoadedModel, changes: Iterable[Change]) -> None:
     """Change the labels of the model in memory; consecutive additions are embedded together."""
-    model = loaded.model
+    functions: list[methodcaller] = []
     for kind, group in groupby(changes, key=lambda change: change.kind):
         members = list(group)
         names = [change.name for change in members]
         if kind == "add":
-            model.add_labels(names, {change.name: change.description or "" for change in members})
+            descriptions = {change.name: change.description or "" for change in members}
+            functions.append(methodcaller("add_labels", names, descriptions))
         elif kind == "remove":
-            model.remove_labels(names)
+            functions.append(methodcaller("remove_labels", names))
         else:
-            for change in members:
-                model.rename_label(change.name, change.new_name, change.description)
+            functions += [
+                methodcaller("rename_label", change.name, change.new_name, change.description)
+                for change in members
+            ]
+    loaded.change(functions)
 
 
 def replay(loaded: LoadedModel, changes: Sequence[tuple[int, Change]]) -> None:
@@ -45,7 +52,7 @@ def replay(loaded: LoadedModel, changes: Sequence[tuple[int, Change]]) -> None:
     if not changes:
         return
     loaded.version = changes[-1][0]
-    if not loaded.can_change_labels:
+    if not loaded.facts.can_change_labels:
         _log.warning("skipped label changes of a model whose labels are fixed")
         return
     names = set(loaded.label_names)
@@ -102,17 +109,19 @@ async def change_labels(
         for _ in range(_ATTEMPTS):
             loaded = served.current
             assert loaded is not None
-            if not loaded.can_change_labels:
+            if not loaded.facts.can_change_labels:
                 raise ProblemError(
                     409,
                     "The labels of this model are fixed: its method needs examples of each label.",
                 )
             try:
                 return await loaded.batcher.call(
-                    partial(_apply_and_store, served.name, loaded, store, changes, by)
+                    partial(_apply_and_store, served, loaded, store, changes, by)
                 )
             except (ProblemError, InputError):
                 raise
+            except ModelCrashedError:
+                raise served.crashed(loaded) from None
             except QueueFullError:
                 raise served.queue_full() from None
             except StoppedError:
@@ -122,21 +131,39 @@ async def change_labels(
                 await asyncio.sleep(0.01)
                 await served.replace()
             except Exception:
-                # The model may have changes that the database lacks: load both again.
-                await served.replace()
+                # The model in memory may have changes that the database lacks. It answers nothing
+                # more; one with the labels that were stored before takes its place.
+                served.drop(loaded)
+                with suppress(Exception):  # the next request tries again
+                    await served.replace()
                 raise
     raise ProblemError(409, "Other clients are changing the labels; try again.", Retry_After="1")
 
 
 def _apply_and_store(
-    name: str, loaded: LoadedModel, store: Store, changes: Sequence[Change], by: str
+    served: ServedModel, loaded: LoadedModel, store: Store, changes: Sequence[Change], by: str
 ) -> int:
     """Runs on the model's thread, so that no prediction uses a label that is not stored."""
-    replay(loaded, store.changes(name, loaded.version))
+    _replay_new(served, loaded, store)
     _check(changes, loaded)
-    apply_changes(loaded, changes)
-    loaded.version = store.add_changes(name, loaded.version, changes, by)
-    return loaded.version
+    try:
+        apply_changes(loaded, changes)
+        version = store.add_changes(served.name, loaded.version, changes, by)
+    except InputError:  # the model refuses the changes
+        raise
+    except Exception:
+        loaded.give_up()
+        raise
+    served.changes += enumerate(changes, start=loaded.version + 1)
+    loaded.version = version
+    return version
+
+
+def _replay_new(served: ServedModel, loaded: LoadedModel, store: Store) -> None:
+    """Apply the changes that other replicas have stored."""
+    changes = store.changes(served.name, loaded.version)
+    replay(loaded, changes)
+    served.changes += changes
 
 
 async def catch_up(served: ServedModel, store: Store) -> None:
@@ -145,6 +172,7 @@ async def catch_up(served: ServedModel, store: Store) -> None:
         loaded = served.current
         if loaded is None:
             return
-        await loaded.batcher.call(
-            lambda: replay(loaded, store.changes(served.name, loaded.version))
-        )
+        try:
+            await loaded.batcher.call(partial(_replay_new, served, loaded, store))
+        except ModelCrashedError:
+            served.crashed(loaded)

@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import cosine_similarity
 
 from labelweave.labels import LabelMatrix
-from labelweave.serve.loaded_model import LoadedModel
-from labelweave.serve.problems import ProblemError
 
 __all__ = ["Cooccurrence", "LabelVectors", "nearest_labels", "read_cooccurrence", "similarity_map"]
 
@@ -24,33 +22,30 @@ class LabelVectors(Protocol):
     """A model with one vector per label in its `table_`, as zero-shot methods have."""
 
     table_: Any
+    label_names_: Any
 
 
-def _label_vectors(loaded: LoadedModel) -> Any:
-    """Return one row per label, in the order of the model."""
-    if not isinstance(loaded.model, LabelVectors):
-        raise ProblemError(409, "This model has no label vectors.")
-    table = loaded.model.table_
-    return table.vectors(table.rows)
+def _names_and_vectors(model: LabelVectors) -> tuple[list[str], Any]:
+    """Return the names of the labels, and one row per label."""
+    vectors = model.table_.vectors(model.table_.rows)
+    return [str(name) for name in model.label_names_], vectors
 
 
-def nearest_labels(loaded: LoadedModel, name: str, k: int) -> list[tuple[str, float]]:
+def nearest_labels(model: LabelVectors, name: str, k: int) -> list[tuple[str, float]]:
     """Return the k labels most similar to a label, with their cosine similarities."""
-    names = loaded.label_names
-    if name not in names:
-        raise ProblemError(404, "The model has no label with this name.")
+    names, vectors = _names_and_vectors(model)
     position = names.index(name)
-    vectors = _label_vectors(loaded)
     cosines = cosine_similarity(vectors[[position]], vectors, dense_output=True)[0]
     cosines[position] = -np.inf
     best = np.argsort(-cosines, kind="stable")[: min(k, len(names) - 1)]
     return [(names[j], round(float(cosines[j]), 6)) for j in best]
 
 
-def similarity_map(loaded: LoadedModel) -> list[dict[str, Any]]:
+def similarity_map(model: LabelVectors) -> list[dict[str, Any]]:
     """Return points for the first labels, on the two principal axes of their similarities."""
-    names = loaded.label_names[:MAX_POINTS]
-    cosines = cosine_similarity(_label_vectors(loaded)[: len(names)])
+    names, vectors = _names_and_vectors(model)
+    names = names[:MAX_POINTS]
+    cosines = cosine_similarity(vectors[: len(names)])
     centred = cosines - cosines.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
     values, axes = np.linalg.eigh((centred + centred.T) / 2)

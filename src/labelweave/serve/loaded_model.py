@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+import asyncio
+from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
-from labelweave.serve.batching import Batcher
+from labelweave.serve.batching import Batcher, StoppedError
 from labelweave.serve.inputs_and_labels import LabelSelection, ScoredRows, select_labels
+from labelweave.serve.label_relations import LabelVectors
+from labelweave.serve.model_process import ModelCrashedError, ModelHost
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.settings import Settings
-from labelweave.text.sentence import SentenceEmbedder
 from labelweave.thresholds import TopK
 
-__all__ = ["LoadedModel", "PreparedRequest", "disable_embedding_caches", "read_model"]
+__all__ = ["LoadedModel", "ModelFacts", "PreparedRequest", "describe"]
 
 _BY_THRESHOLD = LabelSelection()
 
@@ -40,31 +40,54 @@ class Explaining(Protocol):
     def explain(self, X: Any, k: int = 5) -> Any: ...
 
 
+class ModelFacts(NamedTuple):
+    """What the service has to know of a model, wherever the model is."""
+
+    input: str  # "texts", "images" or "vectors"
+    n_features: int | None
+    accepts_known: bool
+    can_change_labels: bool
+    can_explain: bool
+    has_label_vectors: bool
+    label_names: np.ndarray
+    descriptions: dict[str, str]
+    threshold: Any
+
+
+def describe(model: Any) -> ModelFacts:
+    """Return the facts of a model."""
+    can = capabilities(model)
+    single_label = getattr(model, "_single_label", False)
+    return ModelFacts(
+        input="texts" if can.texts else "images" if can.images else "vectors",
+        n_features=getattr(model, "n_features_in_", None),
+        accepts_known=can.known_labels,
+        can_change_labels=can.new_labels,
+        can_explain=isinstance(model, Explaining),
+        has_label_vectors=isinstance(model, LabelVectors),
+        label_names=np.array([str(name) for name in model.label_names_], dtype=object),
+        descriptions=dict(getattr(model, "label_descriptions_", {})),
+        threshold=TopK(1) if single_label else model.threshold_,
+    )
+
+
 class LoadedModel:
-    """A model in memory; all that uses or changes it runs on a single thread, in order.
+    """A loaded model; all that uses or changes it runs on a single thread, in order.
 
     * `name`: The name under which the model is served.
-    * `feature_names`: The names that records use; None if the features have no names.
+    * `host`: The model itself.
     """
 
     def __init__(
-        self,
-        name: str,
-        model: Any,
-        feature_names: Sequence[str] | None,
-        settings: Settings,
-        metrics: ServiceMetrics,
+        self, name: str, host: ModelHost, settings: Settings, metrics: ServiceMetrics
     ) -> None:
-        self.model = model
-        can = capabilities(model)
-        self.input = "texts" if can.texts else "images" if can.images else "vectors"
-        self.n_features: int | None = getattr(model, "n_features_in_", None)
-        self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
+        self.host = host
+        self.facts: ModelFacts = host.ask(describe)
+        names = host.feature_names
+        self.feature_names = None if names is None else [str(n) for n in names]
         self.feature_positions = {n: j for j, n in enumerate(self.feature_names or ())}
-        self.accepts_known = can.known_labels
-        self.can_change_labels = can.new_labels
-        self.can_explain = isinstance(model, Explaining)
         self.version = 0  # the number of label changes that have been applied
+        self._end: Exception | None = None
         self.batcher = Batcher(
             self._predict,
             max_batch=settings.max_batch,
@@ -76,12 +99,32 @@ class LoadedModel:
     @property
     def label_names(self) -> list[str]:
         """The label names in the order of the model."""
-        return [str(name) for name in self.model.label_names_]
+        return self.facts.label_names.tolist()
 
-    @property
-    def descriptions(self) -> dict[str, str]:
-        """The descriptions of those labels that have one."""
-        return dict(getattr(self.model, "label_descriptions_", {}))
+    def ask(self, function: Callable[[Any], Any]) -> Any:
+        """Return the result of a function of the model; for the thread of the batcher."""
+        if self._end is not None:
+            raise self._end
+        try:
+            return self.host.ask(function)
+        except ModelCrashedError as error:
+            self._end = error
+            raise
+
+    def change(self, functions: Sequence[Callable[[Any], Any]]) -> None:
+        """Change the labels of the model; for the thread of the batcher."""
+        for function in functions:
+            self.ask(function)
+        self.facts = self.ask(describe)
+
+    def give_up(self) -> None:
+        """Answer nothing more: the labels in memory are not those of the database."""
+        self._end = StoppedError()
+
+    async def close(self) -> None:
+        """Finish the accepted requests, and give the model up."""
+        await self.batcher.close()
+        await asyncio.to_thread(self.host.close)
 
     def known_labels(
         self, known: Sequence[dict[str, bool]] | None, n_rows: int
@@ -89,7 +132,7 @@ class LoadedModel:
         """Return the known labels of a request as 1, 0 and NaN, or None if there are none."""
         if known is None or not any(known):
             return None
-        if not self.accepts_known:
+        if not self.facts.accepts_known:
             raise InputError(
                 "known: this model cannot use known labels; chains, C-Tran and LaMP can"
             )
@@ -121,11 +164,12 @@ class LoadedModel:
         X = _concatenate([request.X for request in group])
         if group[0].known is None:
             known = None
-            probabilities = self.model.predict_proba(X)
+            probabilities = self.ask(methodcaller("predict_proba", X))
         else:
             known = np.concatenate([request.known for request in group])
-            probabilities = self.model.predict_proba(X, known=known)
-        scored = ScoredRows(probabilities, self.model.label_names_, self._threshold())
+            probabilities = self.ask(methodcaller("predict_proba", X, known=known))
+        scored = ScoredRows(probabilities, self.facts.label_names, self.facts.threshold)
+        finite = np.isfinite(probabilities).all(axis=1)
         # Most requests use the model's threshold: their labels are selected in one call.
         by_threshold: list[Any] = []
         if any(request.selection == _BY_THRESHOLD for request in group):
@@ -135,6 +179,15 @@ class LoadedModel:
         for request in group:
             rows = slice(first, first + len(request.X))
             first = rows.stop
+            if not finite[rows].all():
+                row = int(np.argmin(finite[rows]))
+                results.append(
+                    InputError(
+                        f"inputs.{row} has no finite probabilities: its numbers are too large for "
+                        "this model"
+                    )
+                )
+                continue
             if request.selection == _BY_THRESHOLD:
                 results.append(by_threshold[rows])
                 continue
@@ -150,10 +203,6 @@ class LoadedModel:
                 results.append(error)
         return results
 
-    def _threshold(self) -> Any:
-        single_label = getattr(self.model, "_single_label", False)
-        return TopK(1) if single_label else self.model.threshold_
-
 
 def _concatenate(parts: list[Any]) -> Any:
     if len(parts) == 1:
@@ -161,51 +210,3 @@ def _concatenate(parts: list[Any]) -> Any:
     if isinstance(parts[0], list):
         return [item for part in parts for item in part]
     return np.concatenate(parts)
-
-
-def read_model(folder: Path, threads: int) -> tuple[Any, Sequence[str] | None]:
-    """Load the model of a folder, and return it with the names of its features."""
-    from labelweave.pipeline.model_folder import open_model
-
-    model, origin = open_model(str(folder))
-    disable_embedding_caches(model)
-    # Small batches are slower with several threads. Only a neural model has imported torch.
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.set_num_threads(threads)
-    names = getattr(model, "feature_names_in_", None)
-    return model, origin.feature_names if names is None else names
-
-
-def disable_embedding_caches(model: Any) -> None:
-    """Stop the sentence encoders inside a model from caching embeddings on disk.
-
-    The cache saves time when the same texts are embedded again, as in training. In a service it
-    would grow with every request and store what clients have sent.
-
-    >>> from sklearn.pipeline import make_pipeline
-    >>> model = make_pipeline(SentenceEmbedder(), "passthrough")
-    >>> disable_embedding_caches(model)
-    >>> model[0].cache
-    False
-    """
-    for estimator in _nested_estimators(model, set()):
-        if isinstance(estimator, SentenceEmbedder):
-            estimator.cache = False
-
-
-def _nested_estimators(value: Any, visited: set[int]) -> Iterator[Any]:
-    """Yield a value, if it is an estimator, and all estimators inside it."""
-    if id(value) in visited:
-        return
-    visited.add(id(value))
-    if isinstance(value, BaseEstimator):
-        yield value
-        children = list(vars(value).values())
-    elif isinstance(value, Mapping):
-        children = list(value.values())
-    elif isinstance(value, list | tuple):
-        children = list(value)
-    else:
-        return
-    for child in children:
-        yield from _nested_estimators(child, visited)

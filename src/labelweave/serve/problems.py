@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -90,6 +91,9 @@ def as_problem(error: Exception) -> ProblemError | None:
         return ProblemError(422, validation_message(error.errors()))
     if isinstance(error, InputError):
         return ProblemError(422, str(error))
+    if isinstance(error, SQLAlchemyError):
+        _log.error("the database does not respond (%s)", type(error).__name__)
+        return ProblemError(503, "The database does not respond; try again.", Retry_After="5")
     if isinstance(error, LabelweaveError):
         # Messages about folders and packages contain paths and versions: log them only.
         _log.error("%s", error)
@@ -115,6 +119,7 @@ def install_handlers(app: FastAPI) -> None:
         HTTPException,
         RequestValidationError,
         ValidationError,
+        SQLAlchemyError,
         LabelweaveError,
         Exception,
     ):

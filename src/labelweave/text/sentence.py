@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from numbers import Integral
 from os import PathLike
@@ -19,7 +19,7 @@ from labelweave.exceptions import InputError, require
 from labelweave.text.cache import EmbeddingCache, folder_of_cache
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import unit_rows
-from labelweave.text.encoder_files import MINILM, encoder_checksum, encoder_folder
+from labelweave.text.encoder_files import KNOWN_ENCODERS, MINILM, encoder_checksum, encoder_folder
 from labelweave.text.tfidf import string_tags
 
 __all__ = ["SentenceEmbedder"]
@@ -38,7 +38,9 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     model : str or path, default="all-MiniLM-L6-v2"
-        A folder that holds a sentence-transformers model, or a name of the Hugging Face hub.
+        A folder that holds a sentence-transformers model, or a name of the Hugging Face hub. A
+        saved model with another encoder than the default is loaded by
+        ``lw.load(path, trusted=[model])``.
     batch_size : int, default=32
         Number of texts per batch; a batch holds texts of similar length.
     max_tokens : int, optional
@@ -78,6 +80,7 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         "device": [str],
         "verbose": ["verbose"],
     }
+    _outside_parameters: ClassVar[dict[str, Container[str]]] = {"model": KNOWN_ENCODERS}
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("cache", "device", "verbose")
 
     def __init__(

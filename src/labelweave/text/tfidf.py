@@ -59,14 +59,19 @@ class TfidfEmbedder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the words of the texts and their weights."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Learn the words of the texts, and return their weights."""
         self._validate_params()
-        self.vocabulary_, self.idf_, _ = learn_words(
+        self.vocabulary_, self.idf_, weights = learn_words(
             checked_texts(X),
             max_features=self.max_features,
             ngram_range=(1, self.max_words),
             min_df=self.min_texts,
         )
-        return self
+        return weights
 
     def transform(self, X: Any) -> Any:
         """Return the weights of the words of the vocabulary, as a sparse float32 matrix."""

@@ -109,10 +109,11 @@ class AttentionXML(NeuralClassifier):
 
     Examples
     --------
-    >>> texts = ["deep sea", "hot sun", "sun over the sea", "nothing"] * 10
+    >>> seen = ["deep sea", "hot sun", "sun over the sea", "nothing"]
+    >>> texts = [f"{text} {i}" for i in range(10) for text in seen]
     >>> labels = [["sea"], ["sun"], ["sea", "sun"], []] * 10
     >>> model = AttentionXML(hidden=8, embedding=8, head=8, epochs=40, lr=0.02, random_state=0)
-    >>> model.fit(texts, labels).predict_labels(["the deep sea", "hot sun"])
+    >>> model.fit(texts, labels).predict_labels(["a deep sea", "hot sun"])
     [['sea'], ['sun']]
     """
 

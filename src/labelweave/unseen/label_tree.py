@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from itertools import pairwise
 from numbers import Integral, Real
@@ -16,10 +15,9 @@ from sklearn.utils._param_validation import Interval
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError, require
 from labelweave.labels import LabelMatrix
+from labelweave.unseen.label_tree_files import read_node_classifiers
 
 __all__ = ["LabelTree"]
-
-_FILE_NAME = re.compile(r"(\w+/)?\w+\.\w+")
 
 
 class LabelTree(MultiLabelClassifier):
@@ -38,7 +36,7 @@ class LabelTree(MultiLabelClassifier):
     C : float, default=10
         Inverse strength of the penalty of the linear classifiers.
     n_jobs : int, default=1
-        Number of threads; -1 uses all cores.
+        Number of threads of the training; -1 uses all cores.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`.
 
@@ -50,6 +48,10 @@ class LabelTree(MultiLabelClassifier):
     Notes
     -----
     Unknown labels are refused, because a label tree would have to treat them as negative.
+
+    napkinXC trains the trees. Their files are read, checked and used for predictions by this
+    library: napkinXC trusts its files, and in the mean of several trees it leaves out the first
+    label.
 
     References
     ----------
@@ -90,7 +92,7 @@ class LabelTree(MultiLabelClassifier):
             raise InputError(
                 "a label tree cannot use unknown labels: use br, or a method for partial labels"
             )
-        self._forget()
+        self.__dict__.pop("_members", None)
         positive = sp.csr_array(Y.to_numpy() == 1)
         ends = positive.indptr.tolist()
         columns = positive.indices.tolist()  # napkinXC needs Python integers
@@ -104,21 +106,25 @@ class LabelTree(MultiLabelClassifier):
             }
 
     def _predict_proba(self, X: Any) -> np.ndarray:
-        if not hasattr(self, "_tree"):
-            self._folder = tempfile.TemporaryDirectory()
-            for name, content in self.files_.items():
-                path = Path(self._folder.name, name)
-                path.parent.mkdir(exist_ok=True)  # each tree of several has its own
-                path.write_bytes(content.tobytes())
-            self._tree = self._tree_in(self._folder.name)
-            self._tree.load()
-        probabilities = np.zeros((X.shape[0], self.n_labels_))
-        scored = self._tree.predict_proba(_features(X), top_k=self.n_labels_)
-        rows = np.repeat(np.arange(len(scored)), [len(pairs) for pairs in scored])
-        if len(rows):
-            columns, values = np.array([pair for pairs in scored for pair in pairs]).T
-            probabilities[rows, columns.astype(int)] = values
-        return np.clip(probabilities, 0.0, 1.0)
+        if not hasattr(self, "_members"):
+            self._read_files()
+        scored = [member.label_probabilities(X, self.n_labels_) for member in self._members]
+        return np.mean(scored, axis=0)
+
+    def _read_files(self) -> None:
+        """Read the trees, without napkinXC, which trusts its files."""
+        folders = [name.removesuffix("tree.bin") for name in self.files_ if "tree.bin" in name]
+        if len(folders) != self.n_trees:
+            raise InputError(f"there are files of {len(folders)} label trees, not {self.n_trees}")
+        self._members = [
+            read_node_classifiers(
+                self.files_[folder + "tree.bin"].tobytes(),
+                self.files_[folder + "weights.bin"].tobytes(),
+                n_features=self._n_columns,
+                n_labels=self.n_labels_,
+            )
+            for folder in folders
+        ]
 
     def _tree_in(self, folder: str) -> Any:
         models = require("napkinxc.models", "trees")
@@ -132,22 +138,16 @@ class LabelTree(MultiLabelClassifier):
             seed=int(self._generator().randint(2**31 - 1)),
         )
 
-    def _forget(self) -> None:
-        for name in ("_tree", "_folder"):
-            self.__dict__.pop(name, None)
-
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        return {name: value for name, value in state.items() if name not in ("_tree", "_folder")}
+        return {name: value for name, value in state.items() if name != "_members"}
 
     def _state(self) -> dict[str, Any]:
         return {"names": list(self.files_), **_numbered(self.files_)}
 
     def _set_state(self, state: Any) -> None:
-        names = state["names"]
-        if not all(_FILE_NAME.fullmatch(name) for name in names):
-            raise InputError(f"these are not files of a label tree: {', '.join(names)}")
-        self.files_ = {name: np.asarray(state[f"file_{k}"]) for k, name in enumerate(names)}
+        self.files_ = {name: state[f"file_{k}"] for k, name in enumerate(state["names"])}
+        self._read_files()
 
 
 def _numbered(files: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

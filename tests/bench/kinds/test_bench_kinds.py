@@ -14,6 +14,7 @@ from labelweave.bench.running.cell_data import load
 from labelweave.bench.running.plan import all_cells, make_plan
 from labelweave.bench.suite import DataEntry, MethodEntry, ScenarioEntry
 from labelweave.exceptions import InputError
+from labelweave.labels import as_labels
 from labelweave.nn.session import TrainingSession
 
 
@@ -127,6 +128,23 @@ def test_what_is_not_annotated_is_negative_or_unknown(tmp_path, fitted_parts):
     values = part.Y.to_numpy()
     assert not (values == 0).any()
     assert (values == 1).any()
+
+
+def test_hidden_positives_of_data_with_blanks_are_blank(tmp_path):
+    """A zero there is a checked negative, which a hidden positive must not become."""
+    for options in ({}, {"unannotated": "unknown"}):
+        cell = all_cells(partial_suite(tmp_path, options, hide=0.5))[0]
+        data = load(cell.data)
+        values = data.Y.to_numpy().copy()
+        values[:5, 0] = np.nan
+        data = replace(data, Y=as_labels(values, names=data.label_names))
+        hidden = kind_module("partial")._hidden(data, cell).Y.to_numpy()
+        np.testing.assert_array_equal(hidden == 0, values == 0)
+        n_hidden = (values == 1).sum() - (hidden == 1).sum()
+        assert np.isnan(hidden).sum() == 5 + n_hidden > 5
+        cell = replace(cell, options={"tau_h": "true"})
+        share = kind_module("partial")._tau_h(cell, as_labels(hidden), data.Y)
+        assert share == pytest.approx(n_hidden / (5 + n_hidden))
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,9 @@ def test_large_whole_numbers_keep_their_precision(write):
         ("@relation x\n@attribute a real\n", None, "before @data"),
         (rows("@attribute a numeric"), None, "no data rows"),
         (rows("@attribute a date 'QQ'", "1,0"), None, "date format"),
+        (rows("@attribute a date 'yyyy yyyy'", "2020 2021,0"), None, "'yyyy' twice"),
+        (rows("@attribute a date 'M/MM'", "1/1,0"), None, "'MM' twice"),
+        (rows("@attribute a date '-'", "-,0"), None, "names no part of a date"),
         (rows("@attribute a real", "1,3", labels="@attribute y numeric"), None, "holds 3"),
     ],
 )

@@ -104,6 +104,14 @@ def test_mutated_files(tmp_path, kind, data):
         read_all_ways(packed, kind.partition("-")[0])
 
 
+def test_damaged_metadata_of_a_parquet_column(tmp_path):
+    """With this byte changed, pyarrow ends the process when asked for the metadata of a column."""
+    content = bytearray(VALID["table-parquet"])
+    content[207] ^= 3
+    (tmp_path / "data.parquet").write_bytes(content)
+    read_all_ways(tmp_path / "data.parquet", "table")
+
+
 @pytest.mark.parametrize("kind", VALID)
 def test_the_valid_files_are_valid(tmp_path, kind):
     ending = "." + kind.split("-")[1] if kind.startswith("table") else ""

@@ -4,6 +4,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from labelweave.data import compressed_files
 from labelweave.data.readers.npz import read_npz
 from labelweave.data.reading import iter_batches, read_dataset
 from labelweave.exceptions import DataFileError
@@ -81,6 +82,17 @@ def test_a_shape_beyond_the_bytes_is_refused_before_it_is_allocated(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("X.npy", header.getvalue() + b"\0" * 64)
     with pytest.raises(DataFileError, match="claims the shape"):
+        read_npz(path)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(compressed_files, "FREE_BYTES", 2**14)
+    path = tmp_path / "data.npz"
+    np.savez(path, X=np.zeros((400, 1600)), Y=np.ones((400, 2)))
+    assert len(read_npz(path)) == 400
+    np.savez_compressed(path, X=np.zeros((400, 1600)), Y=np.ones((400, 2)))
+    monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("unpacked"))
+    with pytest.raises(DataFileError, match="more than 500 times its size"):
         read_npz(path)
 
 

@@ -2,10 +2,13 @@ import csv
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labelweave.data import compressed_files
 from labelweave.data.readers.table import read_table
 from labelweave.data.reading import iter_batches, read_dataset
 from labelweave.exceptions import DataFileError
@@ -161,6 +164,27 @@ def test_parquet(tmp_path):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataFileError, match="Parquet file cannot be read"):
         read_dataset(path)
+
+
+def test_many_rows_of_parquet_come_in_their_order(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(5000.0), "y": np.arange(5000) % 2})
+    frame.to_parquet(tmp_path / "days.parquet", row_group_size=700)
+    np.testing.assert_array_equal(
+        read_dataset(tmp_path / "days.parquet", labels=1).X[:, 0], np.arange(5000)
+    )
+
+
+@pytest.mark.parametrize("values", [np.zeros(10**6), ["x" * 10**5] * 300])
+def test_a_repeated_value_in_parquet_is_refused_before_it_fills_the_memory(
+    tmp_path, monkeypatch, values
+):
+    monkeypatch.setattr(compressed_files, "FREE_BYTES", 2**14)
+    path = tmp_path / "bomb.parquet"
+    table = pa.table({"a": pa.array(values).dictionary_encode(), "labels": ["y"] * len(values)})
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+    for read in (read_dataset, lambda path: list(iter_batches(path))):
+        with pytest.raises(DataFileError, match="more than 2000 times its size"):
+            read(path)
 
 
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12)

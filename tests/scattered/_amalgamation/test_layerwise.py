@@ -7,9 +7,13 @@ from scattered_data import easy_data, small_chain, small_student
 from torch import nn
 
 import labelweave as lw
+from labelweave.dependent.ofcc import OFCCTask
+from labelweave.dependent.ofcc_network import OrderFreeChain
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.metrics import hamming_loss
 from labelweave.nn.batches import Batch
+from labelweave.nn.losses import bce
+from labelweave.nn.task import SupervisedTask
 from labelweave.scattered._amalgamation import student as student_module
 from labelweave.scattered._amalgamation.layerwise import TeacherLayers, layers_of
 from labelweave.scattered.aka import AKA, AKATask
@@ -66,6 +70,13 @@ def test_mmd_against_the_definition():
     assert mmd(a, b).item() == pytest.approx(mean(a, a) + mean(b, b) - 2 * mean(a, b), abs=1e-4)
 
 
+def objective(network, loss="final"):
+    """The objective of the student that has this network."""
+    if isinstance(network, OrderFreeChain):
+        return OFCCTask(network, loss, {})
+    return SupervisedTask(network, bce, {}, name="bce")
+
+
 @pytest.fixture
 def parts(easy):
     X, _, teachers = easy
@@ -90,9 +101,19 @@ def test_the_layers_of_teachers_are_those_of_their_networks(easy):
     assert torch.allclose(layers.hidden[-1], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["final", "every-step"])
+@pytest.mark.parametrize("task", [AKATask, CFLTask, FKATask])
+def test_the_student_has_its_own_objective_beside_the_layers(parts, task, loss):
+    layers, network, batch = parts
+    own = objective(network, loss).train()
+    terms = task(objective(network, loss), layers, 100, 12).train().losses(batch, None)
+    assert terms["bce"].item() == pytest.approx(own.losses(batch, None)["bce"].item())
+    assert len(terms) > 1
+
+
 def test_fka_compares_the_predictions_of_each_teacher(parts):
     layers, network, batch = parts
-    task = FKATask(network, layers, 100, 12, {}).train()
+    task = FKATask(objective(network), layers, 100, 12).train()
     terms = task.losses(batch, None)
     expected = 0.0
     for teacher, adapters in zip(layers, task.adapt, strict=True):
@@ -107,7 +128,7 @@ def test_fka_compares_the_predictions_of_each_teacher(parts):
 
 def test_aka_bridges_to_each_layer(parts):
     layers, network, batch = parts
-    task = AKATask(network, layers, 100, 12, {}).train()
+    task = AKATask(objective(network), layers, 100, 12).train()
     h = layers_of(network).hidden(batch.x)[0]
     expected = 0.5 * sum(
         ((bridges[0](h) - teacher.hidden[0][batch.rows]) ** 2).mean().item()
@@ -118,7 +139,7 @@ def test_aka_bridges_to_each_layer(parts):
 
 def test_cfl_terms(parts):
     layers, network, batch = parts
-    task = CFLTask(network, layers, 100, 12, {}).train()
+    task = CFLTask(objective(network), layers, 100, 12).train()
     unit = nn.functional.normalize
     h = layers_of(network).hidden(batch.x)[-1]
     ours = unit(task.extract(task.align(h)), eps=1e-6)
@@ -141,8 +162,8 @@ def test_each_layer_of_deep_networks_is_compared(perceptrons):
     network = lw.make("mlp", hidden=(10, 6), dropout=0.0, norm=None)._build_network(12, 5)
     batch = Batch(torch.randn(6, 12), torch.rand(6, 5), torch.tensor([3, 1, 4, 15, 9, 2]))
     first, last = layers_of(network).hidden(batch.x)
-    bridge = AKATask(network, layers, 100, 12, {})
-    replace = FKATask(network, layers, 100, 12, {})
+    bridge = AKATask(objective(network), layers, 100, 12)
+    replace = FKATask(objective(network), layers, 100, 12)
     similar = unchanged = 0.0
     for k, (teacher, layer) in enumerate(zip(teachers, layers, strict=True)):
         whole = teacher.model.network_
@@ -207,7 +228,7 @@ def test_the_task_has_the_learning_rate_of_the_student_that_is_trained(easy, mon
     class WatchedTask(FKATask):
         def __init__(self, *args):
             super().__init__(*args)
-            rates.append(self.optimizer_options["lr"])
+            rates.append(self.plan["lr"])
 
     monkeypatch.setattr(FKA, "_task", WatchedTask)
     monkeypatch.setattr(student_module, "_is_constant", lambda *_: True)

@@ -9,7 +9,7 @@ import pytest
 from serving import KEY, FakeZeroShot, PredictsBrightness, encode_image, running, use_fakes
 
 from labelweave.labels import as_labels
-from labelweave.serve import served_models
+from labelweave.serve import model_process
 from labelweave.serve.label_relations import Cooccurrence
 from labelweave.serve.review_queues import read_queues
 from labelweave.thresholds import FixedThreshold
@@ -54,7 +54,7 @@ def served(monkeypatch, sqlite, tmp_path):
     """Two zero-shot models that differ, one of images, and a list to review."""
     use_fakes(monkeypatch)
     made = {"tags": FakeZeroShot, "other": PredictsNothing, "bright": PredictsBrightness}
-    monkeypatch.setattr(served_models, "read_model", lambda folder, _: (made[folder.name](), None))
+    monkeypatch.setattr(model_process, "read_model", lambda folder, *_: (made[folder.name](), None))
     path = tmp_path / "news-audit.csv"
     path.write_text(LIST)
     cooccurrence = Cooccurrence(as_labels([["sea", "sun"], ["sea"], ["sea", "sun"]]))

@@ -118,7 +118,7 @@ def test_the_index_is_saved(tiny_encoder, tmp_path):
     before = model.rank(["sea fish"], 5)
     for round_ in range(2):  # with rows of removed labels, and without
         model.save(tmp_path / str(round_))
-        model = lw.load(tmp_path / str(round_))
+        model = lw.load(tmp_path / str(round_), trusted=[tiny_encoder])
         assert len(model.index_) == len(NEW) - 3
         assert [name for name, _ in model.rank(["sea fish"], 5)[0]] == [n for n, _ in before[0]]
 

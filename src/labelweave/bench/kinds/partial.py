@@ -4,9 +4,11 @@ All methods are fitted to the same rows, train and validation rows together. A m
 early holds its validation rows out of them; a method that chooses nothing learns from all.
 
 A method sees unannotated entries as negatives or, with the option ``unannotated = "unknown"``, as
-unknown entries, so that only positives are known. With ``annotation = "full"`` no label is hidden:
-the upper bound of a table. ``tau_h = "true"`` gives CLS the true share of missing positives, which
-nobody knows outside of an experiment, and ``tau_h = "published"`` that of the paper.
+unknown entries, so that only positives are known. In data with blanks, hidden positives become
+blanks like the others, and zeros are checked negatives. With ``annotation = "full"`` no label is
+hidden: the upper bound of a table. ``tau_h = "true"`` gives CLS the true share of missing
+positives, which nobody knows outside of an experiment, and ``tau_h = "published"`` that of the
+paper.
 """
 
 from __future__ import annotations
@@ -73,8 +75,9 @@ def _hidden(data: Dataset, cell: Cell) -> Dataset:
     from labelweave.data.scenarios import hide_positives, keep_single_positive
 
     form = cell.options.get("unannotated", "negative")
-    how: dict[str, Any] = {"as_": form, "random_state": cell.seed}
-    how["negatives"] = "unknown" if form == "unknown" else "known"
+    has_blanks = data.Y.has_unknown
+    how: dict[str, Any] = {"as_": "unknown" if has_blanks else form, "random_state": cell.seed}
+    how["negatives"] = "unknown" if form == "unknown" and not has_blanks else "known"
     settings = cell.scenario.settings
     if settings.get("single"):
         return replace(data, Y=keep_single_positive(data.Y, **how).Y)
@@ -85,8 +88,8 @@ def _tau_h(cell: Cell, observed: LabelMatrix, complete: LabelMatrix) -> float | 
     """The true share of missing positives among the unannotated entries, or the paper's rate."""
     if cell.options["tau_h"] == "true":
         hidden = complete.positive().sum() - observed.positive().sum()
-        unannotated = complete.counts()[1].sum() - observed.positive().sum()
-        return float(hidden / unannotated)
+        n_zero = observed.counts()[1].sum() - observed.positive().sum()
+        return float(hidden / (observed.n_unknown or n_zero))
     from labelweave.methods import get_class
 
     settings = cell.scenario.settings

@@ -2,10 +2,10 @@
 
 Labels and rows are divided among teachers (`n_teachers`, `overlap`, `teacher_rows`), which are
 order-free chains (or another method, `teacher`) that stop early on rows of their own; with
-`teacher_published` they have the settings of the ANT paper's tables. The protocol splits the rows
-that no teacher saw: a student sees the train rows without labels, stops early on the teachers'
-predictions for the validation rows, and is scored on the test rows. The labels of the validation
-rows choose the threshold and nothing else.
+`teacher_published` (true, "program" or "text") they have the settings of the ANT paper's tables.
+The protocol splits the rows that no teacher saw: a student sees the train rows without labels,
+stops early on the teachers' predictions for the validation rows, and is scored on the test rows.
+The labels of the validation rows choose the threshold and nothing else.
 
 The option `role` of a method selects another line of the table:
 
@@ -164,9 +164,10 @@ def _teacher(cell: Cell, rows: Dataset, number: int) -> Teacher:
 
     settings = dict(cell.scenario.settings.get("teacher_settings", {}))
     id = cell.scenario.settings.get("teacher", "ofcc")
-    if cell.scenario.settings.get("teacher_published", False):
+    if source := cell.scenario.settings.get("teacher_published", False):
         role = "teacher-1" if number == 0 else "teacher-2"
-        model = OFCC.published(cell.data.source, source="text", role=role)
+        source = "program" if source is True else source
+        model = OFCC.published(cell.data.source, source=source, role=role)
         model.set_params(**settings)
     else:
         model = OFCC(**settings) if id == "ofcc" else make(id, **settings)

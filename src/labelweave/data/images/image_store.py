@@ -180,8 +180,15 @@ class ImageStore:
         """Return a hash of the file (or the array) of a row, without decoding it."""
         source = self.sources[row]
         if is_path(source):
-            state = Path(source).stat()
-            return _file_hash(os.fspath(source), state.st_size, state.st_mtime_ns)
+            try:
+                state = Path(source).stat()
+                return _file_hash(os.fspath(source), state.st_size, state.st_mtime_ns)
+            except FileNotFoundError:
+                raise ImageError("there is no such image", path=source) from None
+            except OSError as error:
+                raise ImageError(
+                    f"the image cannot be read ({error.strerror})", path=source
+                ) from None
         pixels = np.ascontiguousarray(np.asarray(source))
         return hashlib.sha256(f"{pixels.shape}".encode() + pixels.tobytes()).hexdigest()
 

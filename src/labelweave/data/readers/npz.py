@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from labelweave.data.compressed_files import check_expansion
 from labelweave.data.dataset import Dataset
 from labelweave.data.readers._shared.columns import first_of, part_name
 from labelweave.data.readers.reader import FeatureSpec, FilePath, Reader, RowChunk, make_dataset
@@ -19,6 +21,10 @@ _LABELS = ("Y", "labels", "y", "targets")
 _LABEL_NAMES = ("label_names", "names", "classes")
 
 MAX_ARRAY_BYTES = 8 * 2**30
+
+MAX_ARRAY_EXPANSION = 500
+"""Largest ratio of all arrays to the archive, beyond the first 256 MiB. Arrays of nothing but zeros
+reach 1,000; unlike the lines of a text they are held in memory. `np.savez` does not compress."""
 
 
 def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = True) -> Dataset:
@@ -80,11 +86,15 @@ def _features(X: np.ndarray, name: str, flatten: bool, path: FilePath) -> np.nda
 def _arrays(path: FilePath) -> dict[str, np.ndarray]:
     """All arrays of the archive, each checked against its header before it is read."""
     arrays: dict[str, np.ndarray] = {}
+    n_unpacked = 0
     try:
+        n_packed = Path(path).stat().st_size
         with zipfile.ZipFile(path) as archive:
             for entry in archive.infolist():
                 if not entry.filename.endswith(".npy"):
                     continue
+                n_unpacked += entry.file_size
+                check_expansion(n_unpacked, n_packed, path, most=MAX_ARRAY_EXPANSION)
                 with archive.open(entry) as file:
                     _check_header(file, entry.file_size)
                 with archive.open(entry) as file:
@@ -93,6 +103,8 @@ def _arrays(path: FilePath) -> dict[str, np.ndarray]:
                     )
     except FileNotFoundError:
         raise DataFileError("there is no such file", path=path) from None
+    except DataFileError:
+        raise
     except MemoryError:
         raise DataFileError("an array of the archive does not fit into memory", path=path) from None
     except Exception as error:

@@ -43,7 +43,9 @@ class HeldOutRows:
         n_rows = session.Y.n_rows
         n_folds = min(_N_FOLDS, n_rows)
         if n_folds > n_networks:
-            fold = stratified_folds(assume_negative(session.Y), n_folds, random_state=session.seed)
+            fold = stratified_folds(
+                assume_negative(session.Y), n_folds, X=session.X, random_state=session.seed
+            )
             self.held_out_by = np.where(fold < n_networks, fold, -1)
         else:
             self.held_out_by = np.full(n_rows, -1)

@@ -120,7 +120,7 @@ class PartialRun:
         quiet = replace(session.spec.settings, callbacks=None, checkpoint=None)
         session = replace(session, spec=replace(session.spec, settings=quiet), results=[])
         rest, held_out = stratified_holdout(
-            assume_negative(session.Y), 0.2, random_state=session.seed
+            assume_negative(session.Y), 0.2, X=session.X, random_state=session.seed
         )
         part = session.rows(rest)
         with forked_rng(session.seed, session.engine.device):

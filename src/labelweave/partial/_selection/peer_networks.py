@@ -84,6 +84,8 @@ class PeerTask(Task):
         Number of epochs over which both shares rise to these values.
     negative_weight : float, default=1.0
         Weight of an unannotated entry in the losses of the tasks.
+    loss_scale : float, default=1.0
+        Factor of the losses of the tasks. The number of labels makes a mean over labels a sum.
     estimate : function without arguments, optional
         Estimates the share if `tau_h` is None. It is called after each epoch of the ramp.
     missing : boolean csr_array of shape (n_rows, n_labels), optional
@@ -109,6 +111,7 @@ class PeerTask(Task):
         tau_l: float = 0.0,
         ramp: float = 10,
         negative_weight: float = 1.0,
+        loss_scale: float = 1.0,
         estimate: Callable[[], float] | None = None,
         missing: sp.csr_array | None = None,
         held_out_by: np.ndarray | None = None,
@@ -120,6 +123,7 @@ class PeerTask(Task):
         self.tau_l = tau_l
         self.ramp = ramp
         self.negative_weight = negative_weight
+        self.loss_scale = loss_scale
         self.estimate = estimate if tau_h is None else None
         self.missing = missing
         self.held_out_by = held_out_by
@@ -154,9 +158,8 @@ class PeerTask(Task):
                 task_terms = task.losses(selected, info)
             else:
                 task_terms = task.terms(output, selected, info)
-            if agreement > 0:
-                task_terms = {name: (1 - agreement) * term for name, term in task_terms.items()}
-            terms.append(task_terms)
+            scale = self.loss_scale * (1 - agreement)
+            terms.append({name: scale * term for name, term in task_terms.items()})
         if agreement > 0:
             ignored = torch.isnan(targets[0]) | torch.isnan(targets[1])
             apart = torch.where(ignored, 0.0, divergence(logits[0], logits[1]))

@@ -12,6 +12,8 @@ from the annotations. Labels are coded as in :mod:`labelweave.unannotated`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
@@ -91,7 +93,7 @@ def annotation_curve(
 
 
 def annotation_posterior_given_labels(
-    posterior: np.ndarray, codes: np.ndarray, *, random_state: int = 0
+    posterior: np.ndarray, codes: np.ndarray, *, X: Any = None, random_state: int = 0
 ) -> np.ndarray:
     """P(annotated | score, other annotated labels of the row) of each entry, out of fold.
 
@@ -107,6 +109,8 @@ def annotation_posterior_given_labels(
     posterior : ndarray of shape (n_rows, n_labels)
         From :func:`annotation_posterior`.
     codes : ndarray of the same shape
+    X : features of the rows, optional
+        Rows that are equal are in one fold.
     random_state : int, default=0
         Seed of the folds and of the sample of entries.
     """
@@ -117,7 +121,7 @@ def annotation_posterior_given_labels(
     from sklearn.linear_model import LogisticRegression
 
     logits = log_odds(posterior, _TINY, np.float32)
-    fold = stratified_folds(positive.astype(np.float32), _FOLDS, random_state=random_state)
+    fold = stratified_folds(positive.astype(np.float32), _FOLDS, X=X, random_state=random_state)
     regression = label_regression(positive, logits, fold)
     n_others = np.log1p(n_labels[:, None] - positive).astype(np.float32)
     features = np.stack([logits, log_odds(regression, _EDGE), regression, n_others], axis=-1)

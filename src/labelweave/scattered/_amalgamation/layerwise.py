@@ -15,7 +15,6 @@ from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batch, as_tensor
 from labelweave.nn.encoders import MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier
-from labelweave.nn.losses import bce, mean_loss
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 from labelweave.scattered._amalgamation.integration import integrate
@@ -119,7 +118,7 @@ class TeacherLayers:
             lambda x: torch.cat(layers.hidden(x), dim=1),
             model._checked_features(teacher.features(X), reset=False),
         )
-        self.widths = layers.widths(model.n_features_in_)
+        self.widths = layers.widths(model._n_columns)
         ends = np.cumsum(self.widths)[:-1]
         self.hidden = [as_tensor(part) for part in np.split(outputs, ends, axis=1)]
 
@@ -137,21 +136,18 @@ def linear_maps(widths: Sequence[int], teachers: Sequence[TeacherLayers]) -> nn.
 class LayerwiseTask(Task):
     """Distillation of the teachers' mean, and further terms on hidden layers.
 
-    The layers of the teachers are those on the training rows, then on the held-out rows.
+    The distillation is the student's own objective. The layers of the teachers are those on the
+    training rows, then on the held-out rows.
     """
 
     def __init__(
-        self,
-        network: nn.Module,
-        teachers: Sequence[TeacherLayers],
-        n_train: int,
-        n_features: int,
-        optimizer_options: dict[str, Any],
+        self, distillation: Task, teachers: Sequence[TeacherLayers], n_train: int, n_features: int
     ) -> None:
-        super().__init__(network)
+        network = distillation.network
+        super().__init__(network, distillation.plan)
+        self.distillation = distillation
         self.teachers = list(teachers)
         self.n_train = n_train
-        self.optimizer_options = optimizer_options
         layers = layers_of(network)
         if layers is None or layers.depth == 0:
             raise InputError(
@@ -172,7 +168,7 @@ class LayerwiseTask(Task):
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         # The training rows come first in the training set, the held-out rows after them.
         rows = batch.rows.cpu() if self.training else batch.rows.cpu() + self.n_train
-        terms = {"distil": mean_loss(bce(self.network(batch.x), batch.y))}
+        terms = self.distillation.losses(batch, info)
         return terms | self.layer_losses(batch, self.layers.hidden(batch.x), rows)
 
     def layer_losses(self, batch: Batch, hidden: list[Tensor], rows: Tensor) -> dict[str, Tensor]:
@@ -180,7 +176,7 @@ class LayerwiseTask(Task):
         raise NotImplementedError
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.parameters(), n_steps=n_steps, **self.optimizer_options)]
+        return [make_plan(self.parameters(), n_steps=n_steps, **self.plan)]
 
 
 class LayerwiseMethod(StudentMethod):
@@ -255,9 +251,9 @@ class LayerwiseMethod(StudentMethod):
                     f"and the student has {depth}",
                     parameter="student",
                 )
-            options = session.spec.settings.optimizer_options()
-            n_train, n_features = training_set.n_train, self.n_features_in_
-            return self._task(network, teachers, n_train, n_features, options)
+            distillation = session.spec.build_task(network, session)
+            n_train, n_features = training_set.n_train, session.X.shape[1]
+            return self._task(distillation, teachers, n_train, n_features)
 
         rows = self._student_rows(training_set.X)
         return fit_student(student, rows, targets, training_set.n_train, build_task=build_task)

@@ -28,7 +28,7 @@ def default_chain() -> Any:
     return make("ofcc", lr=1e-2, batch_size=32)
 
 
-def published_student(dataset: str | None = None, *, source: str = "text") -> Any:
+def published_student(dataset: str | None = None, *, source: str = "program") -> Any:
     """The student in the tables of the ANT paper, which all compared methods share."""
     chain: Any = get_class("ofcc")
     return chain.published(dataset, source=source, role="student")

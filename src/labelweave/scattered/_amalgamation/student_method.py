@@ -17,6 +17,7 @@ from labelweave.scattered._amalgamation.student import default_chain, fit_studen
 from labelweave.scattered._amalgamation.teacher_method import TeacherMethod
 from labelweave.scattered._amalgamation.training_set import TrainingSet, auto_augmentation
 from labelweave.scattered.teacher import Teacher
+from labelweave.tables.table import numbers_or_table
 
 __all__ = ["StudentMethod"]
 
@@ -118,8 +119,9 @@ class StudentMethod(TeacherMethod):
         self.student_ = self._train_student(student, training_set, targets)
 
     def _student_rows(self, X: Any) -> Any:
-        """Rows as the student takes them: teachers may need a DataFrame, the student does not."""
-        return X.to_numpy(dtype=np.float64) if hasattr(X, "iloc") else X
+        """Rows as the student takes them: it needs a DataFrame only for a mixed table."""
+        rows = numbers_or_table(X, missing_values=False)
+        return rows.to_numpy(dtype=np.float64) if hasattr(rows, "iloc") else rows
 
     def _student_labels(self, student: Any, targets: np.ndarray) -> LabelMatrix:
         """The targets as soft targets if the student supports these, else as pseudo-labels."""

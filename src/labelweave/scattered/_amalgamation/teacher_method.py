@@ -35,6 +35,7 @@ from labelweave.scattered._amalgamation.training_set import (
 )
 from labelweave.scattered._amalgamation.vocabulary import MATCHES, Vocabulary
 from labelweave.scattered.teacher import Teacher, as_teachers, take_rows
+from labelweave.tables.table import Table, numbers_or_table
 from labelweave.thresholds import Threshold, make_threshold
 
 __all__ = ["TeacherMethod"]
@@ -192,6 +193,11 @@ class TeacherMethod(MultiLabelPredictor):
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         if is_texts(X):
             return list(X)
+        X = numbers_or_table(X, missing_values=False)
+        if isinstance(X, Table):  # each teacher, and the student, encodes it in its own way
+            if reset:
+                self._checked_table(X, reset=True)
+            return X.frame
         checked = super()._checked_features(X, reset=reset)
         return X if hasattr(X, "iloc") else checked  # teachers may need the column names
 

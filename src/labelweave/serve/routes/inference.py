@@ -36,7 +36,7 @@ async def model_metadata(model: str, request: Request) -> dict[str, Any]:
     """Inputs and outputs of a model; the parameters of the output name the labels."""
     loaded = await service_of(request).models.get(model).loaded()
     names = loaded.label_names
-    texts = loaded.input == "texts"
+    texts = loaded.facts.input == "texts"
     return {
         "name": model,
         "versions": [str(loaded.version)],
@@ -45,7 +45,7 @@ async def model_metadata(model: str, request: Request) -> dict[str, Any]:
             {
                 "name": "X",
                 "datatype": "BYTES" if texts else "FP64",
-                "shape": [-1] if texts else [-1, loaded.n_features],
+                "shape": [-1] if texts else [-1, loaded.facts.n_features],
             }
         ],
         "outputs": [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
 from labelweave.serve.label_changes import change_labels
-from labelweave.serve.label_relations import LabelVectors, nearest_labels, similarity_map
+from labelweave.serve.label_relations import nearest_labels, similarity_map
+from labelweave.serve.loaded_model import LoadedModel
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import (
     AddLabels,
@@ -36,7 +38,7 @@ router = APIRouter(prefix="/v1/models", tags=["models"], responses=PROBLEMS)
 
 def _summary(served: ServedModel) -> dict[str, Any]:
     current = served.current
-    labels = served.info.label_names if current is None else current.model.label_names_
+    labels = served.info.label_names if current is None else current.label_names
     return {
         "name": served.name,
         "method": served.info.method,
@@ -56,14 +58,15 @@ async def describe_model(model: str, request: Request) -> ModelDetail:
     """What a model predicts from and can do; it is loaded if necessary."""
     served = service_of(request).models.get(model)
     loaded = await served.loaded()
+    facts = loaded.facts
     details = {
-        "input": loaded.input,
-        "features": loaded.n_features,
+        "input": facts.input,
+        "features": facts.n_features,
         "feature_names": loaded.feature_names,
-        "takes_known": loaded.accepts_known,
-        "can_change_labels": loaded.can_change_labels,
-        "can_explain": loaded.can_explain,
-        "has_label_map": isinstance(loaded.model, LabelVectors),
+        "takes_known": facts.accepts_known,
+        "can_change_labels": facts.can_change_labels,
+        "can_explain": facts.can_explain,
+        "has_label_map": facts.has_label_vectors,
     }
     return ModelDetail.model_validate(_summary(served) | details)
 
@@ -83,7 +86,7 @@ async def list_labels(
 ) -> LabelList:
     """The labels of a model, with their descriptions."""
     loaded = await service_of(request).models.get(model).loaded()
-    names, descriptions = loaded.label_names, loaded.descriptions
+    names, descriptions = loaded.label_names, loaded.facts.descriptions
     return LabelList(
         total=len(names),
         version=loaded.version,
@@ -103,7 +106,14 @@ async def list_nearest(
 ) -> list[ScoredLabel]:
     """The labels most similar in meaning to a label, by the cosine of their vectors."""
     served = service_of(request).models.get(model)
-    nearest = await served.call(lambda loaded: nearest_labels(loaded, name, k))
+
+    def ask(loaded: LoadedModel) -> list[tuple[str, float]]:
+        _check_label_vectors(loaded)
+        if name not in loaded.label_names:
+            raise ProblemError(404, "The model has no label with this name.")
+        return loaded.ask(partial(nearest_labels, name=name, k=k))
+
+    nearest = await served.call(ask)
     return [ScoredLabel(label=label, score=score) for label, score in nearest]
 
 
@@ -111,7 +121,17 @@ async def list_nearest(
 async def label_map(model: str, request: Request) -> LabelMap:
     """The labels in two dimensions: similar labels are close to each other."""
     served = service_of(request).models.get(model)
-    return LabelMap(points=await served.call(similarity_map))
+
+    def ask(loaded: LoadedModel) -> list[dict[str, Any]]:
+        _check_label_vectors(loaded)
+        return loaded.ask(similarity_map)
+
+    return LabelMap(points=await served.call(ask))
+
+
+def _check_label_vectors(loaded: LoadedModel) -> None:
+    if not loaded.facts.has_label_vectors:
+        raise ProblemError(409, "This model has no label vectors.")
 
 
 @router.get("/{model}/cooccurrence")
@@ -140,7 +160,7 @@ async def _change(model: str, request: Request, changes: list[Change]) -> LabelV
         )
     version = await change_labels(served, service.store, changes, request.state.owner)
     assert served.current is not None
-    return LabelVersion(version=version, labels=len(served.current.model.label_names_))
+    return LabelVersion(version=version, labels=len(served.current.label_names))
 
 
 @router.post("/{model}/labels", openapi_extra=request_body(AddLabels))

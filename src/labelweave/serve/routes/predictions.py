@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+from operator import methodcaller
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from labelweave.serve.inputs_and_labels import IMAGE_TYPES, LabelSelection, read_image, read_inputs
+from labelweave.serve.image_requests import IMAGE_TYPES
+from labelweave.serve.inputs_and_labels import LabelSelection, read_inputs
 from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import (
@@ -76,12 +77,12 @@ async def predict_image(
     served = service.models.get(model)
     if request.headers.get("content-type", "").lower() not in IMAGE_TYPES:
         raise ProblemError(415, f"The body must be one of {', '.join(IMAGE_TYPES)}.")
-    if (await served.loaded()).input != "images":
+    if (await served.loaded()).facts.input != "images":
         raise ProblemError(409, "This model does not predict from images.")
-    content = await request.body()
-    image = await asyncio.to_thread(read_image, content, service.settings.max_pixels)
-    prepared = PreparedRequest([image], None, LabelSelection(threshold, top_k, None, scores))
-    predictions = await served.predict(lambda _: prepared)
+    selection = LabelSelection(threshold, top_k, None, scores)
+    async with service.images.decoded(await request.body()) as image:
+        prepared = PreparedRequest([image], None, selection)
+        predictions = await served.predict(lambda _: prepared)
     return _json_response({"model": model, "predictions": predictions})
 
 
@@ -93,10 +94,10 @@ async def explain(model: str, request: Request) -> Response:
     body = await read_body(request, ExplainRequest)
 
     def explain_inputs(loaded: LoadedModel) -> list[list[Any]]:
-        if not loaded.can_explain:
+        if not loaded.facts.can_explain:
             raise ProblemError(409, "This model cannot explain its labels.")
         X = read_inputs(body.inputs, loaded, service.settings, absent=body.absent)
-        return loaded.model.explain(X, body.top_k)
+        return loaded.ask(methodcaller("explain", X, body.top_k))
 
     explanations = await served.call(explain_inputs)
     rows = [[_plain(explanation) for explanation in row] for row in explanations]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 
@@ -23,13 +26,15 @@ from sqlalchemy import (
     make_url,
     text,
 )
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from labelweave.exceptions import InputError, require
 
 __all__ = ["API_KEYS", "LABEL_CHANGES", "METADATA", "VERDICTS", "open_database"]
 
 _MIGRATION_LOCK = 7_236_518_204  # an arbitrary number that no other program uses
+_MIGRATION_SECONDS = 30.0  # in which processes that start together have a SQLite file to themselves
 
 METADATA = MetaData()
 # SQLite generates numbers for columns of the type INTEGER only.
@@ -93,8 +98,12 @@ def open_database(url: str) -> Engine:
         parsed = parsed.set(drivername="postgresql+psycopg")
     elif kind != "sqlite":
         raise InputError(f"the database must be SQLite or PostgreSQL, not {kind}")
-    engine = create_engine(parsed, pool_pre_ping=kind == "postgresql")
-    if kind == "sqlite":
+    if kind == "postgresql":
+        engine = create_engine(parsed, pool_pre_ping=True)
+    else:
+        # Each transaction opens the file: one that is damaged or moved is noticed at once, and one
+        # that is put back is used again.
+        engine = create_engine(parsed, poolclass=NullPool)
         event.listen(engine, "connect", _set_up_sqlite)
     try:
         _migrate(engine)
@@ -121,8 +130,7 @@ def _migrate(engine: Engine) -> None:
     config = Config()
     folder = resources.files("labelweave.serve.state").joinpath("migrations")
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
-    with engine.begin() as connection:
-        _lock(connection)
+    with _alone(engine) as connection:
         config.attributes["connection"] = connection
         try:
             command.upgrade(config, "head")
@@ -132,7 +140,31 @@ def _migrate(engine: Engine) -> None:
             ) from None
 
 
-def _lock(connection: Connection) -> None:
-    """Let replicas that start at the same time migrate one after the other."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
+@contextmanager
+def _alone(engine: Engine) -> Iterator[Connection]:
+    """Connect for a migration: processes that start together migrate one after the other."""
+    if engine.dialect.name == "postgresql":
+        with engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
+            yield connection
+        return
+    with _connect_and_lock(engine) as connection:
+        yield connection
+        connection.exec_driver_sql("COMMIT")  # without it, closing rolls back
+
+
+def _connect_and_lock(engine: Engine) -> Connection:
+    """Connect to a SQLite file and lock it for writing.
+
+    SQLite's own waiting does not cover the change of a new file to write-ahead logging.
+    """
+    deadline = time.monotonic() + _MIGRATION_SECONDS
+    while True:
+        try:
+            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return connection
+        except OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sqlalchemy import Engine, delete, func, insert, select, text
+from sqlalchemy import Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from labelweave.exceptions import InputError
@@ -44,9 +44,10 @@ class Store:
         self.engine = engine
 
     def is_alive(self) -> bool:
-        """Return True if the database responds; raise the error of the database if it does not."""
+        """Return True if a table can be read; raise the error of the database if it cannot."""
         with self.engine.connect() as connection:
-            return connection.execute(text("SELECT 1")).scalar() == 1
+            connection.execute(select(API_KEYS.c.name).limit(1)).all()
+        return True
 
     # -- labels ------------------------------------------------------------------------
 

@@ -306,7 +306,7 @@ class LabelExtension(LabelSearch):
             "classifier": self.classifier_,
             "n_columns": self.n_columns_,
             "combination": self.combination_.to_dict(),
-            "index": self._index_bytes(),
+            "index": self._index_arrays(),
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
@@ -315,7 +315,10 @@ class LabelExtension(LabelSearch):
         self.n_columns_ = state["n_columns"]
         self.combination_ = ScoreCombination.from_dict(state["combination"])
         stored = state["index"]
-        self.index_ = None if stored is None else LabelIndex.from_array(stored)
+        # An earlier version stored bytes of FAISS: that index is built again when it is needed.
+        self.index_ = None
+        if isinstance(stored, dict):
+            self.index_ = LabelIndex.from_arrays(stored, len(self.table_.rows))
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -201,15 +201,16 @@ class LabelSearch(ZeroShotClassifier):
             self.index_ = LabelIndex(vectors, rows)
         return self.index_
 
-    def _index_bytes(self) -> np.ndarray | None:
-        """The index as bytes for saving; its ids are the rows without removed labels."""
+    def _index_arrays(self) -> dict[str, np.ndarray] | None:
+        """The index for saving; its ids are the rows without removed labels."""
         if self.index_ is None:
             return None
         if not self.table_.alive.all():
             rows = np.arange(len(self.table_.rows))
             unseen = self.table_.columns[self.table_.rows] < 0
-            return LabelIndex(self.table_.vectors(self.table_.unseen_rows), rows[unseen]).to_array()
-        return self.index_.to_array()
+            vectors = self.table_.vectors(self.table_.unseen_rows)
+            return LabelIndex(vectors, rows[unseen]).to_arrays()
+        return self.index_.to_arrays()
 
 
 def _weighted(vectors: Any, weights: np.ndarray) -> Any:

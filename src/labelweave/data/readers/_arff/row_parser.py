@@ -354,7 +354,7 @@ def strptime_format(java_format: str, attribute: str, path: FilePath) -> str:
     >>> strptime_format("yyyy-MM-dd'T'HH:mm", "when", "file.arff")
     '%Y-%m-%dT%H:%M'
     """
-    parts = []
+    parts: list[str] = []
     for quoted, letters, _, other in _DATE_PART.findall(java_format or ISO_DATE):
         if letters and letters not in _STRPTIME_LETTERS:
             raise DataFileError(
@@ -363,7 +363,17 @@ def strptime_format(java_format: str, attribute: str, path: FilePath) -> str:
                 path=path,
             )
         part = _STRPTIME_LETTERS[letters] if letters else (quoted or other).replace("%", "%%")
+        if letters and part in parts:
+            raise DataFileError(
+                f"the date format of attribute {attribute!r} contains {letters!r} twice", path=path
+            )
         parts.append(part)
+    if not set(parts) & set(_STRPTIME_LETTERS.values()):
+        raise DataFileError(
+            f"the date format {java_format!r} of attribute {attribute!r} names no part of a date, "
+            "such as yyyy-MM-dd",
+            path=path,
+        )
     return "".join(parts)
 
 

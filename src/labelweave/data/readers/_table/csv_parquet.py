@@ -14,6 +14,7 @@ import numpy as np
 from labelweave.data.compressed_files import (
     MAX_LINE_BYTES,
     FilePath,
+    check_expansion,
     iter_lines,
     open_binary,
     read_small_file,
@@ -22,6 +23,9 @@ from labelweave.data.compressed_files import (
 from labelweave.exceptions import DataFileError, require
 
 CHUNK_ROWS = 2048
+_DECODED_ROWS = 64  # of a Parquet file, at once: a long text may be stored once for all rows
+_DECODED_BYTES = 2**28
+_TEXT_EXPANSION = 20  # texts seldom compress further
 _MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 
 
@@ -138,6 +142,7 @@ class ParquetTable:
         self._parquet = require("pyarrow.parquet", "formats")
         with self._open() as file:
             self.names = [str(name) for name in file.schema_arrow.names]
+            self._decoded_rows = self._guarded(lambda: self._checked_metadata(file.metadata))
 
     def _open(self) -> Any:
         source: Any = Path(self.path)
@@ -161,33 +166,62 @@ class ParquetTable:
                 f"the Parquet file cannot be read ({message})", path=self.path
             ) from None
 
-    def chunks(self) -> Iterator[TableRows]:
-        with self._open() as file:
-            batches = self._guarded(lambda: file.iter_batches(batch_size=CHUNK_ROWS))
-            n_read = 0
-            while True:
-                batch = self._guarded(lambda: next(batches, None))
-                if batch is None:
-                    return
-                yield TableRows(
-                    [self._values(column) for column in batch.columns],
-                    list(range(n_read + 1, n_read + 1 + batch.num_rows)),
-                )
-                n_read += batch.num_rows
+    def _checked_metadata(self, metadata: Any) -> int:
+        """Refuse a table that is far larger than its file; return how many rows to decode at once.
 
-    def _values(self, column: Any) -> Sequence[Any]:
-        return self._guarded(lambda: _arrow_values(column))
+        Repeated values take almost no room in the file: a number that is repeated is counted here,
+        before it is decoded, and texts while they are decoded, a few rows at a time.
+        """
+        # Not the metadata of single columns: where it is damaged, pyarrow ends the process.
+        n_packed = Path(self.path).stat().st_size
+        n_bytes, largest = 0, 0
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            unpacked = group.total_byte_size
+            n_bytes += max(8 * group.num_rows * metadata.num_columns, unpacked)
+            if unpacked > _TEXT_EXPANSION * n_packed:
+                largest = max(largest, unpacked)
+        check_expansion(n_bytes, n_packed, self.path)
+        return max(1, min(_DECODED_ROWS, _DECODED_BYTES // max(largest, 1)))
+
+    def chunks(self) -> Iterator[TableRows]:
+        n_packed = Path(self.path).stat().st_size
+        with self._open() as file:
+            batches = self._guarded(lambda: file.iter_batches(batch_size=self._decoded_rows))
+            n_read, n_bytes = 0, 0
+            while True:
+                decoded: list[Any] = []
+                start = n_bytes
+                while len(decoded) * self._decoded_rows < CHUNK_ROWS:
+                    batch = self._guarded(lambda: next(batches, None))
+                    if batch is None:
+                        break
+                    decoded.append(batch)
+                    n_bytes += batch.nbytes
+                    check_expansion(n_bytes, n_packed, self.path)
+                    if n_bytes - start > _DECODED_BYTES:
+                        break
+                if not decoded:
+                    return
+                columns = self._guarded(lambda batches=decoded: _columns(batches))
+                n_rows = sum(batch.num_rows for batch in decoded)
+                yield TableRows(columns, list(range(n_read + 1, n_read + 1 + n_rows)))
+                n_read += n_rows
 
 
 Table = CsvTable | ParquetTable
 """A table with the names of its columns and `chunks`, its rows, which can be read repeatedly."""
 
 
+def _columns(batches: list[Any]) -> list[Sequence[Any]]:
+    table = require("pyarrow", "formats").Table.from_batches(batches)
+    return [_arrow_values(column) for column in table.columns]
+
+
 def _arrow_values(column: Any) -> Sequence[Any]:
     types = require("pyarrow", "formats").types
     kind = column.type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        return column.cast("float64").to_numpy(zero_copy_only=False)
+        return column.cast("float64").to_numpy()
     return column.to_pylist()
 
 

@@ -1,0 +1,130 @@
+"""Images of requests: a bound on the pixels that are decoded at the same time."""
+
+import asyncio
+import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from PIL import Image
+from serving import PredictsBrightness, check_problem, encode_image, labels_of, running, use_fakes
+
+from labelweave.exceptions import InputError
+from labelweave.serve import image_requests
+from labelweave.serve.image_requests import PixelBudget, decode, n_pixels
+from labelweave.serve.settings import Settings
+
+ADDRESS = "/v1/models/tags/predict/image"
+WHITE = encode_image(np.full((100, 100), 255, np.uint8))
+
+
+def send(served, content):
+    return served.open.post(ADDRESS, content=content, headers={"Content-Type": "image/png"})
+
+
+@pytest.fixture
+def decoding(monkeypatch):
+    """Count the pixels that are held at the same time; `may_go` holds the model back."""
+    held = threading.Semaphore(0)
+    may_go = threading.Event()
+
+    class Slow(PredictsBrightness):
+        def predict_proba(self, X):
+            held.release()
+            assert may_go.wait(300)
+            return super().predict_proba(X)
+
+    use_fakes(monkeypatch, Slow)
+    return held, may_go
+
+
+def test_images_wait_until_others_are_predicted(decoding, sqlite, monkeypatch):
+    held, may_go = decoding
+    decoded = []
+    original = decode
+    monkeypatch.setattr(
+        image_requests, "decode", lambda content: decoded.append(1) or original(content)
+    )
+    limits = {"max_pixels": 10_000, "max_pixels_in_flight": 20_000}
+    with (
+        running({"tags": "x"}, database=sqlite, **limits) as served,
+        ThreadPoolExecutor(8) as clients,
+    ):
+        answers = [clients.submit(send, served, WHITE) for _ in range(8)]
+        assert held.acquire(timeout=300)
+        assert served.open.get("/v1/health/ready").status_code == 200
+        assert len(decoded) <= 2
+        may_go.set()
+        assert [labels_of(answer.result()) for answer in answers] == [[["sun"]]] * 8
+        assert len(decoded) == 8
+        assert served.service.images._budget.left == 20_000
+
+
+def test_an_image_that_waits_too_long_is_refused(decoding, sqlite):
+    held, may_go = decoding
+    limits = {"max_pixels": 10_000, "max_pixels_in_flight": 10_000, "body_timeout": 0.2}
+    with (
+        running({"tags": "x"}, database=sqlite, **limits) as served,
+        ThreadPoolExecutor(1) as clients,
+    ):
+        first = clients.submit(send, served, WHITE)
+        assert held.acquire(timeout=300)
+        answer = send(served, WHITE)
+        may_go.set()
+        check_problem(answer, 503, "too many images")
+        assert answer.headers["retry-after"] == "1"
+        assert labels_of(first.result()) == [["sun"]]
+        check_problem(send(served, encode_image(np.zeros((101, 100), np.uint8))), 413, "10,000")
+        check_problem(send(served, WHITE[:60]), 422)
+        assert labels_of(send(served, WHITE)) == [["sun"]]
+
+
+def test_the_budget_of_pixels_is_first_come_first_served():
+    async def main():
+        budget = PixelBudget(10)
+        await budget.take(6, seconds=1)
+        order = []
+
+        async def client(name, pixels, seconds):
+            await budget.take(pixels, seconds=seconds)
+            order.append(name)
+
+        large = asyncio.create_task(client("large", 8, 300))
+        small = asyncio.create_task(client("small", 2, 300))
+        await asyncio.sleep(0)
+        assert order == []  # the small one would fit, but it came later
+        with pytest.raises(TimeoutError):
+            await budget.take(1, seconds=0.01)
+        budget.give_back(6)
+        await asyncio.gather(large, small)
+        assert order == ["large", "small"]
+        last = asyncio.create_task(client("last", 10, 300))
+        await asyncio.sleep(0)
+        last.cancel()
+        budget.give_back(10)
+        await asyncio.gather(last, return_exceptions=True)
+        return budget.left
+
+    assert asyncio.run(main()) == 10
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGB", "RGBA", "I;16"])
+def test_all_modes_are_decoded_as_pillow_does(mode, monkeypatch):
+    monkeypatch.setattr(image_requests, "_STRIP", 64)  # several strips
+    values = np.random.default_rng(0).integers(0, 255, (13, 17, 3), np.uint8)
+    if mode == "I;16":
+        image = Image.fromarray(values[:, :, 0].astype(np.uint16) * 200)
+    else:
+        image = Image.fromarray(values).convert(mode)
+    stream = io.BytesIO()
+    image.save(stream, "PNG")
+    content = stream.getvalue()
+    assert n_pixels(content) == 13 * 17
+    expected = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
+    np.testing.assert_array_equal(decode(content), expected)
+
+
+def test_more_pixels_per_image_than_for_all():
+    with pytest.raises(InputError, match="max_pixels_in_flight"):
+        Settings(max_pixels=100, max_pixels_in_flight=99)
