@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 import labelweave as lw
+from labelweave.exceptions import LabelweaveWarning
 from labelweave.scattered.ant import ANT
 from labelweave.scattered.ant_plus import ANTPlus
 from labelweave.scattered.teacher import Teacher
@@ -80,3 +81,28 @@ def test_synthetic_rows_are_learnt_from(easy, fitted):
     X, _, teachers = easy
     less = make(teachers, augment=0).fit(X)
     assert not np.array_equal(less.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_a_student_of_teachers_with_low_thresholds_predicts_as_many_labels_as_occur(easy):
+    X, _, teachers = easy
+
+    def weak(teacher):
+        """A teacher that is sure of nothing, with a threshold that fits its probabilities."""
+
+        def model(rows):
+            return 0.15 * teacher.probabilities(rows) + 0.01
+
+        prevalence = model(X).mean(axis=0)
+        return Teacher(model, teacher.labels, threshold=0.085, prevalence=prevalence)
+
+    model = make([weak(teacher) for teacher in teachers]).fit(X)
+    expected = np.nanmean(model.label_prevalence_)
+    assert 0.5 * expected < model.predict(X).mean() < 2 * expected
+
+
+def test_a_student_that_predicts_nothing_is_reported(easy):
+    X, _, teachers = easy
+    with pytest.warns(LabelweaveWarning, match="no label at all is predicted for"):
+        make(teachers, threshold=1.0).fit(X)
+    with pytest.warns(LabelweaveWarning, match="every label is predicted for"):
+        make(teachers, threshold=0.0).fit(X)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scattered_data import FakeChain, fake_chains, permuted
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from labelweave.exceptions import LabelweaveWarning
+from labelweave.probabilities import log_odds
 from labelweave.scattered._amalgamation.integration import integrate
 from labelweave.scattered._amalgamation.teacher_predictions import (
     joint_vocabulary,
@@ -17,7 +18,7 @@ from labelweave.scattered.ant_transfer import (
     prediction_integrator,
     transfer_indicator,
 )
-from labelweave.scattered.teacher import Teacher
+from labelweave.scattered.teacher import LOGIT_EPS, Teacher
 
 
 def random_logits(n_teachers=3, n_rows=30, n_labels=5, seed=0):
@@ -178,6 +179,25 @@ def test_a_revised_prediction_replaces_the_original(keep_original, logit_of_d):
     # T^n runs again with c at 2 in place of -2, which takes d from 1 to 1 - 0.5 * 4 = -1.
     exchanged = exchange_knowledge(predict(teachers, X), X, keep_original=keep_original)
     assert np.allclose(exchanged.logits[:, 0], [[2, np.nan], [2, logit_of_d]], equal_nan=True)
+
+
+@pytest.mark.parametrize("change", ["threshold", "calibration"])
+def test_a_chain_restarts_from_its_own_logits(change):
+    """Neither a threshold nor a calibration changes what a chain computes."""
+    one = Teacher(FakeChain([[2.0]], [[1.0]]), ["c"], name="one")
+    two = FakeChain([[-2.0, 1.0]], [[1.0, -0.5], [0.0, 1.0]])
+    X = np.ones((1, 1))
+    if change == "threshold":
+        teacher = Teacher(two, ["c", "d"], name="two", threshold=[0.2, 0.5])
+    else:
+        rows = np.linspace(-2, 2, 40)[:, None]
+        teacher = Teacher(two, ["c", "d"], name="two").calibrated(rows, rows * [-1, 1] > 0.3)
+    exchanged = exchange_knowledge(predict([one, teacher], X), X, keep_original=False)
+    # T^n starts from its own -2 and 1, c being replaced by 2 relative to its threshold.
+    received = 2 + logit(0.2) if change == "threshold" else 2
+    own = np.array([received, 1 - 0.5 * (received + 2)])
+    expected = log_odds(teacher._calibrated(expit(own)[None]), LOGIT_EPS)[0] - teacher.offsets
+    assert np.allclose(exchanged.logits[1, 0], expected, atol=1e-5)
 
 
 def program_targets(teachers, x):

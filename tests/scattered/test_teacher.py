@@ -122,6 +122,27 @@ def test_prevalence_is_the_models_or_is_passed(data):
     assert Teacher(len, ["x", "y"], prevalence=[0.1, np.nan]).prevalence.tolist()[0] == 0.1
 
 
+def test_the_threshold_is_the_models_or_is_passed(data):
+    X, Y = data
+    model = lw.MLkNN(threshold="per-label").fit(X, Y)
+    teacher = Teacher(model, NAMES)
+    assert np.array_equal(teacher.thresholds, model.threshold_.values_)
+    # A logit above 0 is a label that the model predicts.
+    assert np.array_equal(teacher.logits(X) >= -1e-6, model.predict(X) == 1)
+    low = Teacher(model, NAMES, threshold=0.1)
+    assert np.array_equal(low.logits(X) >= -1e-6, model.predict_proba(X) >= 0.1)
+    assert (Teacher(lw.MLkNN(threshold="top-2").fit(X, Y)).thresholds == 0.5).all()
+    with pytest.raises(InputError, match="one probability, or 5, one per label"):
+        Teacher(model, NAMES, threshold=[0.1, 0.2])
+
+
+def test_a_calibrated_teacher_predicts_what_its_model_predicts(data):
+    X, Y = data
+    model = lw.MLkNN(threshold=0.3).fit(X[:80], Y[:80])
+    teacher = Teacher(model, NAMES).calibrated(X[80:], Y[80:])
+    assert np.array_equal(teacher.logits(X) >= -1e-6, model.predict(X) == 1)
+
+
 def test_texts(data):
     texts = ["sun and sea", "snow", "sun", "cold snow"] * 10
     model = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(LogisticRegression(C=100)))

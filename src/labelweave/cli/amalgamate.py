@@ -246,7 +246,9 @@ def _describe_teachers(
     names = unique_names(teachers)
     for name, teacher in zip(names, teachers, strict=True):
         note = "" if teacher.can_revise else "; cannot revise its predictions, not being a chain"
-        output.say(f"{name}: {len(teacher.labels)} labels{note}")
+        low, high = teacher.thresholds.min(), teacher.thresholds.max()
+        threshold = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+        output.say(f"{name}: {len(teacher.labels)} labels, predicted from {threshold} on{note}")
     output.say(
         f"{len(vocabulary.names)} labels in all, {len(vocabulary.shared)} of them shared; "
         f"{len(rows):,} rows of {rows.name}"

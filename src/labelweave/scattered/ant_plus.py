@@ -32,6 +32,7 @@ _EPS = 1e-12  # keeps the order of very small probabilities
 def prevalence_correction(
     student_logits: np.ndarray,
     teacher_logits: np.ndarray,
+    offsets: np.ndarray,
     prevalence: np.ndarray,
     *,
     weight: float,
@@ -42,26 +43,30 @@ def prevalence_correction(
     1. For each label, the shift with which its mean probability is its prevalence, times `weight`.
     2. For all labels, one common shift, after which :func:`count_positives` of them are positive.
 
-    The logits of the teachers (teachers, rows, labels) are NaN where a label is not one of the
-    teacher's. Step 1 leaves labels out whose prevalence is NaN, unknown.
+    The logits of the teachers (teachers, rows, labels), less the `offsets` of their thresholds
+    (teachers, labels), are NaN where a label is not one of the teacher's. Step 1 leaves labels out
+    whose prevalence is NaN, unknown.
     """
     shift = weight * prevalence_shift(student_logits, prevalence)
     shifted = student_logits + shift
-    consensus = mean_probability(teacher_logits, prevalence, weight)
+    consensus = mean_probability(teacher_logits, offsets, prevalence, weight)
     n_positive = count_positives(shifted, consensus, min_precision)
     return shift - shift_to_count(shifted, n_positive)
 
 
-def mean_probability(logits: np.ndarray, prevalence: np.ndarray, weight: float) -> np.ndarray:
+def mean_probability(
+    logits: np.ndarray, offsets: np.ndarray, prevalence: np.ndarray, weight: float
+) -> np.ndarray:
     """The mean of the teachers' probabilities, each teacher shifted towards the prevalence.
 
-    The logits (teachers, rows, labels) are NaN where a label is not one of the teacher's; a
-    `weight` of 0 leaves them as they are.
+    The logits (teachers, rows, labels) are relative to the thresholds, whose logits are the
+    `offsets` (teachers, labels), and so are the probabilities: from one half on, a teacher predicts
+    the label. A `weight` of 0 leaves the logits as they are.
     """
     known = ~np.isnan(logits)
     shifted = [
-        expit(teacher + weight * prevalence_shift(teacher, prevalence))
-        for teacher in logits.astype(np.float64)
+        expit(teacher + weight * prevalence_shift(teacher + offset, prevalence))
+        for teacher, offset in zip(logits.astype(np.float64), offsets, strict=True)
     ]
     return np.where(known, shifted, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
 
@@ -99,7 +104,8 @@ class ANTPlus(StudentMethod):
         they are.
     min_precision : float from 0 to 1, default=0.6
         The predicted labels of the rows of `fit` have at least this mean probability according to
-        the teachers; fewer labels are predicted where it would be lower.
+        the teachers, relative to their thresholds; fewer labels are predicted where it would be
+        lower.
     augment : float or "auto", default="auto"
         Number of synthetic rows per row.
     integrate, max_rounds
@@ -187,6 +193,7 @@ class ANTPlus(StudentMethod):
             self.shift_ = prevalence_correction(
                 log_odds(p.astype(np.float64), _EPS),
                 training_set.predictions.logits[:, rows],
+                training_set.predictions.offsets,
                 self.label_prevalence_,
                 weight=self.prevalence_weight,
                 min_precision=self.min_precision,

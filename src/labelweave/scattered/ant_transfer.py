@@ -218,8 +218,9 @@ def _revisions(
 
     def revise(rows: np.ndarray, initial: np.ndarray) -> np.ndarray:
         revised = np.full_like(initial, np.nan)
-        run = predictions.teachers[t].revise(take_rows(X, rows), initial[:, columns])
-        revised[:, columns] = run
+        start = initial[:, columns]
+        replaced = start != predictions.logits[t][np.ix_(rows, columns)]
+        revised[:, columns] = predictions.teachers[t].revise(take_rows(X, rows), start, replaced)
         return revised
 
     rows, revised = knowledge_transfer(predictions.logits[t], transferor_logits, transferee, revise)

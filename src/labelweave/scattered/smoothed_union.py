@@ -128,19 +128,21 @@ class SmoothedUnion(TeacherUnion):
 
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
         plain = super()._targets(training_set)
+        self._thresholds = np.nanmean(training_set.predictions.offsets, axis=0)
         self._draw_features(training_set)
         plain_logits = _logits(plain).astype(np.float64)
         averaged = self._averaged_logits(training_set.X)
         self._slope, offset = _matching_moments(averaged, plain_logits)
         self._offset = offset + self._prevalence_shift(averaged * self._slope + offset)
-        shifted = expit(plain_logits + self._prevalence_shift(plain_logits))
-        shifted = np.nan_to_num(shifted, nan=0.0)
+        shifted_logits = plain_logits + self._prevalence_shift(plain_logits)
+        shifted = np.nan_to_num(expit(shifted_logits), nan=0.0)
         self.counts_ = sharpened_counts(shifted, self.sharpen)
         p = self._shifted(averaged)
         self._weights = None if self.sharpen == 1 else count_weights(p, self.counts_)
         n_predicted = np.count_nonzero(shifted > 0.5)
         weight = self.cardinality_weight
-        n_positive = round((1 - weight) * n_predicted + weight * shifted.sum())
+        n_expected = np.nansum(expit(shifted_logits + self._thresholds))
+        n_positive = round((1 - weight) * n_predicted + weight * n_expected)
         self._common_shift = shift_to_count(_logits(self._reweighted(p)), n_positive)
         return np.where(np.isnan(plain), np.nan, self._smoothed(averaged))
 
@@ -171,7 +173,8 @@ class SmoothedUnion(TeacherUnion):
 
     def _prevalence_shift(self, logits: np.ndarray) -> np.ndarray:
         """What is added to the logits of each label in step 2."""
-        return self.prevalence_weight * prevalence_shift(logits, self.label_prevalence_)
+        shift = prevalence_shift(logits + self._thresholds, self.label_prevalence_)
+        return self.prevalence_weight * shift
 
     def _shifted(self, averaged: np.ndarray) -> np.ndarray:
         """Probabilities after step 2; 0 where all teachers abstain."""

@@ -53,8 +53,13 @@ class Teacher:
         list their labels, need none.
     name : str, optional
         Name of the teacher in reports.
+    threshold : float or sequence of float, optional
+        The probability, of all labels or of each, from which the teacher predicts a label. By
+        default the threshold of its model; 0.5 where the model has none, or one that depends on
+        the row, such as the best three labels.
     abstain : float from 0 to 0.5, default=0.0
-        The teacher abstains where its probability is within this distance of one half.
+        The teacher abstains where its probability is within this distance of one half, measured
+        relative to its threshold.
     columns : sequence of int, optional
         The columns of the rows that the model was trained on, in its order, where it does not
         use all of them.
@@ -79,6 +84,7 @@ class Teacher:
         labels: Sequence[str] | None = None,
         *,
         name: str | None = None,
+        threshold: float | Sequence[float] | None = None,
         abstain: float = 0.0,
         columns: Sequence[int] | None = None,
         prevalence: Sequence[float] | None = None,
@@ -92,6 +98,7 @@ class Teacher:
         if not 0 <= abstain < 0.5:
             raise InputError(f"abstain must be from 0 to below 0.5, not {abstain!r}")
         self.abstain = float(abstain)
+        self.thresholds = self._checked_thresholds(threshold)
         self.columns = None if columns is None else list(columns)
         self.prevalence = self._checked_prevalence(prevalence)
         self.calibrator: Any = None
@@ -125,18 +132,40 @@ class Teacher:
         """P(label | x) of each row, checked, in the order of `labels`."""
         output = self._model_output(X)
         p = as_probabilities(output, self.labels, count_rows(X), self.name, self.model)
+        return self._calibrated(p)
+
+    def _calibrated(self, p: np.ndarray) -> np.ndarray:
         return p if self.calibrator is None else self.calibrator.transform(p)
 
-    def logits(self, X: Any) -> np.ndarray:
-        """Logit of each label, bounded."""
-        return log_odds(self.probabilities(X), LOGIT_EPS, np.float32)
+    @property
+    def offsets(self) -> np.ndarray:
+        """Logit of the threshold of each label, on the scale of `probabilities`."""
+        return log_odds(self._calibrated(self.thresholds[None])[0], LOGIT_EPS, np.float32)
 
-    def revise(self, X: Any, start: np.ndarray) -> np.ndarray:
-        """Logits of a chain that starts from the logits `start` (Eq. 3 of ANT); chains only."""
+    def logits(self, X: Any) -> np.ndarray:
+        """Logit of each label, bounded, less that of its threshold: positive if predicted."""
+        return log_odds(self.probabilities(X), LOGIT_EPS, np.float32) - self.offsets
+
+    def revise(self, X: Any, start: np.ndarray, replaced: np.ndarray) -> np.ndarray:
+        """Logits of a chain that runs again (Eq. 3 of ANT), as `logits` gives them; chains only.
+
+        Parameters
+        ----------
+        X : rows
+        start : array of shape (rows, labels)
+            What `logits` gives, with the logits of other teachers at the `replaced` entries.
+        replaced : boolean array of the same shape
+        """
+        if self.calibrator is not None or self.offsets.any():
+            # The chain starts from its own logits, which are neither calibrated nor shifted.
+            own = as_probabilities(
+                self._model_output(X), self.labels, count_rows(X), self.name, self.model
+            )
+            own_scale = start + log_odds(self.thresholds, LOGIT_EPS, np.float32)
+            start = np.where(replaced, own_scale, log_odds(own, LOGIT_EPS, np.float32))
         logits = self.model.chain_logits(self.features(X), start=start)
         p = as_probabilities(expit(logits.astype(np.float64)), self.labels, len(logits), self.name)
-        p = p if self.calibrator is None else self.calibrator.transform(p)
-        return log_odds(p, LOGIT_EPS, np.float32)
+        return log_odds(self._calibrated(p), LOGIT_EPS, np.float32) - self.offsets
 
     def calibrated(self, X: Any, Y: Any, method: str = "temperature") -> Self:
         """Return the same teacher with probabilities calibrated on a few labelled rows.
@@ -197,6 +226,22 @@ class Teacher:
                 f"{len(model_labels)}"
             )
         return checked
+
+    def _checked_thresholds(self, threshold: Any) -> np.ndarray:
+        if threshold is None:
+            rule = getattr(self.model, "threshold_", None)  # of models of this library
+            applied = getattr(rule, "applied_threshold", None)
+            threshold = 0.5 if applied is None else applied
+        values = np.array(threshold, dtype=np.float64)
+        if (
+            values.shape not in ((), (len(self.labels),))
+            or not ((values >= 0) & (values <= 1)).all()
+        ):
+            raise InputError(
+                f"threshold of teacher {self.name!r} must be one probability, or "
+                f"{len(self.labels)}, one per label"
+            )
+        return np.broadcast_to(values, (len(self.labels),))
 
     def _checked_prevalence(self, prevalence: Sequence[float] | None) -> np.ndarray | None:
         if prevalence is None:

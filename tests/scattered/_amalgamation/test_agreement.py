@@ -37,6 +37,18 @@ def test_rates_and_directions(report):
         assert line["kappa"] == pytest.approx(cohen_kappa_score(yes, other_yes))
 
 
+def test_each_teacher_is_compared_by_its_own_threshold():
+    one = Teacher(lambda X: P, ["a", "b", "c"], name="one", threshold=0.1)
+    two = Teacher(lambda X: Q, ["c", "b", "d"], name="two", threshold=[0.8, 0.6, 0.5])
+    report = disagreement([one, two], np.zeros((40, 1)))
+    table = report.table.set_index("label")
+    yes, other_yes = P[:, 1] > 0.1, Q[:, 1] > 0.6
+    assert table.loc["b", "first_only"] == (yes & ~other_yes).sum() > 0
+    rows = report.rows[report.rows["label"] == "b"]
+    assert np.allclose(rows["first_probability"], P[rows["row"], 1], atol=1e-4)
+    assert np.allclose(rows["second_probability"], Q[rows["row"], 1], atol=1e-4)
+
+
 def test_rows_are_sorted_by_the_difference(report):
     rows = report.rows
     assert len(rows) == report.table[["first_only", "second_only"]].to_numpy().sum()

@@ -133,7 +133,7 @@ def disagreement_of(predictions: TeacherPredictions, *, row_ids: Any = None) -> 
     labels = np.asarray(predictions.vocabulary.names, dtype=object)
     tables, contradictions = [], []
     by_name = sorted(range(len(names)), key=lambda t: names[t])
-    known = predictions.vocabulary.known
+    known, offsets = predictions.vocabulary.known, predictions.offsets
     for a, b in combinations(by_name, 2):
         shared = np.flatnonzero(known[a] & known[b])
         if not len(shared):
@@ -169,8 +169,8 @@ def disagreement_of(predictions: TeacherPredictions, *, row_ids: Any = None) -> 
                     "label": labels[shared[columns]],
                     "first": names[a],
                     "second": names[b],
-                    "first_probability": expit(one[rows, columns]),
-                    "second_probability": expit(other[rows, columns]),
+                    "first_probability": expit(one[rows, columns] + offsets[a][shared[columns]]),
+                    "second_probability": expit(other[rows, columns] + offsets[b][shared[columns]]),
                 }
             )
         )

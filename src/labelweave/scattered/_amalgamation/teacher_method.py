@@ -179,6 +179,7 @@ class TeacherMethod(MultiLabelPredictor):
             else:
                 rule.fit(*self._pseudo_labelled_predictions(rule, training_set, targets))
         self.threshold_ = rule
+        self._warn_of_useless_predictions(training_set)
         return self
 
     def fidelity(self, X: Any) -> Any:
@@ -254,12 +255,27 @@ class TeacherMethod(MultiLabelPredictor):
             self.on_disagreement(report)
 
     def _held_out_fidelity(self, training_set: TrainingSet) -> Any:
-        first = training_set.n_train
-        if first == training_set.n_rows:  # no row is held out
-            first = 0
-        rows = np.arange(first, training_set.n_rows)
+        rows = training_set.held_out_rows()
         probabilities = self._predict_proba(take_rows(training_set.X, rows))
         return fidelity_to_teachers(training_set.predictions_on(rows), probabilities)
+
+    def _warn_of_useless_predictions(self, training_set: TrainingSet) -> None:
+        """Warn if no label is predicted, or every label, where the teachers do not do so."""
+        rows = training_set.held_out_rows()
+        n_predicted = int(self.predict(take_rows(training_set.X, rows)).sum())
+        logits = training_set.predictions_on(rows).logits
+        share = float((logits > 0).sum() / max((~np.isnan(logits)).sum(), 1))
+        n_entries = len(rows) * self.n_labels_
+        if n_entries and n_predicted in (0, n_entries) and 0 < share < 1:
+            what = "no label at all" if n_predicted == 0 else "every label"
+            warnings.warn(
+                f"{what} is predicted for {len(rows):,} rows on which the teachers predict "
+                f"{share:.1%} of their labels: the student has not learnt from them, or its "
+                "threshold does not fit its probabilities (threshold='cardinality' sets one that "
+                "does)",
+                LabelweaveWarning,
+                stacklevel=3,
+            )
 
     def _pseudo_labelled_predictions(
         self, rule: Threshold, training_set: TrainingSet, targets: np.ndarray

@@ -19,7 +19,7 @@ _BATCH_ROWS = 4096  # rows that a teacher predicts at a time
 
 
 class TeacherPredictions(NamedTuple):
-    """The logits of all teachers."""
+    """The logits of all teachers, less those of their thresholds: positive where they predict."""
 
     # In a canonical order, which does not depend on the order in which they were passed
     teachers: list[Teacher]
@@ -34,6 +34,14 @@ class TeacherPredictions(NamedTuple):
     def margins(self) -> np.ndarray:
         """The smallest absolute logit with which each teacher does not abstain."""
         return np.array([teacher.margin for teacher in self.teachers], dtype=np.float32)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """What was subtracted from the logits, of shape (teachers, labels); NaN as there."""
+        offsets = np.full(self.logits.shape[::2], np.nan, dtype=np.float32)
+        for t, teacher in enumerate(self.teachers):
+            offsets[t, self.vocabulary.columns[t]] = teacher.offsets
+        return offsets
 
     def without_abstentions(self) -> np.ndarray:
         """The logits, with NaN also where a teacher abstains."""

@@ -41,6 +41,10 @@ class TrainingSet(NamedTuple):
         held_out = np.arange(self.n_rows) >= self.n_train
         return np.flatnonzero((self.row_numbers >= 0) | held_out)
 
+    def held_out_rows(self) -> np.ndarray:
+        """The positions of the held-out rows; of all rows if none is held out."""
+        return np.arange(self.n_train if self.n_train < self.n_rows else 0, self.n_rows)
+
     def predictions_on(self, rows: np.ndarray) -> TeacherPredictions:
         """The predictions on some of the rows."""
         return self.predictions._replace(logits=self.predictions.logits[:, rows])
