@@ -1,12 +1,13 @@
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
 import labelweave as lw
 from labelweave import methods
 from labelweave.base import MultiLabelPredictor
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 
 
 @pytest.mark.parametrize("method", methods.list_methods(), ids=lambda method: method.id)
@@ -38,32 +39,45 @@ def test_unknown_ids_are_answered_with_a_near_one():
 
 @pytest.fixture
 def plug_in(monkeypatch):
-    """A function that lets the table find one plug-in with this id and class name."""
+    """A function that lets the table find plug-ins, given by id and place of the class."""
 
-    def find(id, class_name):
-        method = methods.Method(id, "plug-in", "elsewhere", class_name, "")
-        monkeypatch.setattr(methods, "_plugin_methods", lambda: [method])
+    def find(*pairs):
+        points = [metadata.EntryPoint(id, place, "") for id, place in pairs]
+        monkeypatch.setattr(methods.metadata, "entry_points", lambda group: points)
         methods._methods.cache_clear()
 
     yield find
     methods._methods.cache_clear()
 
 
-def test_two_methods_of_one_id_are_refused(plug_in):
-    plug_in("mlknn", "Twin")
-    with pytest.raises(InputError, match="two methods have the id 'mlknn'"):
-        methods.list_methods()
+@pytest.mark.parametrize("id", ["mlknn", *(wrapper.id for wrapper in methods.WRAPPERS)])
+def test_a_plugin_with_an_id_of_ours_is_ignored_and_disables_nothing(plug_in, id):
+    expected = {method.id for method in methods.list_methods()} | {"other"}
+    plug_in((id, "elsewhere:Twin"), ("other", "elsewhere:Other"))
+    message = f"the plug-in elsewhere:Twin is ignored, because its id '{id}' is that of labelweave"
+    with pytest.warns(LabelweaveWarning, match=message) as caught:
+        assert {method.id for method in methods.list_methods()} == expected
+    assert len(caught) == 1
+    assert methods.make("mlknn", k=3).k == 3
+    assert lw.TextClassifier is methods.make_part("text").__class__
 
 
-@pytest.mark.parametrize("wrapper", methods.WRAPPERS, ids=lambda wrapper: wrapper.id)
-def test_ids_that_model_folders_use_for_wrappers_are_refused(plug_in, wrapper):
-    plug_in(wrapper.id, "Twin")
-    with pytest.raises(InputError, match=f"has the id '{wrapper.id}', which labelweave reserves"):
-        methods.list_methods()
+def test_of_two_plugins_with_one_id_the_first_is_used(plug_in):
+    plug_in(("twin", "first:Twin"), ("twin", "second:Twin"))
+    with pytest.warns(LabelweaveWarning, match="second:Twin is ignored.* is that of first:Twin"):
+        (twin,) = methods.list_methods("plug-in")
+    assert twin.module == "first"
+
+
+@pytest.mark.parametrize("value", ["no class", "module", ""])
+def test_a_plugin_without_a_class_is_ignored(plug_in, value):
+    plug_in(("odd", value), ("other", "elsewhere:Other"))
+    with pytest.warns(LabelweaveWarning, match="the plug-in odd is ignored.*'module:Class'"):
+        assert [method.id for method in methods.list_methods("plug-in")] == ["other"]
 
 
 def test_a_plugin_does_not_hide_a_class_of_the_library(plug_in):
-    plug_in("other-knn", "MLkNN")
+    plug_in(("other-knn", "elsewhere:MLkNN"))
     assert lw.MLkNN is methods.get_class("mlknn")
 
 

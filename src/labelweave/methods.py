@@ -9,12 +9,13 @@ nor torch. Other packages add methods through the entry-point group ``labelweave
 from __future__ import annotations
 
 import importlib
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import Any
 
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 
 __all__ = [
     "ROOMS",
@@ -256,35 +257,36 @@ WRAPPERS = (
 
 @cache
 def _methods() -> dict[str, Method]:
-    reserved = {wrapper.id for wrapper in WRAPPERS}
-    methods: dict[str, Method] = {}
-    for method in (*METHODS, *_plugin_methods()):
-        if method.id in reserved:
-            raise InputError(
-                f"{method.module}.{method.class_name} has the id {method.id!r}, which labelweave "
-                "reserves for itself: choose another"
+    """All methods by id; a plug-in that takes an id that is in use is ignored with a warning."""
+    methods = {method.id: method for method in METHODS}
+    in_use = methods | {wrapper.id: wrapper for wrapper in WRAPPERS}
+    for method in _plugin_methods():
+        if method.id in in_use:
+            other = in_use[method.id]
+            _ignore_plugin(
+                f"{method.module}:{method.class_name}",
+                f"its id {method.id!r} is that of {other.module}:{other.class_name}",
             )
-        if method.id in methods:
-            other = methods[method.id]
-            raise InputError(
-                f"two methods have the id {method.id!r}: {other.module}.{other.class_name} "
-                f"and {method.module}.{method.class_name}"
-            )
-        methods[method.id] = method
+        else:
+            methods[method.id] = in_use[method.id] = method
     return methods
 
 
 def _plugin_methods() -> list[Method]:
-    return [
-        Method(
-            id=point.name,
-            room="plug-in",
-            module=point.module,
-            class_name=point.attr,
-            summary=f"from {point.dist.name if point.dist else point.module}",
-        )
-        for point in metadata.entry_points(group=PLUGIN_GROUP)
-    ]
+    methods = []
+    for point in metadata.entry_points(group=PLUGIN_GROUP):
+        if not point.pattern.fullmatch(point.value) or not point.attr:
+            _ignore_plugin(point.name, f"{point.value!r} does not have the form 'module:Class'")
+            continue
+        source = point.dist.name if point.dist else point.module
+        methods.append(Method(point.name, "plug-in", point.module, point.attr, f"from {source}"))
+    return methods
+
+
+def _ignore_plugin(name: str, reason: str) -> None:
+    warnings.warn(
+        f"the plug-in {name} is ignored, because {reason}", LabelweaveWarning, stacklevel=2
+    )
 
 
 def list_methods(room: str | None = None) -> list[Method]:

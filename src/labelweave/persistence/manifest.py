@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labelweave.exceptions import InputError, ModelFolderError
+from labelweave.files import parsed_json_size
 
 __all__ = [
     "EDITABLE_FILES",
@@ -143,13 +144,8 @@ def read_json(folder: Path, name: str) -> Any:
 
 
 def _is_too_large(content: bytes) -> bool:
-    """Whether a JSON document, once parsed, may take more memory than a model folder should.
-
-    Lists and objects take some 90 bytes each, other values some 35, however short their text is.
-    """
-    n_containers = content.count(b"[") + content.count(b"{")
-    parsed = 3 * len(content) + 90 * n_containers + 35 * content.count(b",")
-    return len(content) > _MAX_JSON or parsed > _MAX_PARSED
+    """Whether a JSON document, once parsed, may take more memory than a model folder should."""
+    return len(content) > _MAX_JSON or parsed_json_size(content) > _MAX_PARSED
 
 
 def _refuse_constant(name: str) -> Any:

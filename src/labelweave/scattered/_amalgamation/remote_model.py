@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import json
+import socket
+import time
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import (
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    Request,
+    build_opener,
+)
 
 import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
+from labelweave.files import parsed_json_size
 
 _MAX_BYTES = 256 * 2**20  # of one response
+_MAX_PARSED = 2**30  # bytes that a parsed response may take
 
 
 class RemoteModel:
@@ -22,6 +34,9 @@ class RemoteModel:
     with an output of shape (rows, labels); ``GET {url}`` may list the labels, under
     ``parameters.labels`` of that output. :class:`labelweave.scattered.teacher.Teacher` makes one
     from an ``http://`` address.
+
+    Redirects are not followed, because the key must not go to another address. A response that is
+    not complete within `timeout`, or that is too large, is an error.
     """
 
     def __init__(
@@ -30,7 +45,7 @@ class RemoteModel:
         *,
         output: str = "probabilities",  # the output to read; the first where none has this name
         batch_rows: int = 256,  # per request
-        timeout: float = 30.0,  # in seconds, of one response
+        timeout: float = 30.0,  # in seconds, to connect, to send, and of one whole response
         api_key: str | None = None,  # sent as a bearer token
     ) -> None:
         if not url.startswith(("http://", "https://")):
@@ -64,9 +79,12 @@ class RemoteModel:
 
     def _request_labels(self) -> list[str]:
         answer = self._send("", None)
-        for output in answer.get("outputs", ()):
-            labels = output.get("parameters", {}).get("labels")
-            if labels:
+        try:
+            listed = [output.get("parameters", {}).get("labels") for output in answer["outputs"]]
+        except (AttributeError, KeyError, TypeError):
+            listed = []
+        for labels in listed:
+            if labels and isinstance(labels, list):
                 return [str(label) for label in labels]
         raise AttributeError("label_names_")
 
@@ -75,7 +93,7 @@ class RemoteModel:
             outputs = {output["name"]: output for output in answer["outputs"]}
             chosen = outputs.get(self.output) or next(iter(outputs.values()))
             values = np.asarray(chosen["data"], dtype=np.float64).reshape(chosen["shape"])
-        except (KeyError, TypeError, ValueError, StopIteration):
+        except (KeyError, TypeError, ValueError, OverflowError, StopIteration):
             raise InputError(
                 f"{self.url} answered with something other than an inference"
             ) from None
@@ -90,18 +108,87 @@ class RemoteModel:
         data = None if body is None else json.dumps(body).encode()
         request = Request(self.url + path, data=data, headers=headers)
         try:
-            with urlopen(request, timeout=self.timeout) as response:
+            with _OPENER.open(request, timeout=self.timeout) as response:
                 text = response.read(_MAX_BYTES + 1)
-            if len(text) > _MAX_BYTES:
-                raise InputError(f"{self.url} answered with more than {_MAX_BYTES // 2**20} MB")
-            return json.loads(text)
         except HTTPError as error:
-            raise InputError(f"{self.url} answered with {error.code} {error.reason}") from None
-        except (URLError, TimeoutError, OSError) as error:
-            reason = getattr(error, "reason", error)
-            raise InputError(f"{self.url} cannot be reached: {reason}") from None
-        except json.JSONDecodeError:
+            error.close()
+            reason = " ".join(str(error.reason).split())[:80]
+            hint = ", and redirects are not followed: use the address that it redirects to"
+            raise InputError(
+                f"{self.url} answered with {error.code} {reason}"
+                f"{hint if 300 <= error.code < 400 else ''}"
+            ) from None
+        except (URLError, OSError, HTTPException) as error:
+            cause = error.reason if isinstance(error, URLError) else error
+            if isinstance(cause, TimeoutError):
+                raise InputError(
+                    f"{self.url} did not answer within {self.timeout:g} seconds"
+                ) from None
+            raise InputError(f"{self.url} cannot be reached: {cause}") from None
+        if len(text) > _MAX_BYTES or parsed_json_size(text) > _MAX_PARSED:
+            raise InputError(f"{self.url} answered with more than a response may have")
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):  # also raised for text that is not UTF-8
             raise InputError(f"{self.url} answered with something that is not JSON") from None
+
+
+class _TimedReader(io.RawIOBase):
+    """Reads from a socket until a moment; a socket's own timeout begins again with each byte."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._stream = sock.makefile("rb", buffering=0)
+        seconds = sock.gettimeout()
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._end is not None:
+            left = self._end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("timed out")
+            self._socket.settimeout(left)
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **keywords: Any) -> None:
+        super().__init__(sock, *args, **keywords)
+        self.fp.close()
+        self.fp = io.BufferedReader(_TimedReader(sock))
+
+
+class _TimedConnection(HTTPConnection):
+    response_class = _TimedResponse
+
+
+class _TimedSecureConnection(HTTPSConnection):
+    response_class = _TimedResponse
+
+
+class _TimedHandler(HTTPHandler):
+    def http_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(_TimedConnection, request)
+
+
+class _TimedSecureHandler(HTTPSHandler):
+    def https_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(_TimedSecureConnection, request)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Let the redirect be an error."""
+
+
+_OPENER = build_opener(_TimedHandler, _TimedSecureHandler, _NoRedirects)
 
 
 def _as_input(batch: Any) -> dict[str, Any]:
