@@ -8,6 +8,7 @@ from labelweave import calibration as calibration
 from labelweave import capabilities as capabilities
 from labelweave import data as data
 from labelweave import exceptions as exceptions
+from labelweave import explaining as explaining
 from labelweave import images as images
 from labelweave import known_labels as known_labels
 from labelweave import labels as labels
@@ -52,6 +53,9 @@ from labelweave.dependent.rakel import RAkEL as RAkEL
 from labelweave.dependent.rbcc import RBCC as RBCC
 from labelweave.dependent.sleec import SLEEC as SLEEC
 from labelweave.dependent.weave import Weave as Weave
+from labelweave.explaining.column_importance import feature_importance as feature_importance
+from labelweave.explaining.native import native_importance as native_importance
+from labelweave.explaining.row_explanation import explain_row as explain_row
 from labelweave.images.encoder import ImageEncoder as ImageEncoder
 from labelweave.images.image_classifier import ImageClassifier as ImageClassifier
 from labelweave.labels import LabelMatrix as LabelMatrix

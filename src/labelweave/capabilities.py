@@ -62,6 +62,8 @@ class Capabilities:
         missing positives, or where labels are added later.
     randomized : bool, default=True
         Another `random_state` gives another model.
+    feature_importance : bool, default=False
+        The model states the importance of its features: coefficients or gains of splits.
     progress_bar : bool, default=False
         ``verbose=1`` shows a progress bar.
     """
@@ -80,6 +82,7 @@ class Capabilities:
     out_of_fold: bool = False
     label_prevalence: bool = True
     randomized: bool = True
+    feature_importance: bool = False
     progress_bar: bool = False
 
 

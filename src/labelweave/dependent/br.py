@@ -11,7 +11,7 @@ from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.exceptions import InputError
 from labelweave.importance import FeatureImportanceMixin, column_scales
 from labelweave.labels import LabelMatrix
-from labelweave.shallow.per_label import InnerClassifierMixin, PerLabelClassifier
+from labelweave.shallow.per_label import InnerClassifierMixin, PerLabelClassifier, is_linear
 
 __all__ = ["BinaryRelevance"]
 
@@ -109,6 +109,11 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.capabilities.randomized = False  # the default classifier has one solution
+        tags.capabilities.feature_importance = (
+            self.estimator is None
+            or is_linear(self.estimator)
+            or hasattr(type(self.estimator), "feature_importances_")
+        )
         return tags
 
     def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
@@ -127,3 +132,6 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
                 raise InputError(f"{name} has neither linear weights nor feature_importances_")
             importance[j] = estimator.feature_importances_
         return importance
+
+    def _feature_directions(self) -> np.ndarray | None:
+        return None if self.coef_ is None else np.sign(self.coef_).astype(np.int64)

@@ -70,8 +70,8 @@ def evaluate(
         outputs = _outputs_of_matrix(model, threshold)
     else:
         outputs = _outputs_of_model(model, X, threshold)
-        title = f"{type(_core(model)).__name__} on {title}"
-    truth = _labels_of(model, Y, outputs.names)
+        title = f"{type(core_of(model)).__name__} on {title}"
+    truth = labels_of(model, Y, outputs.names)
     outputs = _match(outputs, truth)
     return score_predictions(
         truth,
@@ -192,7 +192,7 @@ def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
     from labelweave.model_selection import label_probabilities
     from labelweave.thresholds import Threshold
 
-    core = _core(model)
+    core = core_of(model)
     label_names = getattr(core, "label_names_", None)
     names = None if label_names is None else tuple(str(name) for name in label_names)
     if not hasattr(model, "predict_proba") and not hasattr(model, "decision_function"):
@@ -223,7 +223,7 @@ def _fitted_rule(threshold: Any) -> Any:
     return rule
 
 
-def _core(model: Any) -> Any:
+def core_of(model: Any) -> Any:
     """The estimator inside a search or at the end of a pipeline."""
     while True:
         if hasattr(model, "best_estimator_"):
@@ -243,8 +243,8 @@ def _unpack(data: Any) -> tuple[Any, Any, str]:
     raise InputError("data must be a Dataset or a pair (X, Y)")
 
 
-def _labels_of(model: Any, Y: Any, names: tuple[str, ...] | None) -> LabelMatrix:
-    core = _core(model)
+def labels_of(model: Any, Y: Any, names: tuple[str, ...] | None) -> LabelMatrix:
+    core = core_of(model)
     if getattr(core, "_single_label", False):
         return core._known_labels(Y)
     fits = names is not None and getattr(Y, "shape", (0, len(names)))[1:] == (len(names),)

@@ -9,7 +9,6 @@ from typing import Any
 from sklearn.base import clone
 
 from labelweave.capabilities import capabilities
-from labelweave.importance import FeatureImportanceMixin
 from labelweave.testing import (
     capability_checks,
     input_checks,
@@ -81,7 +80,7 @@ def _checks_for(estimator: Any) -> list[Check]:
         *learning_checks.CHECKS,
         *label_checks.CHECKS,
         *(capability_checks.OF_KNOWN_LABELS if capabilities(estimator).known_labels else ()),
-        *(capability_checks.OF_IMPORTANCE if isinstance(estimator, FeatureImportanceMixin) else ()),
+        *(capability_checks.OF_IMPORTANCE if capabilities(estimator).feature_importance else ()),
         *input_checks.CHECKS,
         *table_checks.CHECKS,
         *seed_checks.CHECKS,

@@ -5,10 +5,14 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelweave.base import MultiLabelClassifier
+from labelweave.capabilities import capabilities
 from labelweave.embedding_classifier import EmbeddingClassifier
+from labelweave.exceptions import InputError
+from labelweave.importance import FeatureImportanceMixin
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import make_embedder
 from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
@@ -16,7 +20,7 @@ from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
 __all__ = ["TextClassifier"]
 
 
-class TextClassifier(EmbeddingClassifier):
+class TextClassifier(FeatureImportanceMixin, EmbeddingClassifier):
     """A classifier of texts: TF-IDF weights or an embedder, followed by any classifier.
 
     Words are lower-cased runs of two or more letters or digits; their weights are
@@ -112,5 +116,28 @@ class TextClassifier(EmbeddingClassifier):
         words = fitted_vectorizer(self.vocabulary_, self.idf_, (1, self.max_words))
         return words.transform(texts)
 
+    # -- importance of words -----------------------------------------------------------
+
+    def _feature_importance(self) -> np.ndarray:
+        self._check_words()
+        return self.classifier_._feature_importance()
+
+    def _feature_directions(self) -> np.ndarray | None:
+        self._check_words()
+        return self.classifier_._feature_directions()
+
+    def _column_names(self) -> list[str]:
+        return list(self.vocabulary_)
+
+    def _check_words(self) -> None:
+        if not capabilities(self).feature_importance:
+            raise InputError(
+                "the importance of words can be read from TF-IDF weights with a linear classifier "
+                "or trees only: use labelweave.feature_importance(model, texts, Y)"
+            )
+
     def __sklearn_tags__(self) -> Any:
-        return string_tags(super().__sklearn_tags__())
+        tags = string_tags(super().__sklearn_tags__())
+        inner = capabilities(self._unfitted_classifier())
+        tags.capabilities.feature_importance = self.embedder is None and inner.feature_importance
+        return tags
