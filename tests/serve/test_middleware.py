@@ -163,6 +163,18 @@ def test_bytes_in_flight_are_bounded(running_fake):
         assert served.open.get("/v1/models").status_code == 200
 
 
+def test_bytes_of_bodies_that_are_not_complete_are_in_flight(running_fake):
+    with running_fake(max_bytes_in_flight=1000) as served:
+        address = ("127.0.0.1", served.service.settings.port)
+        head = b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\n"
+        head += b"Content-Type: application/json\r\nContent-Length: 900\r\n\r\n"
+        with socket.create_connection(address) as slow:
+            slow.sendall(head + b"x" * 899)
+            wait_until(lambda: served.server.server_state.tasks)  # it has arrived and waits
+            wait_until(lambda: predict(served, "tags", inputs=["y" * 200]).status_code == 429)
+        wait_until(lambda: predict(served, "tags", inputs=["y" * 200]).status_code == 200)
+
+
 def test_answers_leak_no_version_path_or_server(real):
     for address in ("/v1/models", "/v1/models/shapes", "/v2", "/v2/models/news", "/nothing", "/"):
         answer = real.open.get(address)

@@ -7,10 +7,14 @@ from contextlib import suppress
 import httpx
 import hypothesis
 import pytest
-from serving import KEY, running
+from pydantic import ValidationError
+from serving import KEY, check_problem, running
 from test_review_queues import LIST
 
+from labelweave.exceptions import InputError
+from labelweave.serve.problems import ProblemError
 from labelweave.serve.review_queues import read_queues
+from labelweave.serve.schemas import AddLabels, InferRequest, PredictRequest, parse_json
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
@@ -73,3 +77,81 @@ def test_no_request_is_an_internal_error(served, mode):
     assert len(answers) > 50
     assert {404, 422, *([200] if mode == "POSITIVE" else [])} <= set(answers)
     assert served.open.get("/v1/health/ready").status_code == 200
+
+
+# -- large bodies ----------------------------------------------------------------------
+
+MANY = 100_000
+
+
+def parse(body, shape=PredictRequest):
+    return parse_json("application/json", body, shape, max_rows=1024)
+
+
+@pytest.mark.parametrize(
+    ("shape", "body"),
+    [
+        (PredictRequest, b'{"inputs": ["a"], "known": [%s]}' % b",".join([b"3"] * MANY)),
+        (PredictRequest, b'{"inputs": ["a"], "known": [{%s}]}'),
+        (PredictRequest, b'{"inputs": ["a"], "labels": [%s]}' % b",".join([b"3"] * MANY)),
+        (AddLabels, b'{"labels": [%s]}' % b",".join([b"3"] * MANY)),
+        (InferRequest, b'{"inputs": [%s]}' % b",".join([b"3"] * MANY)),
+        (InferRequest, b'{"inputs": [{"shape": [%s]}]}' % b",".join([b'"x"'] * MANY)),
+        (InferRequest, b'{"inputs": [], "outputs": [%s]}' % b",".join([b"3"] * MANY)),
+    ],
+    ids=["known", "known of a row", "labels", "new labels", "tensors", "shape", "outputs"],
+)
+def test_a_body_with_many_faults_is_refused_at_the_first_ones(shape, body):
+    """All of them would take seconds and gigabytes."""
+    if b"%s" in body:
+        body %= b",".join(b'"%d": "x"' % i for i in range(MANY))
+    with pytest.raises(ValidationError) as caught:
+        parse(body, shape)
+    assert caught.value.error_count() < 100
+
+
+def test_many_unknown_fields_are_refused_by_the_first():
+    body = b'{"inputs": [[1]], %s}' % b",".join(b'"field %d": 1' % i for i in range(MANY))
+    with pytest.raises(InputError, match="unknown field 'field 0'"):
+        parse(body)
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        parse(b'{"inputs": [[1]], "field": 1}')
+
+
+@pytest.mark.parametrize("container", [b"[]", b"{}", b"[[[]]]"])
+def test_many_lists_are_refused_before_they_are_parsed(container):
+    body = b'{"inputs": [%s]}' % b",".join([container] * MANY)
+    with pytest.raises(ProblemError, match="more than 4,048 lists and objects") as caught:
+        parse(body)
+    assert caught.value.status == 413
+
+
+def test_as_many_lists_as_a_request_may_need_are_parsed():
+    rows = [[0.5] * 10] * 1024
+    content = {"inputs": rows, "known": [{"a": True, "b": False}] * 1024}
+    assert parse(json.dumps(content).encode()).model_dump(exclude_unset=True) == content
+    texts = ['[{"quoted \\\\ [": [[[['] * 1024
+    assert parse(json.dumps({"inputs": texts}).encode()).inputs == texts
+
+
+@pytest.mark.parametrize("ending", [b"", b'"', b'"]', b'\\"]}', b"\xff"])
+def test_a_large_body_that_is_no_json_gets_one_sentence(ending):
+    with pytest.raises(InputError, match="not valid JSON"):
+        parse(b'{"inputs": ["' + b"[" * MANY + ending)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [[[None] * MANY], [["x"] * MANY] * 5, [{"f1": 1}, {str(i): None for i in range(MANY)}]],
+    ids=["nulls", "texts", "records"],
+)
+def test_inputs_with_many_faults_are_refused_by_the_first(served, inputs):
+    answer = served.open.post("/v1/models/shapes/predict", json={"inputs": inputs})
+    check_problem(answer, 422)
+    assert len(answer.text) < 500
+
+
+def test_known_labels_are_true_or_false(served):
+    body = {"inputs": [[1, 2, 3]], "known": [{"red": "yes"}]}
+    answer = served.open.post("/v1/models/shapes/predict", json=body)
+    check_problem(answer, 422, "known.0", "true or false")

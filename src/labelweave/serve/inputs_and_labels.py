@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field, Strict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import FailFast, Field, Strict, StringConstraints, TypeAdapter, ValidationError
 
 from labelweave.exceptions import InputError
 from labelweave.serve.problems import ProblemError, validation_message
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 _MAX_NUMBER = 1e300
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False, ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
-_VECTORS = TypeAdapter(list[list[Number]])
-_RECORDS = TypeAdapter(list[dict[str, Number]])
-_TEXTS = TypeAdapter(list[Annotated[str, Strict(), StringConstraints()]])
+# They stop at the first fault: there may be millions.
+_VECTORS = TypeAdapter(Annotated[list[Annotated[list[Number], FailFast()]], FailFast()])
+_RECORDS = TypeAdapter(Annotated[list[dict[str, Number]], FailFast()])
+_TEXTS = TypeAdapter(Annotated[list[Annotated[str, Strict(), StringConstraints()]], FailFast()])
 
 
 # -- inputs ----------------------------------------------------------------------------
@@ -90,11 +91,14 @@ def _read_records(inputs: Sequence[Any], loaded: LoadedModel, absent: str) -> np
     names, positions = loaded.feature_names, loaded.feature_positions
     if names is None:
         raise InputError("the features of this model have no names: send lists of numbers")
+    for i, record in enumerate(inputs):
+        if isinstance(record, dict):
+            unknown = next((name for name in record if name not in positions), None)
+            if unknown is not None:
+                raise InputError(f"inputs.{i}: the model has no feature {unknown[:80]!r}")
     records = _validate(_RECORDS, inputs)
     X = np.zeros((len(records), len(names)))
     for i, record in enumerate(records):
-        if unknown := [name for name in record if name not in positions]:
-            raise InputError(f"inputs.{i}: the model has no feature {unknown[0][:80]!r}")
         if absent == "error" and len(record) < len(names):
             missing = next(name for name in names if name not in record)
             raise InputError(

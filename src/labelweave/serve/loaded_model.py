@@ -144,7 +144,7 @@ class LoadedModel:
         for i, labels in enumerate(known):
             for name, value in labels.items():
                 if name not in position:
-                    raise InputError(f"known: the model has no label {name!r}")
+                    raise InputError(f"known: the model has no label {name[:80]!r}")
                 values[i, position[name]] = value
         return values
 

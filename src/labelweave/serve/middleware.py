@@ -159,14 +159,12 @@ class ProtectionMiddleware:
             return  # web sockets are not supported
         started = time.perf_counter()
         response = _Response(send)
-        size = 0
+        state = {**scope.get("state", {}), "id": response.id, "owner": "", "received": 0}
         try:
-            scope["state"] = {**scope.get("state", {}), "id": response.id, "owner": ""}
+            scope["state"] = state
             headers = dict(scope["headers"])
             self._check_access(scope, headers)
-            body = await self._read_body(headers, receive)
-            size = len(body)
-            self._bytes_in_flight += size
+            body = await self._read_body(headers, receive, state)
             if not await self._respond_directly(scope, headers, body, response):
                 await self.app(scope, _replay(body, receive), response)
         except _DisconnectedError:
@@ -179,7 +177,7 @@ class ProtectionMiddleware:
             if not response.started:
                 await problem_response(problem)(scope, receive, response)
         finally:
-            self._bytes_in_flight -= size
+            self._bytes_in_flight -= state["received"]
             self._record(scope, response, time.perf_counter() - started)
 
     async def _respond_directly(
@@ -229,27 +227,31 @@ class ProtectionMiddleware:
             key = token.strip()
         return self.keys.owner(key.decode("latin-1")) if key else None
 
-    async def _read_body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    async def _read_body(
+        self, headers: dict[bytes, bytes], receive: Receive, state: dict[str, Any]
+    ) -> bytes:
+        """Return the body; `state` counts its bytes, which are in flight as soon as they arrive."""
         length = headers.get(b"content-length")
         if length is not None:
             if not length.isdigit():
                 raise ProblemError(400, "The Content-Length header is not a number.")
-            self._check_size(int(length))
+            self._check_size(int(length), int(length))
             if int(length) == 0:
                 return b""
         elif b"transfer-encoding" not in headers:
             return b""
         parts: list[bytes] = []
-        size = 0
         try:
             async with asyncio.timeout(self.settings.body_timeout):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise _DisconnectedError
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    self._check_size(size)
+                    part = message.get("body", b"")
+                    self._check_size(state["received"] + len(part), len(part))
+                    parts.append(part)
+                    state["received"] += len(part)
+                    self._bytes_in_flight += len(part)
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
@@ -257,17 +259,21 @@ class ProtectionMiddleware:
                 408, "The body was not received in time.", Connection="close"
             ) from None
 
-    def _check_size(self, size: int) -> None:
+    def _check_size(self, size: int, added: int) -> None:
+        """Refuse a body of this size, or bytes that are added to those in flight."""
         if size > self.settings.max_body:
             raise ProblemError(
                 413,
                 f"The body is larger than {self.settings.max_body:,} bytes.",
                 Connection="close",
             )
-        if self._bytes_in_flight + size > self.settings.max_bytes_in_flight:
+        if self._bytes_in_flight + added > self.settings.max_bytes_in_flight:
             self.metrics.refused.labels("memory").inc()
             raise ProblemError(
-                429, "The service is handling too much data; try again.", Retry_After="1"
+                429,
+                "The service is handling too much data; try again.",
+                Retry_After="1",
+                Connection="close",
             )
 
     def _record(self, scope: Scope, response: _Response, seconds: float) -> None:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Request
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError, from_json
 
+from labelweave.exceptions import InputError
 from labelweave.serve.problems import ProblemError
+
+# pydantic collects all faults of a body, and millions of them take seconds and gigabytes: lists
+# stop at their first fault, and large bodies are looked at before they are validated.
+_SMALL_BODY = 2**14  # bytes
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_OTHER_CONTAINERS = 2000  # of a body, besides those of its inputs
 
 _INPUT = {
     "anyOf": [
@@ -31,6 +47,20 @@ LabelName = Annotated[
 Description = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
 
 
+def _check_known(labels: dict[str, Any]) -> dict[str, Any]:
+    for value in labels.values():
+        if value not in (True, False):
+            raise PydanticCustomError("known", "Known labels must be true or false")
+    return labels
+
+
+KnownLabels = Annotated[
+    dict[str, Any],
+    AfterValidator(_check_known),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "boolean"}}),
+]
+
+
 class StrictModel(BaseModel):
     """A request in which unknown fields, such as misspelt ones, are an error."""
 
@@ -50,9 +80,13 @@ class PredictRequest(StrictModel):
         le=100_000,
         description="The k best labels; with a threshold, those of them that reach it.",
     )
-    labels: list[str] | None = Field(None, min_length=1, description="Only these labels.")
-    known: list[dict[str, bool]] | None = Field(
-        None, description="For each input, labels that are known to be present or absent."
+    labels: list[str] | None = Field(
+        None, min_length=1, fail_fast=True, description="Only these labels."
+    )
+    known: list[KnownLabels] | None = Field(
+        None,
+        fail_fast=True,
+        description="For each input, labels that are known to be present or absent.",
     )
     scores: bool = Field(False, description="Also return the scores of all labels, best first.")
     absent: Literal["error", "zero"] = Field(
@@ -210,7 +244,7 @@ class InferRequest(BaseModel):
 
     id: str | None = Field(None, max_length=200)
     inputs: list[InferTensor] = Field(min_length=1, max_length=16)
-    outputs: list[InferOutput] | None = None
+    outputs: list[InferOutput] | None = Field(None, fail_fast=True)
 
 
 class Health(BaseModel):
@@ -272,16 +306,40 @@ class SetVerdict(StrictModel):
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-def parse_json(content_type: str, body: bytes, shape: type[Shape]) -> Shape:
-    """Parse and validate a JSON body in one step by pydantic, which is faster than FastAPI."""
+def parse_json(content_type: str, body: bytes, shape: type[Shape], max_rows: int) -> Shape:
+    """Parse and validate a JSON body by pydantic, which is faster than FastAPI.
+
+    * `max_rows`: Inputs of a request, at most; a body has a list or an object for each, and for the
+      known labels of each.
+    """
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(415, "The body must be sent as application/json.")
-    return shape.model_validate_json(body)
+    if len(body) <= _SMALL_BODY:
+        return shape.model_validate_json(body)
+    most = 2 * max_rows + _OTHER_CONTAINERS
+    # Texts may have many brackets. Leaving them out takes time, so it is done only if necessary.
+    if _n_containers(body) > most and _n_containers(_STRING.sub(b"", body)) > most:
+        raise ProblemError(413, f"The body has more than {most:,} lists and objects.")
+    try:
+        content = from_json(body)
+    except ValueError as error:
+        raise InputError(f"the body is not valid JSON: {error}") from None
+    if isinstance(content, dict) and shape.model_config.get("extra") == "forbid":
+        unknown = next((name for name in content if name not in shape.model_fields), None)
+        if unknown is not None:
+            raise InputError(f"the body has the unknown field {unknown[:80]!r}")
+    return shape.model_validate(content)
+
+
+def _n_containers(text: bytes) -> int:
+    return text.count(b"[") + text.count(b"{")
 
 
 async def read_body(request: Request, shape: type[Shape]) -> Shape:
     """Read the JSON body of a request."""
-    return parse_json(request.headers.get("content-type", ""), await request.body(), shape)
+    content_type = request.headers.get("content-type", "")
+    max_rows = request.app.state.service.settings.max_rows
+    return parse_json(content_type, await request.body(), shape, max_rows)
 
 
 def request_body(shape: type[BaseModel]) -> dict[str, Any]:

@@ -99,8 +99,9 @@ def test_unknown_addresses_methods_and_bodies(real):
     address = "/v1/models/shapes/predict"
     check_problem(real.open.post(address, content=b"{}"), 415)
     kind = {"Content-Type": "application/json"}
-    for body in (b"", b"{", b"[" * 100_000, b'{"inputs": [[NaN, 1, 2]]}', b"\xff", b'"\\ud800"'):
+    for body in (b"", b"{", b"[" * 4000, b'{"inputs": [[NaN, 1, 2]]}', b"\xff", b'"\\ud800"'):
         check_problem(real.open.post(address, content=body, headers=kind), 422)
+    check_problem(real.open.post(address, content=b"[" * 100_000, headers=kind), 413)
 
 
 def test_input_errors_are_reported_and_crashes_reveal_nothing(fake):

@@ -77,7 +77,8 @@ async def infer(model: str, request: Request) -> Response:
 async def infer_response(service: Service, model: str, content_type: str, body: bytes) -> bytes:
     """Return the JSON of the response to a body."""
     served = service.models.get(model)
-    request = parse_json(content_type, body, InferRequest)
+    await served.loaded()  # bodies wait for it as they came: parsed, they take more memory
+    request = parse_json(content_type, body, InferRequest, service.settings.max_rows)
     if len(request.inputs) != 1:
         raise InputError("inputs must contain exactly one tensor")
     if any(output.name != OUTPUT for output in request.outputs or ()):

@@ -44,7 +44,8 @@ async def predict(model: str, request: Request) -> Response:
 async def predict_response(service: Service, model: str, content_type: str, body: bytes) -> bytes:
     """Return the JSON of the response to a body."""
     served = service.models.get(model)
-    request = parse_json(content_type, body, PredictRequest)
+    await served.loaded()  # bodies wait for it as they came: parsed, they take more memory
+    request = parse_json(content_type, body, PredictRequest, service.settings.max_rows)
     selection = LabelSelection(request.threshold, request.top_k, request.labels, request.scores)
 
     def prepare(loaded: LoadedModel) -> PreparedRequest:
@@ -91,6 +92,7 @@ async def explain(model: str, request: Request) -> Response:
     """The most likely unseen labels, each with the seen labels that point to it."""
     service = service_of(request)
     served = service.models.get(model)
+    await served.loaded()
     body = await read_body(request, ExplainRequest)
 
     def explain_inputs(loaded: LoadedModel) -> list[list[Any]]:
