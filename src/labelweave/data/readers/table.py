@@ -113,7 +113,7 @@ def read_table(
     label_lists: list[list[str]] = []
     lines: list[int] = []
     chunks = []
-    for table_rows in table.chunks():
+    for table_rows in table.chunks(roles.numbers, roles.texts):
         chunks.append(roles.row_chunk(table_rows))
         if roles.label_list is not None:
             label_lists.extend(roles.label_lists(table_rows))
@@ -175,7 +175,7 @@ def _iter_features(
     roles = ColumnRoles(path, table, **columns, wanted=features.names)
     if roles.text is None:
         features.check_width(len(roles.features), path)
-    for table_rows in table.chunks():
+    for table_rows in table.chunks(roles.numbers, roles.texts):
         rows = roles.row_chunk(table_rows)
         yield RowChunk(rows.X, row_ids=rows.row_ids)
 

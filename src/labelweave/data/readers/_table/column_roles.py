@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,12 @@ from labelweave.data.readers._shared.columns import (
     LABEL_FIELDS,
     SPLIT_FIELDS,
     choose_columns,
-    clean_text,
     find_columns,
     first_of,
     part_name,
 )
-from labelweave.data.readers._table.csv_parquet import Table, TableRows, parse_numbers
+from labelweave.data.readers._table.cells import parse_numbers
+from labelweave.data.readers._table.csv_parquet import Table, TableRows
 from labelweave.data.readers.reader import RowChunk, feature_dtype
 from labelweave.exceptions import DataFileError
 
@@ -51,7 +50,8 @@ class ColumnRoles:
     ) -> None:
         self.path = path
         self.names = names = table.names
-        sample = next(islice(table.chunks(), 1), None)
+        self.decimal = table.decimal
+        sample = next(table.chunks(numbers=range(len(names))), None)
         if sample is None:
             raise DataFileError("the table has no rows", path=path)
         self.text = self._position(text_column)
@@ -64,7 +64,7 @@ class ColumnRoles:
         elif self.label_list is None:
             self.label_list = self._position(None, LABEL_FIELDS)
         if self.label_list is None and not self.label_columns and wanted is None:
-            self.label_list = _column_of_label_ids(names, sample)
+            self.label_list = _column_of_label_ids(table)
         dropped = set(find_columns(drop, names, path))
         self.label_columns = [j for j in self.label_columns if j not in dropped]
         self.features: list[int] = []
@@ -83,7 +83,9 @@ class ColumnRoles:
 
     def _find_features(self, columns: list[int], sample: TableRows) -> None:
         """Take the remaining columns as features, or the only one of them as the text."""
-        texts = [j for j in columns if parse_numbers(sample.columns[j])[1] is not None]
+        texts = [
+            j for j in columns if parse_numbers(sample.columns[j], self.decimal)[1] is not None
+        ]
         if len(texts) == 2 and len(columns) == 2 and self.row_id is None:
             self.row_id = self._row_id_among(texts, sample)
             texts = columns = [j for j in texts if j != self.row_id]
@@ -94,7 +96,7 @@ class ColumnRoles:
         else:
             shown = ", ".join(repr(self.names[j]) for j in texts[:4])
             which = f"column {shown} holds" if len(texts) == 1 else f"columns {shown} hold"
-            first = parse_numbers(sample.columns[texts[0]])[1] or 0
+            first = parse_numbers(sample.columns[texts[0]], self.decimal)[1] or 0
             cell = str(sample.columns[texts[0]][first])[:40]
             raise DataFileError(
                 f"the {which} texts ({cell!r} in line {sample.lines[first]}), which cannot be "
@@ -120,6 +122,16 @@ class ColumnRoles:
         return None if self.text is not None else [self.names[j] for j in self.features]
 
     @property
+    def numbers(self) -> list[int]:
+        """Positions of the columns that must hold numbers."""
+        return [*self.features, *self.label_columns]
+
+    @property
+    def texts(self) -> list[int]:
+        """Positions of the columns that are read as they are written."""
+        return [j for j in (self.text, self.row_id, self.split, self.label_list) if j is not None]
+
+    @property
     def label_names(self) -> list[str]:
         """Names of the columns that hold one label each."""
         return [self.names[j] for j in self.label_columns]
@@ -128,7 +140,7 @@ class ColumnRoles:
         """Features, ids and parts of rows, and their labels where each has its own column."""
         X: Any
         if self.text is not None:
-            X = [clean_text("" if cell is None else str(cell)) for cell in rows.columns[self.text]]
+            X = ["" if cell is None else str(cell) for cell in rows.columns[self.text]]
         else:
             X = self._matrix(rows, self.features)
             X = X.astype(feature_dtype(X), copy=False)
@@ -152,7 +164,7 @@ class ColumnRoles:
     def _matrix(self, rows: TableRows, columns: list[int]) -> np.ndarray:
         matrix = np.empty((len(rows.lines), len(columns)))
         for k, j in enumerate(columns):
-            matrix[:, k], wrong = parse_numbers(rows.columns[j])
+            matrix[:, k], wrong = parse_numbers(rows.columns[j], self.decimal)
             if wrong is not None:
                 cell, name = str(rows.columns[j][wrong])[:40], self.names[j]
                 message = f"{cell!r} in column {name!r} is not a number"
@@ -175,7 +187,7 @@ class ColumnRoles:
         if isinstance(cell, list | tuple):
             return [str(name) for name in cell if name is not None]
         names = str(cell).split(self.label_separator)
-        return [clean_text(name.strip()) for name in names if name.strip()]
+        return [name.strip() for name in names if name.strip()]
 
 
 def _plain_values(cells: Sequence[Any]) -> list[Any]:
@@ -190,16 +202,17 @@ def _separator_of(cells: Sequence[Any]) -> str | None:
     return next((sign for sign in ";|," if any(sign in text for text in texts)), None)
 
 
-def _column_of_label_ids(names: Sequence[str], sample: TableRows) -> int | None:
+def _column_of_label_ids(table: Table) -> int | None:
     """In a table of texts without header, the only column of comma-separated whole numbers."""
-    if not all(name.startswith("column_") for name in names):
+    if not all(name.startswith("column_") for name in table.names):
         return None
+    columns = next(table.chunks()).columns
     holds_ids = [
         all(part.strip().isdecimal() for cell in cells for part in str(cell).split(","))
-        for cells in sample.columns
+        for cells in columns
     ]
     has_text = any(
-        not is_id and parse_numbers(cells)[1] is not None
-        for is_id, cells in zip(holds_ids, sample.columns, strict=True)
+        not is_id and parse_numbers(cells, table.decimal)[1] is not None
+        for is_id, cells in zip(holds_ids, columns, strict=True)
     )
     return holds_ids.index(True) if has_text and sum(holds_ids) == 1 else None

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from labelweave.data.compressed_files import (
+    BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
     FilePath,
     check_expansion,
+    decode,
     iter_lines,
     open_binary,
+    read_line,
     read_small_file,
     uncompressed_name,
 )
+from labelweave.data.readers._table.cells import is_number
+from labelweave.data.readers._table.csv_blocks import SEPARATORS, Block, Dialect
 from labelweave.exceptions import DataFileError, require
 
 CHUNK_ROWS = 2048
+_SAMPLE_BYTES = 2**21  # of the first chunk at most, unless one row is longer
 _DECODED_ROWS = 64  # of a Parquet file, at once: a long text may be stored once for all rows
 _DECODED_BYTES = 2**28
 _TEXT_EXPANSION = 20  # texts seldom compress further
-_MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 
 
 @dataclass
@@ -34,7 +40,7 @@ class TableRows:
     """Consecutive rows, by column; `lines` are their line numbers (row numbers in Parquet)."""
 
     columns: list[Sequence[Any]]
-    lines: list[int]
+    lines: Sequence[int]
 
 
 def open_table(path: FilePath, **csv_options: Any) -> Table:
@@ -66,8 +72,11 @@ class CsvTable:
         separator: str | None = None,
         header: bool | None = None,
         quotes: bool | None = None,
+        decimal: str = ".",
     ) -> None:
         self.path = path
+        self.decimal = decimal
+        self._first: _FirstChunk | None = None
         first = next((line for _, line in iter_lines(path) if line.strip()), None)
         if first is None:
             raise DataFileError("the file is empty", path=path)
@@ -76,7 +85,8 @@ class CsvTable:
         if len(self.separator) != 1:
             raise DataFileError(f"the separator {separator!r} is not one character", path=path)
         self.quotes = (self.separator != "\t") if quotes is None else quotes
-        head = list(islice(self._rows(), 2))
+        with open_binary(path) as file:
+            head = list(islice(self._rows(_lines(file, path)), 2))
         if not head:
             raise DataFileError("the file has no rows", path=path)
         cells, line = head[0]
@@ -95,10 +105,72 @@ class CsvTable:
         )
         self.first_cells = head[-1][0] if len(head) == 2 or not self.has_header else []
 
-    def chunks(self) -> Iterator[TableRows]:
-        rows = self._rows()
-        if self.has_header:
-            next(rows)
+    def chunks(
+        self, numbers: Collection[int] = (), texts: Collection[int] | None = None
+    ) -> Iterator[TableRows]:
+        """Read all rows; the first chunk has at most CHUNK_ROWS.
+
+        The columns of `numbers` are arrays wherever all their cells are numbers or missing. All
+        other columns are sequences of strings; those that are not in `texts`, where it is given,
+        may be empty.
+        """
+        with open_binary(self.path) as file:
+            line = 1
+            if self.has_header:
+                line = next(self._rows(_lines(file, self.path)))[1] + 1
+            if self.separator in SEPARATORS:
+                yield from self._fast_chunks(file, line, numbers, texts)
+            else:
+                yield from self._careful_chunks(_lines(file, self.path, line), line)
+
+    def _fast_chunks(
+        self, file: BinaryIO, line: int, numbers: Collection[int], texts: Collection[int] | None
+    ) -> Iterator[TableRows]:
+        """Read rows in blocks, and those of an unusual block carefully."""
+        dialect = Dialect(self.separator, self.quotes, self.decimal, len(self.names))
+        size = _block_bytes(len(self.names))
+        most: int | None = CHUNK_ROWS
+        if self._first is not None and self._first.serves(numbers, texts):
+            file.read(self._first.n_bytes)
+            line += self._first.n_lines
+            most = None
+            yield self._first.rows
+        data, mark = b"", 0
+        while True:
+            new = file.read(size)
+            data += new
+            if line == 1 and data.startswith(BYTE_ORDER_MARK):
+                data = data.removeprefix(BYTE_ORDER_MARK)
+                mark = len(BYTE_ORDER_MARK)
+            if not new and data and not data.endswith(b"\n"):
+                data += b"\n"
+            if not data:
+                return
+            block = Block(data, dialect, most)
+            if most is not None and new and block.n_lines < most and len(data) < _SAMPLE_BYTES:
+                continue
+            if not block.data or not block.has_usual_quotes():
+                # A very long row, or quotes that are not around whole cells: it is then not known
+                # where rows end, and all that follow are read carefully.
+                data += b"" if data.endswith(b"\n") else read_line(file, self.path, line)
+                lines = chain(io.BytesIO(data), _lines(file, self.path, line + data.count(b"\n")))
+                yield from self._careful_chunks(lines, line)
+                return
+            columns = block.parse(numbers, texts)
+            if columns is None:
+                yield from self._careful_chunks(io.BytesIO(block.data), line)
+            else:
+                rows = TableRows(columns, block.lines(line))
+                if most is not None and len(numbers) == len(self.names):
+                    self._first = _FirstChunk(rows, mark + len(block.data), block.n_lines)
+                yield rows
+            line += block.n_lines
+            data = data[len(block.data) :]
+            most = None
+
+    def _careful_chunks(self, lines: Iterable[bytes], first_line: int) -> Iterator[TableRows]:
+        """Read rows one by one; the error message for a wrong one names its line."""
+        rows = self._rows(lines, first_line)
         while chunk := list(islice(rows, CHUNK_ROWS)):
             for cells, line in chunk:
                 if len(cells) != len(self.names):
@@ -111,31 +183,65 @@ class CsvTable:
                 list(zip(*(cells for cells, _ in chunk), strict=True)), [line for _, line in chunk]
             )
 
-    def _rows(self) -> Iterator[tuple[list[str], int]]:
+    def _rows(self, lines: Iterable[bytes], first_line: int = 1) -> Iterator[tuple[list[str], int]]:
         """Cells and last line number of each row; empty lines are skipped."""
         # The default limit of 128 KiB per cell is too small for long texts.
         csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
         reader = csv.reader(
-            (line for _, line in iter_lines(self.path, keep_ends=True)),
+            (decode(line, self.path, number) for number, line in enumerate(lines, first_line)),
             delimiter=self.separator,
             quoting=csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE,
             strict=self.quotes,
         )
+        before = first_line - 1
         while True:
             try:
                 cells = next(reader, None)
             except csv.Error as error:
                 raise DataFileError(
-                    f"the row cannot be read ({error})", path=self.path, line=reader.line_num
+                    f"the row cannot be read ({error})",
+                    path=self.path,
+                    line=before + reader.line_num,
                 ) from None
             if cells is None:
                 return
             if cells:
-                yield cells, reader.line_num
+                yield cells, before + reader.line_num
+
+
+def _block_bytes(n_columns: int) -> int:
+    """Small blocks stay in the processor's cache; in wide tables every block costs more."""
+    return 2**21 + 2**10 * n_columns
+
+
+@dataclass
+class _FirstChunk:
+    """The first chunk with all its columns, so that a sample of the rows is not read twice."""
+
+    rows: TableRows
+    n_bytes: int
+    n_lines: int
+
+    def serves(self, numbers: Collection[int], texts: Collection[int] | None) -> bool:
+        """Whether the columns that are wanted as strings are strings here."""
+        columns = self.rows.columns
+        wanted = set(range(len(columns))) - set(numbers) if texts is None else texts
+        return not any(isinstance(columns[j], np.ndarray) for j in wanted)
+
+
+def _lines(file: BinaryIO, path: FilePath, first: int = 1) -> Iterator[bytes]:
+    """The remaining lines of an open file; `first` is the number of the next one."""
+    for number in count(first):
+        line = read_line(file, path, number)
+        if not line:
+            return
+        yield line
 
 
 class ParquetTable:
     """A Parquet file, whose columns hold numbers, texts or lists of names."""
+
+    decimal = "."
 
     def __init__(self, path: FilePath) -> None:
         self.path = path
@@ -183,7 +289,10 @@ class ParquetTable:
         check_expansion(n_bytes, n_packed, self.path)
         return max(1, min(_DECODED_ROWS, _DECODED_BYTES // max(largest, 1)))
 
-    def chunks(self) -> Iterator[TableRows]:
+    def chunks(
+        self, numbers: Collection[int] = (), texts: Collection[int] | None = None
+    ) -> Iterator[TableRows]:
+        """Read all rows and columns. The types in the file decide which are arrays."""
         n_packed = Path(self.path).stat().st_size
         with self._open() as file:
             batches = self._guarded(lambda: file.iter_batches(batch_size=self._decoded_rows))
@@ -228,15 +337,15 @@ def _arrow_values(column: Any) -> Sequence[Any]:
 def _looks_like_header(cells: list[str]) -> bool:
     names = [cell.strip() for cell in cells]
     distinct = all(names) and len(set(names)) == len(names)
-    return distinct and not any(_is_number(name.replace(",", "")) for name in names)
+    return distinct and not any(is_number(name.replace(",", "")) for name in names)
 
 
 def _is_broken_header(first: list[str], second: Sequence[str] = ()) -> bool:
     """Whether a row of words, some empty or repeated, is above a row with numbers."""
     names = [cell.strip() for cell in first]
-    if any(_is_number(name.replace(",", "")) for name in names):
+    if any(is_number(name.replace(",", "")) for name in names):
         return False
-    return any(bool(name) and _is_number(below) for name, below in zip(names, second, strict=False))
+    return any(bool(name) and is_number(below) for name, below in zip(names, second, strict=False))
 
 
 def _header_fault(cells: list[str]) -> str:
@@ -245,42 +354,3 @@ def _header_fault(cells: list[str]) -> str:
         return f"has no name for column {names.index('') + 1}"
     repeated = next(name for name in names if names.count(name) > 1)
     return f"has the name {repeated!r} twice"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-_TRUTH_VALUES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-
-
-def parse_numbers(cells: Sequence[Any]) -> tuple[np.ndarray, int | None]:
-    """Convert cells to numbers; missing cells are NaN.
-
-    The second result is the position of the first cell that is not a number, or None.
-
-    >>> parse_numbers(["1", "", "2.5"])
-    (array([1. , nan, 2.5]), None)
-    >>> parse_numbers(["1", "sea"])[1]
-    1
-    """
-    if isinstance(cells, np.ndarray):
-        return cells.astype(np.float64), None
-    try:
-        return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells)), None
-    except (TypeError, ValueError):
-        pass
-    numbers = np.full(len(cells), np.nan)
-    for i, cell in enumerate(cells):
-        word = "" if cell is None else str(cell).strip().lower()
-        if word in _MISSING:
-            continue
-        try:
-            numbers[i] = _TRUTH_VALUES[word] if word in _TRUTH_VALUES else float(word)
-        except ValueError:
-            return numbers, i
-    return numbers, None
