@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.isotonic import IsotonicRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labelweave as lw
 from labelweave.calibration import CalibratedMultiLabel, LabelCalibrator
+from labelweave.capabilities import capabilities
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
 from labelweave.exceptions import InputError
 from labelweave.metrics import ece_macro
+from product_table import product_columns, product_table
 
 
 def overconfident(rng, n_rows, n_labels=5):
@@ -191,3 +197,55 @@ def test_a_classifier_that_cannot_be_told_is_named():
     model = CalibratedMultiLabel(lw.make("mlknn", k=2), cv=2).fit(X, Y)
     with pytest.raises(InputError, match="does not predict a label from others"):
         model.predict_proba(X[:1], known=[[1, np.nan]])
+
+
+# -- pipelines and texts ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", [0.5, "per-label"])
+def test_a_pipeline_gets_the_columns_of_a_table(threshold):
+    frame, labels = product_table()
+    pipeline = make_pipeline(product_columns(), lw.BinaryRelevance())
+    model = lw.CalibratedMultiLabel(pipeline, cv=3, threshold=threshold, random_state=0)
+    for rows in (frame, lw.Table(frame)):
+        model.fit(rows, labels)
+        assert model.feature_names_in_.tolist() == list(frame.columns)
+        assert lw.evaluate(model, (rows, labels))["f1_macro"] > 0.8
+    with pytest.raises(InputError, match=r"'columntransformer' .* cannot use these rows: .*brand"):
+        model.predict(frame.drop(columns="brand"))
+
+
+def test_a_fitted_pipeline_is_calibrated_as_it_is():
+    frame, labels = product_table()
+    pipeline = make_pipeline(product_columns(), lw.BinaryRelevance()).fit(frame, labels)
+    model = lw.CalibratedMultiLabel(pipeline, cv="prefit").fit(frame, labels)
+    assert model.estimator_[-1] is pipeline[-1]
+    with pytest.raises(InputError, match="they are not those of Y"):
+        model.fit(frame, labels[["cheap", "light"]])
+
+
+def test_the_seed_reaches_the_steps_of_a_pipeline():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    Y = (X[:, :2] > 0).astype(int)
+    pipeline = make_pipeline(StandardScaler(), lw.MLP(epochs=1))
+    model = lw.CalibratedMultiLabel(pipeline, cv=2, random_state=5)
+    first, second = (clone(model).fit(X, Y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [make_pipeline(TfidfVectorizer(), lw.BinaryRelevance()), lw.TextClassifier()],
+    ids=["pipeline", "classifier"],
+)
+@pytest.mark.parametrize("threshold", [0.5, "per-label"])
+def test_texts(estimator, threshold):
+    frame, labels = product_table()
+    texts = frame["title"].tolist()
+    model = lw.CalibratedMultiLabel(estimator, cv=3, threshold=threshold, random_state=0)
+    model.fit(texts, labels)
+    assert capabilities(model).texts
+    assert model.predict(texts)[:, 0].tolist() == labels["light"].tolist()
+    with pytest.raises(InputError, match="X must be a list of texts"):
+        model.predict(np.zeros((2, 3)))

@@ -20,6 +20,7 @@ _NAMES = {
     "ImageEncoder": "labelweave.images",
     "Images": "labelweave.images",
     "LabelMatrix": "labelweave.labels",
+    "LabelPipeline": "labelweave.label_pipeline",
     "ResNet": "labelweave.images",
     "SentenceEmbedder": "labelweave.text",
     "Table": "labelweave.tables",

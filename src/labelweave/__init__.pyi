@@ -58,6 +58,7 @@ from labelweave.explaining.native import native_importance as native_importance
 from labelweave.explaining.row_explanation import explain_row as explain_row
 from labelweave.images.encoder import ImageEncoder as ImageEncoder
 from labelweave.images.image_classifier import ImageClassifier as ImageClassifier
+from labelweave.label_pipeline import LabelPipeline as LabelPipeline
 from labelweave.labels import LabelMatrix as LabelMatrix
 from labelweave.labels import as_labels as as_labels
 from labelweave.methods import list_methods as list_methods

@@ -11,21 +11,25 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.isotonic import IsotonicRegression
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from labelweave.base import MultiLabelClassifier, MultiLabelPredictor, Pair
+from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
+from labelweave.input_checks import is_texts
 from labelweave.known_labels import KnownLabelsMixin
-from labelweave.labels import LabelMatrix, as_labels
+from labelweave.label_pipeline import as_label_pipeline
+from labelweave.labels import LabelMatrix, as_labels, is_frame
 from labelweave.metrics._inputs import check_score, chunks
 from labelweave.probabilities import log_odds
-from labelweave.tables.table import Table
+from labelweave.tables.table import Table, column_names, rows_for
 
 __all__ = ["CalibratedMultiLabel", "LabelCalibrator"]
 
@@ -201,26 +205,36 @@ class CalibratedMultiLabel(KnownLabelsMixin):
         self.random_state = random_state
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        if not capabilities(self.estimator).images:
+        able = capabilities(as_label_pipeline(self.estimator))
+        if not (able.images or able.texts or self._has_pipeline):
             return super()._checked_features(X, reset=reset)
-        from labelweave.data.images.collection import checked_images
-
-        images = checked_images(X)  # the classifier resizes them
+        rows = _unchecked_rows(X, images=able.images)  # the estimator checks them
+        if able.texts and not is_texts(rows):
+            raise InputError("X must be a list of texts, which the estimator is for")
         if reset:
-            self.n_features_in_ = images.shape[1]
-        return images
+            self.__dict__.pop("feature_names_in_", None)
+            if rows.ndim > 1:
+                self.n_features_in_ = rows.shape[1]
+            if isinstance(rows, Table):
+                self.feature_names_in_ = np.asarray(column_names(rows.frame), dtype=object)
+        return rows
 
-    def _passed_on(self, X: Any) -> Any:
-        """Rows for the estimator: a classifier of another library gets the DataFrame of a table."""
-        is_ours = self.estimator is None or isinstance(self.estimator, MultiLabelPredictor)
-        return X.frame if isinstance(X, Table) and not is_ours else X
+    @property
+    def _has_pipeline(self) -> bool:
+        """Whether the estimator is a pipeline, which gets the columns of a table as they are."""
+        return isinstance(self.estimator, Pipeline)
+
+    def _fit_encoder(self, table: Table, Y: LabelMatrix | None) -> Any:
+        return table if self._has_pipeline else super()._fit_encoder(table, Y)
+
+    def _encoded(self, X: Any) -> Any:
+        return X if self._has_pipeline else super()._encoded(X)
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        X = self._passed_on(X)
         self.calibrator_ = LabelCalibrator(self.method, self.min_positives)
         if self.cv == "prefit":
             self.estimator_ = self._prefit_estimator()
-            self.calibrator_.fit(Y, self.estimator_.predict_proba(X))
+            self.calibrator_.fit(Y, self._uncalibrated(X))
             return
         from labelweave.methods import make
         from labelweave.model_selection import cross_val_predict_proba
@@ -228,11 +242,12 @@ class CalibratedMultiLabel(KnownLabelsMixin):
         if len(Y) < 2:
             raise InputError("calibration needs at least two rows for its folds, but n_samples=1")
         template = make("br") if self.estimator is None else clone(self.estimator)
+        template = as_label_pipeline(template)
+        X = rows_for(template, X)
         seed = None
         if self.random_state is not None:
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            if "random_state" in template.get_params():
-                template.set_params(random_state=seed)
+            template.set_params(**dict.fromkeys(_seeds(template), seed))
         out_of_fold = cross_val_predict_proba(
             template, X, Y, cv=min(int(self.cv), len(Y)), n_jobs=self.n_jobs, random_state=seed
         )
@@ -243,23 +258,31 @@ class CalibratedMultiLabel(KnownLabelsMixin):
         if self.estimator is None:
             raise InputError("cv='prefit' needs a fitted estimator")
         check_is_fitted(self.estimator)
-        names = tuple(getattr(self.estimator, "label_names_", self.label_names_))
+        estimator = as_label_pipeline(self.estimator)
+        names = tuple(getattr(estimator, "label_names_", self.label_names_))
         if names != tuple(self.label_names_):
             raise InputError(
                 f"the fitted estimator has {len(names)} labels, and they are not those of Y in "
                 "the same order"
             )
-        return self.estimator
+        return estimator
+
+    def _uncalibrated(self, X: Any, **more: Any) -> np.ndarray:
+        return self.estimator_.predict_proba(rows_for(self.estimator_, X), **more)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.capabilities.known_labels = capabilities(self.estimator).known_labels
+        able = capabilities(as_label_pipeline(self.estimator))
+        tags.capabilities.known_labels = able.known_labels
+        tags.capabilities.vectors = able.vectors
+        tags.capabilities.texts = able.texts
+        tags.capabilities.images = able.images
         tags.capabilities.passes_tables = True
         return tags
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         more = {} if known is None else {"known": known}
-        return self.calibrator_.transform(self.estimator_.predict_proba(self._passed_on(X), **more))
+        return self.calibrator_.transform(self._uncalibrated(X, **more))
 
     def _state(self) -> dict[str, Any]:
         fitted = {name: v for name, v in vars(self.calibrator_).items() if name.endswith("_")}
@@ -270,6 +293,30 @@ class CalibratedMultiLabel(KnownLabelsMixin):
         self.calibrator_ = LabelCalibrator(self.method, self.min_positives)
         for name, value in state["calibrator"].items():
             setattr(self.calibrator_, name, value)
+
+
+def _unchecked_rows(X: Any, *, images: bool) -> Any:
+    """Return rows in a form of which some can be taken by their numbers."""
+    if images:
+        from labelweave.data.images.collection import checked_images
+
+        return checked_images(X)
+    if isinstance(X, Table):
+        return X
+    if is_frame(X):
+        return Table(X)
+    if sp.issparse(X):
+        return sp.csr_array(X)
+    return np.array(X, dtype=object) if is_texts(X) else np.asarray(X)
+
+
+def _seeds(estimator: Any) -> list[str]:
+    """Names of the parameters of an estimator, or of the steps of a pipeline, that are seeds."""
+    prefixes = [""]
+    if isinstance(estimator, Pipeline):
+        prefixes = [f"{name}__" for name, _ in estimator.steps]
+    parameters = estimator.get_params()
+    return [f"{prefix}random_state" for prefix in prefixes if f"{prefix}random_state" in parameters]
 
 
 def _check_range(p: np.ndarray) -> None:

@@ -36,6 +36,7 @@ from labelweave.data.splits import (
 )
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels, is_named
+from labelweave.tables.table import rows_for
 
 if TYPE_CHECKING:
     from labelweave.metrics import Metric
@@ -277,6 +278,7 @@ def label_probabilities(model: Any, X: Any) -> np.ndarray:
     array([[0., 1.],
            [1., 1.]])
     """
+    X = rows_for(model, X)
     if hasattr(model, "predict_proba"):
         scores = model.predict_proba(X)
     elif hasattr(model, "decision_function"):
@@ -371,5 +373,6 @@ def cross_val_predict_proba(
 
 
 def _fit_and_predict(model: Any, X: Any, Y: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    X = rows_for(model, X)
     model.fit(_safe_indexing(X, train), _safe_indexing(Y, train))
     return label_probabilities(model, _safe_indexing(X, test))

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from audit_data import make_hidden
@@ -154,3 +155,11 @@ def test_scores_of_rows_without_numbers_are_enough():
     assert len(lw.audit(blank, scores=scores, top=5)) == 5
     empty = lw.Dataset([""] * 100, data.Y)
     assert len(lw.audit(empty, scores=scores, top=5)) == 5
+
+
+def test_features_of_mixed_tables():
+    frame = pd.DataFrame({"price": [1.0, None, 3.0], "brand": ["a", "b", "a"]})
+    for rows in (frame, lw.Table(frame)):
+        assert numeric_features(lw.Dataset(rows, np.eye(3))).shape == (3, 4)
+    blank = pd.DataFrame({"price": [None, None, None]})
+    assert numeric_features(lw.Dataset(blank, np.eye(3))) is None

@@ -16,6 +16,7 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.shallow.label_regression import regression_on_rows
 from labelweave.shallow.neighbors import NeighborSearch
+from labelweave.tables.table import Table, numbers_or_table
 
 __all__ = ["feature_estimates", "neighbour_votes", "numeric_features", "reduced_rows"]
 
@@ -27,9 +28,9 @@ _VOTE_EXPONENT = 4  # a vote has the weight cosine**4
 
 
 def numeric_features(data: Dataset) -> Any:
-    """Return the features as a matrix (TF-IDF weights for texts), or None if they have no numbers.
+    """Return the features as a matrix, or None if they have no numbers.
 
-    Images, and features with other types or missing values, have none.
+    Texts become TF-IDF weights, mixed tables the features of a `TableEncoder`. Images have none.
     """
     if data.is_text:
         from labelweave.text import TfidfEmbedder
@@ -40,6 +41,14 @@ def numeric_features(data: Dataset) -> Any:
             return None
     if data.is_image:
         return None
+    table = numbers_or_table(data.X, missing_values=False)
+    if isinstance(table, Table):
+        from labelweave.tables import TableEncoder
+
+        try:
+            return TableEncoder().fit_transform(table.as_reported())
+        except InputError:  # no column can be learnt from
+            return None
     X: Any = sp.csr_array(data.X) if sp.issparse(data.X) else np.asarray(data.X)
     values = X.data if sp.issparse(X) else X
     if X.shape[1] == 0 or values.dtype.kind not in "biuf" or not np.isfinite(values).all():

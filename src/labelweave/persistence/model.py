@@ -13,10 +13,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
-from labelweave.methods import method_of
+from labelweave.methods import make_part, method_of
 from labelweave.persistence.atomic_folder import replaced_folder
 from labelweave.persistence.manifest import (
     EDITABLE_FILES,
@@ -79,7 +80,7 @@ def save(
 
     Parameters
     ----------
-    model : estimator of a method of labelweave or of a plug-in
+    model : estimator of a method of labelweave or of a plug-in, or a Pipeline that ends in one
     path : path of the folder
     scores : mapping of metric name to number, optional
         Scores for the model card and ``metrics.json``.
@@ -101,6 +102,8 @@ def save(
     ...     lw.load(f"{folder}/model").predict_labels([[0.05]])
     [['low']]
     """
+    if type(model) is Pipeline:
+        model = make_part("pipeline", steps=model.steps, transform_input=model.transform_input)
     if method_of(model) is None:
         raise InputError(
             f"{type(model).__name__} cannot be saved: it is not a registered method of labelweave "
@@ -270,7 +273,8 @@ def _read_whole_model(folder: Path, trusted: Collection[str]) -> Any:
     compare_versions(folder, config.get("versions"))
     model = _read_model(folder, trusted)
     if is_classifier(model):
-        model._loaded_from = str(folder)
+        classifier = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        classifier._loaded_from = str(folder)
     return model
 
 
@@ -287,7 +291,8 @@ def _read_model(folder: Path, trusted: Collection[str]) -> Any:
             if name not in _COMMON:
                 raise ModelFolderError(f"{folder}: state.json has the unknown name {name!r}")
             setattr(model, name, reader.decode(value))
-        if is_classifier(model):  # embedders have no labels
+        # embedders have no labels, and those of a pipeline are in its last step
+        if is_classifier(model) and not isinstance(model, Pipeline):
             _set_labels(model, read_json(folder, "labels.json"), reader)
             _check_common(model)
         if "thresholds.json" in config["files"]:

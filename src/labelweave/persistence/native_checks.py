@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -35,9 +35,11 @@ from sklearn.tree._tree import Tree
 
 from labelweave.exceptions import InputError
 
-__all__ = ["check_loaded", "check_sizes", "child_levels"]
+__all__ = ["MODEL", "check_loaded", "check_sizes", "child_levels"]
 
+MODEL = "labelweave model"  # the key of the dict that stands for a model inside an estimator
 _MAX_THREADS = 1024
+_MAX_ITEM = 1 << 16  # bytes of an entry of an array
 _MAX_EXPANSION = 1 << 28  # bytes of the compressed arrays of a sparse matrix, once read
 
 
@@ -87,13 +89,17 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
             yield from _objects(item)
 
 
-def check_loaded(value: Any) -> Any:
-    """Return estimators, in whatever containers, with their native parts checked or rebuilt."""
-    return _Check().of(value)
+def check_loaded(value: Any, models: Sequence[Any] = ()) -> Any:
+    """Return estimators, in whatever containers, with their native parts checked or rebuilt.
+
+    Each of the `models` is put where its number is.
+    """
+    return _Check(models).of(value)
 
 
 class _Check:
-    def __init__(self) -> None:
+    def __init__(self, models: Sequence[Any]) -> None:
+        self._models = models
         self._done: dict[int, tuple[Any, Any]] = {}  # the first of a pair is kept alive
 
     def of(self, value: Any) -> Any:
@@ -111,6 +117,10 @@ class _Check:
         if isinstance(value, list):
             value[:] = map(self.of, value)
         elif isinstance(value, dict):
+            if set(value) == {MODEL}:
+                number = value[MODEL]
+                _require(type(number) is int and 0 <= number < len(self._models), "a model")
+                return self._models[number]
             value.update({key: self.of(item) for key, item in value.items()})
         elif isinstance(value, tuple | set | frozenset):
             return type(value)(map(self.of, value))
@@ -122,6 +132,8 @@ class _Check:
             _check_sparse(value)
         elif isinstance(value, Tree):
             _check_tree(value)
+        elif isinstance(value, np.dtype):
+            _require(value.kind in "biufOUM" and value.itemsize <= _MAX_ITEM, "a data type")
         elif isinstance(value, DistanceMetric):
             raise InputError("it contains a distance outside of a neighbour tree")
         elif isinstance(value, np.random.RandomState):

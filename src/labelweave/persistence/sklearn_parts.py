@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
 from labelweave.exceptions import InputError, ModelFolderError
+from labelweave.methods import method_of
 
-__all__ = ["TRUSTED_TYPES", "load_sklearn", "save_sklearn"]
+__all__ = ["TRUSTED_TYPES", "load_sklearn", "models_inside", "save_sklearn"]
 
-# Types that skops does not trust by default but that scikit-learn's classifiers consist of. The
-# list has no types of other packages, and none that could call a function that a file names.
+# Types that skops does not trust by default but that scikit-learn's estimators consist of. The
+# list has no types of other packages than NumPy and SciPy, and none that could call a function that
+# a file names.
 TRUSTED_TYPES = (
+    "numpy.dtype",
+    "numpy.number",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
     "sklearn._loss.link.Interval",
     "sklearn._loss.link.LogitLink",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.feature_selection._mutual_info.mutual_info_classif",
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
     "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
     "sklearn.gaussian_process.kernels.ConstantKernel",
     "sklearn.gaussian_process.kernels.Product",
@@ -33,10 +48,49 @@ TRUSTED_TYPES = (
 )
 
 
-def save_sklearn(value: Any, path: Path, place: str) -> None:
-    """Write a scikit-learn estimator, or a list of them, to a skops file."""
+def models_inside(value: Any) -> list[Any]:
+    """Return the estimators of the table of methods inside a scikit-learn estimator.
+
+    A pipeline ends in one, for instance, and a column transformer may have one for a column.
+    """
+    models: list[Any] = []
+    visited: set[int] = set()
+
+    def visit(part: Any) -> None:
+        if id(part) in visited:
+            return
+        visited.add(id(part))
+        if isinstance(part, BaseEstimator):
+            if method_of(part) is not None:
+                models.append(part)
+                return
+            children = list(vars(part).values())
+        elif isinstance(part, dict):
+            children = list(part.values())
+        elif isinstance(part, list | tuple) or (
+            isinstance(part, np.ndarray) and part.dtype == object
+        ):
+            children = list(part.flat) if isinstance(part, np.ndarray) else list(part)
+        else:
+            return
+        for child in children:
+            visit(child)
+
+    visit(value)
+    return models
+
+
+def save_sklearn(value: Any, path: Path, place: str, models: Sequence[Any] = ()) -> None:
+    """Write a scikit-learn estimator, or a list of them, to a skops file.
+
+    The `models` inside it are saved elsewhere: the file holds their numbers in their place.
+    """
     import skops.io
 
+    from labelweave.persistence.native_checks import MODEL
+
+    if models:
+        value = deepcopy(value, {id(model): {MODEL: k} for k, model in enumerate(models)})
     try:
         skops.io.dump(value, path)
         untrusted = _untrusted_types(path)
@@ -51,7 +105,7 @@ def save_sklearn(value: Any, path: Path, place: str) -> None:
         )
 
 
-def load_sklearn(path: Path) -> Any:
+def load_sklearn(path: Path, models: Sequence[Any] = ()) -> Any:
     """Read an estimator, or a list of estimators, that `save_sklearn` wrote."""
     import skops.io
 
@@ -66,7 +120,7 @@ def load_sklearn(path: Path) -> Any:
     try:
         with zipfile.ZipFile(path) as archive:
             check_sizes(archive)
-        return check_loaded(skops.io.load(path, trusted=list(TRUSTED_TYPES)))
+        return check_loaded(skops.io.load(path, trusted=list(TRUSTED_TYPES)), models)
     except InputError as error:
         raise ModelFolderError(f"{path} is damaged or was crafted: {error}") from error
 

@@ -102,7 +102,9 @@ class ValueReader:
             "object-array": self._read_object_array,
             "path": lambda value: Path(value["value"]),
             "scalar": lambda value: np.dtype(value["dtype"]).type(self.decode(value["value"])),
-            "sklearn": lambda value: load_sklearn(self._file(value["file"])),
+            "sklearn": lambda value: load_sklearn(
+                self._file(value["file"]), [self.decode(model) for model in value.get("models", ())]
+            ),
             "sparse": self._read_sparse,
             "tensor": lambda value: self._read_tensors(value["value"])["tensor"],
             "tensors": self._read_tensors,

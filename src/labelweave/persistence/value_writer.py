@@ -23,7 +23,7 @@ from sklearn.utils.validation import _is_fitted
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.methods import method_of
-from labelweave.persistence.sklearn_parts import save_sklearn
+from labelweave.persistence.sklearn_parts import models_inside, save_sklearn
 from labelweave.thresholds import Threshold
 
 __all__ = [
@@ -233,16 +233,20 @@ class ValueWriter:
     def _sequence(self, value: list[Any] | tuple[Any, ...], place: Place) -> Any:
         if type(value) not in (list, tuple):
             raise InputError(f"{place} cannot be saved: make the {type(value).__name__} a tuple")
-        if any(map(_is_sklearn, value)) and not any(map(method_of, value)):
+        is_named = type(value) is tuple and len(value) == 2 and isinstance(value[0], str)
+        if not is_named and any(map(_is_sklearn, value)) and not any(map(method_of, value)):
             return self._sklearn(value, place)  # many small estimators share one file
-        items = [self.encode(item, place.at(k)) for k, item in enumerate(value)]
+        keys = (value[0],) * 2 if is_named else range(len(value))
+        items = [self.encode(item, place.at(key)) for key, item in zip(keys, value, strict=True)]
         return items if isinstance(value, list) else {"$": "tuple", "items": items}
 
     def _sklearn(self, value: Any, place: Place) -> Any:
         name = self._unused_file_name(place, ".skops")
-        save_sklearn(value, self.folder / name, str(place))
+        models = models_inside(value)
+        save_sklearn(value, self.folder / name, str(place), models)
         self.files.append(name)
-        return {"$": "sklearn", "file": name}
+        encoded = [self._model(model, place.at(k)) for k, model in enumerate(models)]
+        return {"$": "sklearn", "file": name, **({"models": encoded} if models else {})}
 
     def _model(self, value: Any, place: Place) -> Any:
         method = method_of(value)

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
+from labelweave.capabilities import MultiLabelTags
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
     from labelweave.tables.encoder import TableEncoder
 
-__all__ = ["Table", "concatenate_tables", "numbers_or_table"]
+__all__ = ["Table", "concatenate_tables", "numbers_or_table", "rows_for"]
 
 
 class Table:
@@ -85,6 +88,18 @@ class Table:
         from labelweave.tables.encoder import TableEncoder
 
         return TableEncoder() if self.encoder is None else clone(self.encoder)
+
+
+def rows_for(model: Any, X: Any) -> Any:
+    """Return rows as a model takes them: one of another library gets the DataFrame of a Table.
+
+    >>> import pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> type(rows_for(DummyClassifier(), Table(pd.DataFrame({"a": [1]})))).__name__
+    'DataFrame'
+    """
+    is_ours = isinstance(model, BaseEstimator) and isinstance(get_tags(model), MultiLabelTags)
+    return X.frame if isinstance(X, Table) and not is_ours else X
 
 
 def is_reported(rows: Any) -> bool:
