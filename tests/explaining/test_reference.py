@@ -29,12 +29,15 @@ def test_categories_come_in_proportion_and_rare_values_are_not_kept():
             "brand": ["a"] * 60 + ["b"] * 36 + ["rare"] * 4,
             "name": [f"person {k}" for k in range(100)],
             "date": [f"2024-{1 + k // 28:02}-{1 + k % 28:02}" for k in range(100)],
+            "text": ["a few words that ten rows have", "other words are here"] * 50,
             "yes": [True] * 40 + [False] * 60,
         }
     )
     reference = reference_rows(frame)
     assert reference["brand"].tolist() == ["a", "a", "a", "b", "b"]
     assert reference["name"].isna().all()
+    frame["text"] = [f"{text} {k % 20}" for k, text in enumerate(frame["text"])]
+    assert reference_rows(frame)["text"].isna().all()
     assert reference["date"].is_monotonic_increasing
     assert reference["date"].tolist()[2] == frame["date"][50]
     assert sorted(reference["yes"].map(str)) == ["False", "False", "False", "True", "True"]

@@ -126,5 +126,5 @@ def _extended(
 
 def _kept_files(folder: Path) -> dict[str, bytes]:
     """Files of the command line in the model folder, which still hold for the seen labels."""
-    names = ("training.json", "rows-seen.npy", "metrics.json")
+    names = ("training.json", "rows-seen.npy", "metrics.json", "reference.json")
     return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}

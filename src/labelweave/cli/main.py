@@ -20,6 +20,7 @@ COMMANDS = {
     "train": "Train a model on a data set, score it and save it.",
     "evaluate": "Score a saved model.",
     "predict": "Write the labels that a saved model predicts.",
+    "explain": "Show which columns or words the labels of a saved model depend on.",
     "encode": "Write features of images by a frozen network.",
     "extend": "Add labels without examples to a saved model.",
     "amalgamate": "Make one student of several trained models, without labels.",

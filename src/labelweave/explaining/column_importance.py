@@ -48,7 +48,7 @@ def feature_importance(
     """Measure how much worse each label is predicted without the information of a column.
 
     The values of a column are permuted among the rows (L. Breiman, Random forests, Machine
-    Learning 45, 2001), and the importance is how much the score of a label falls. The columns are
+    Learning 45, 2001), and the importance is how much the score of a label drops. The columns are
     those of X: a category or a date is permuted as a whole, whatever features the model makes of
     it. Of texts, each word is left out of the texts that have it.
 
@@ -134,7 +134,7 @@ def feature_importance(
     is_measured[columns] = True
     how = "the word is left out" if is_texts(X) else "the column is permuted"
     return FeatureImportance(
-        f"fall of the {what} when {how}",
+        f"drop in {what} when {how}",
         list(truth.names),
         [names[j] for j in columns],
         drops.mean(axis=0).T,

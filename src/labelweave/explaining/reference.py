@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["reference_from_plain", "reference_rows", "reference_to_plain"]
 
 _MOST_COLUMNS = 5000  # of a table whose reference is stored
-_LEAST_OFTEN = 5  # rows that must share a value that is not a number or a date
+_LEAST_OFTEN = 5  # rows that must share a category
 
 
 def reference_rows(X: Any, n_rows: int = 5) -> Any:
     """Return a small table with typical values of each column, for :func:`explain_row`.
 
-    Each column is arranged by itself, so that no row of the result is a row of X: the numbers and
-    dates are evenly spaced quantiles, the categories come in proportion to their frequency. Another
-    value that fewer than five rows have, as most texts and names are, is left blank. Blanks come in
-    proportion too. The only reference of a sparse matrix is 0.
+    Each column is arranged by itself, so that the values of a row do not belong together: numbers
+    and dates are evenly spaced quantiles, categories come in proportion to their frequency. Texts,
+    ids and categories that fewer than five rows have are left blank. Blanks come in proportion too.
+    The only reference of a sparse matrix is 0.
 
     Parameters
     ----------
@@ -83,6 +83,8 @@ def _of_column(column: Any, n_rows: int) -> Any:
             return pd.Series(_quantiles(cells, n_rows))
         ordered = column.iloc[np.argsort(cells, kind="stable")]  # blanks are last
         return ordered.iloc[_places(len(ordered), n_rows)].reset_index(drop=True)
+    if kind in ("text", "id"):
+        return pd.Series([None] * n_rows, dtype=object)
     counts = column.astype(object).value_counts()
     counts = counts[counts >= _LEAST_OFTEN]
     frequent = np.repeat(counts.index.to_numpy(dtype=object), counts.to_numpy())

@@ -98,6 +98,33 @@ class FeatureImportance:
             columns["direction"] = self.direction.ravel()
         return pd.DataFrame(columns)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: per label its score, and the importance of each feature, best first.
+
+        >>> FeatureImportance("shares", ["sea"], ["a"], np.array([[0.5]])).to_dict()["labels"]
+        [{'label': 'sea', 'score': None, 'features': [{'feature': 'a', 'importance': 0.5}]}]
+        """
+        more = {"spread": self.spread, "direction": self.direction}
+        labels = []
+        for row, label in enumerate(self.labels):
+            order = np.argsort(-np.nan_to_num(self.values[row]), kind="stable")
+            features = [
+                {
+                    "feature": self.features[j],
+                    "importance": _number(self.values[row, j]),
+                    **{name: _number(v[row, j]) for name, v in more.items() if v is not None},
+                }
+                for j in order
+            ]
+            score = None if self.scores is None else _number(self.scores[row])
+            labels.append({"label": label, "score": score, "features": features})
+        return {
+            "kind": self.kind,
+            "rows": self.n_rows,
+            "labels": labels,
+            "not_measured": list(self.not_measured),
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class RowExplanation:
@@ -165,6 +192,37 @@ class RowExplanation:
                 "change": self.changes.ravel(),
             }
         )
+
+    def to_dict(self, labels: list[str] | None = None, k: int | None = None) -> dict[str, Any]:
+        """Return plain values: per label its probability and its `k` largest changes, or all.
+
+        The labels are the given ones, or all.
+        """
+        by_label = []
+        for label in self.labels if labels is None else labels:
+            (row,) = label_positions(self.labels, [label])
+            predicted = None if self.predicted is None else bool(self.predicted[row])
+            strongest = self.strongest(label, len(self.features) if k is None else k)
+            by_label.append(
+                {
+                    "label": label,
+                    "probability": _number(self.probabilities[row]),
+                    "predicted": predicted,
+                    "features": [
+                        {"feature": name, "value": _number(value), "change": _number(change)}
+                        for name, value, change in strongest
+                    ],
+                }
+            )
+        return {"scale": self.scale, "labels": by_label, "not_measured": list(self.not_measured)}
+
+
+def _number(value: Any) -> Any:
+    """A number with six decimals as a plain value; None for NaN."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, float):
+        return value
+    return None if np.isnan(value) else round(value, 6)
 
 
 def label_positions(labels: list[str], names: list[str]) -> list[int]:

@@ -30,7 +30,7 @@ SCHEMA = 1
 # Functions that convert the config of schema n to schema n + 1; other files are not changed.
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 # Files that `load` does not read, so that people may change them.
-EDITABLE_FILES = ("README.md", "metrics.json", "training.json", "rows-seen.npy")
+EDITABLE_FILES = ("README.md", "metrics.json", "training.json", "rows-seen.npy", "reference.json")
 SIGNATURE_FILE = "signature.json"
 
 _PATH_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")

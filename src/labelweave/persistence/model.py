@@ -88,7 +88,7 @@ def save(
         Facts about the training data (``Dataset.summary()``) for the model card.
     extra_files : mapping of file name to content, optional
         Files that `load` does not read: ``metrics.json`` (in place of `scores`),
-        ``training.json`` and ``rows-seen.npy``.
+        ``training.json``, ``rows-seen.npy`` and ``reference.json``.
 
     Examples
     --------

@@ -29,6 +29,7 @@ from labelweave.pipeline.data_parts import SplitSettings, TrainingData
 __all__ = ["Origin", "checked_folder", "open_model", "save_model"]
 
 ORIGIN, SEEN, METRICS = "training.json", "rows-seen.npy", "metrics.json"
+REFERENCE = "reference.json"
 
 
 class Origin(NamedTuple):
@@ -36,7 +37,8 @@ class Origin(NamedTuple):
 
     `reading` are the reader options that the training data needed; `seen` holds the
     hashes of the rows that training or validation used, see
-    :func:`labelweave.data.equal_rows.row_hashes`.
+    :func:`labelweave.data.equal_rows.row_hashes`. `reference` are typical values of each column of
+    the training rows, see :func:`labelweave.explaining.reference_rows`.
     """
 
     data: str | None = None
@@ -46,6 +48,7 @@ class Origin(NamedTuple):
     feature_names: Sequence[str] | None = None
     protocol: SplitSettings | None = None
     seen: np.ndarray | None = None
+    reference: Any = None
 
     def reading_of(self, source: str, *, leave: Sequence[str] = ()) -> dict[str, Any]:
         """The reader options of the training, for the same data or a file of the same kind."""
@@ -123,6 +126,7 @@ def save_model(
     }
     learnt = (data,) if parts is None else (parts.train, parts.validation)
     used = [row_hashes(part.X) for part in learnt]
+    reference = _reference_of(learnt[0])
     seen = io.BytesIO()
     np.save(seen, np.unique(np.concatenate(used)), allow_pickle=False)
     save(
@@ -134,8 +138,18 @@ def save_model(
             ORIGIN: _json_bytes(origin),
             METRICS: _json_bytes(metrics),
             SEEN: seen.getvalue(),
+            **({} if reference is None else {REFERENCE: _json_bytes(reference)}),
         },
     )
+
+
+def _reference_of(train: Dataset) -> dict[str, Any] | None:
+    """Typical values of each column; None for texts, images and very wide tables."""
+    if train.is_text or train.is_image:
+        return None
+    from labelweave.explaining.reference import reference_rows, reference_to_plain
+
+    return reference_to_plain(reference_rows(train.X))
 
 
 def _json_bytes(value: Any) -> bytes:
@@ -163,8 +177,9 @@ def read_origin(folder: Path) -> Origin:
     """Read the record of the training; empty if the model was saved from Python."""
     from labelweave.persistence import plain_file, read_json
 
+    reference = _read_reference(folder)
     if not os.path.lexists(folder / ORIGIN):
-        return Origin()
+        return Origin(reference=reference)
     stored = read_json(folder, ORIGIN)
     has_seen = os.path.lexists(folder / SEEN)
     try:
@@ -179,6 +194,7 @@ def read_origin(folder: Path) -> Origin:
             feature_names=names,
             protocol=SplitSettings(**stored["protocol"]),
             seen=_read_seen(plain_file(folder, SEEN)) if has_seen else None,
+            reference=reference,
         )
     except (ValueError, KeyError, TypeError, EOFError) as error:
         if isinstance(error, ModelFolderError):
@@ -195,3 +211,20 @@ def _read_seen(path: Path) -> np.ndarray:
     if seen.dtype != np.uint64 or seen.ndim != 1:
         raise ValueError("not what save_model writes")
     return np.array(seen)
+
+
+def _read_reference(folder: Path) -> Any:
+    from labelweave.persistence import read_json
+
+    if not os.path.lexists(folder / REFERENCE):
+        return None
+    stored = read_json(folder, REFERENCE)
+    from labelweave.explaining.reference import reference_from_plain
+
+    try:
+        return reference_from_plain(stored)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        raise ModelFolderError(
+            f"{folder / REFERENCE} is damaged: delete it (the model works without it, except that "
+            "a service cannot explain predictions)"
+        ) from None
