@@ -124,8 +124,17 @@ def test_half_a_character(tmp_path):
     assert lw.load(tmp_path / "model").predict_labels(frame)[:2] == [["x"], ["y"]]
 
 
+def test_a_number_is_one_category_however_it_is_written():
+    """Files have strings, pandas has floats where a cell is blank, and requests have integers."""
+    encoder = lw.TableEncoder({"code": "category"}, sparse_output=False)
+    encoder.fit(pd.DataFrame({"code": ["007", "7", "1.50", "x"] * 2}))
+    for code in (7, 7.0, "7.0", np.float32(7)):
+        assert encoder.transform(pd.DataFrame({"code": [code]})).tolist() == [[1, 0, 0]]
+    assert encoder.get_feature_names_out().tolist() == ["code=7", "code=1.5", "code=x"]
+
+
 def test_whole_numbers_named_like_an_id():
-    frame = pd.DataFrame({"id": range(6), "shop_id": [1, 1, 2, 2, 3, 3], "paid": range(6)})
+    frame = pd.DataFrame({"id": range(6), "shop_id": [1, None, 2, 2, 3, 3], "paid": range(6)})
     with pytest.warns(lw.exceptions.LabelweaveWarning, match="'id' is left out"):
         kinds = lw.TableEncoder().fit(frame).kinds_["kind"]
     assert kinds.tolist() == ["id", "category", "number"]

@@ -196,15 +196,22 @@ def describe_findings(data: Dataset, chosen: ChosenEntries) -> list[Finding]:
     ]
 
 
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} ..."
+
+
 def describe_row(data: Dataset, row: int) -> str:
-    """Return what a reviewer can read of a row: its text, or the names of its largest features.
+    """Return what a reviewer can read of a row: text, cells, or the names of its largest features.
 
     >>> describe_row(Dataset(["the sea"], [["sea"]]), 0)
     'the sea'
     """
     if data.is_text:
-        text = str(data.X[row])
-        return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} ..."
+        return _shortened(str(data.X[row]))
+    if data.is_table:
+        cells = data.X.frame.iloc[row]
+        known = cells[~cells.isna()]
+        return _shortened(", ".join(f"{name}: {cell}" for name, cell in known.items()))
     if data.feature_names is None or not sp.issparse(data.X):
         return ""
     features = data.X[[row]].tocoo()

@@ -52,8 +52,9 @@ def command(
     reading = pop_reader_options(options)
 
     from labelweave.metrics import get_metric
-    from labelweave.pipeline.data_parts import Source, check_width, with_labels
+    from labelweave.pipeline.data_parts import Source, with_labels
     from labelweave.pipeline.model_folder import open_model
+    from labelweave.pipeline.model_input import input_of_model
     from labelweave.pipeline.model_scores import (
         about_empty_rows,
         about_unknown,
@@ -68,10 +69,10 @@ def command(
     fitted, origin = open_model(model, trusted)
     reading = reading or origin.reading_of(data)
     loaded, before = Source(data, reading, corrections).load_corrected()
+    loaded = input_of_model(fitted, loaded)
     chosen = rows_to_score(loaded, part, origin, reading, before)
     how = chosen.how
     rows = with_labels(chosen.rows, list(fitted.label_names_))
-    check_width(rows, getattr(fitted, "n_features_in_", None))
     seen = origin.count_seen(rows)
     verdict = verdict_on(seen, len(rows))
     output.say(f"scoring {len(rows):,} rows of {loaded.name} ({how}): {verdict}")

@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-READER_OPTIONS = ("format", "labels", "label_column", "drop")
+READER_OPTIONS = (
+    "format",
+    "labels",
+    "label_column",
+    "drop",
+    "kinds",
+    "group_column",
+    "weight_column",
+)
 
 
 class LabelColumns(click.ParamType):
@@ -35,6 +43,23 @@ class Names(click.ParamType):
         if not isinstance(value, str):
             return value
         return [name.strip() for name in value.split(",") if name.strip()]
+
+
+class Kinds(click.ParamType):
+    """Kinds of columns, column=kind, separated by commas."""
+
+    name = "column=kind"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        kinds = {}
+        for pair in value.split(","):
+            column, equals, kind = pair.rpartition("=")
+            if not equals or not column.strip() or not kind.strip():
+                self.fail(f"{pair.strip()!r} is not column=kind", param, ctx)
+            kinds[column.strip()] = kind.strip()
+        return kinds
 
 
 class Share(click.ParamType):
@@ -140,6 +165,22 @@ column_options = _all_of(
         "--label-column", metavar="NAME", help="The column that holds separated label names."
     ),
     click.option("--drop", type=Names(), help="Columns to leave out, separated by commas."),
+    click.option(
+        "--kind",
+        "kinds",
+        type=Kinds(),
+        help="Kinds of columns that are not to be found by themselves, such as "
+        "price=number,brand=category; also yes/no, date, text, image, and id to leave one out.",
+    ),
+    click.option(
+        "--groups",
+        "group_column",
+        metavar="COLUMN",
+        help="Rows with the same value in this column stay in one part.",
+    ),
+    click.option(
+        "--weight", "weight_column", metavar="COLUMN", help="The column of weights of the rows."
+    ),
     click.option(
         "--data-option",
         "data_options",

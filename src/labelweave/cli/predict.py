@@ -168,13 +168,17 @@ def _batches(
 ) -> Iterator[Dataset]:
     from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.reading import iter_batches
-    from labelweave.pipeline.data_parts import check_finite, check_width
+    from labelweave.pipeline.data_parts import check_finite
+    from labelweave.pipeline.model_input import input_of_model, is_of_tables
 
     n_rows = 0
     width = getattr(model, "n_features_in_", None)
+    is_table = is_of_tables(model)
+    names = origin.feature_names
+    if is_table and names is None:
+        names = [str(name) for name in model.feature_names_in_]
     if is_catalog_name(shown):
-        data = load_dataset(shown, **reading)
-        check_width(data, width)
+        data = input_of_model(model, load_dataset(shown, **reading))
         batches: Iterator[Dataset] = (
             data[at : at + batch_rows] for at in range(0, len(data), batch_rows)
         )
@@ -183,15 +187,17 @@ def _batches(
             path,
             batch_rows=batch_rows,
             n_features=width,
-            feature_names=origin.feature_names,
+            feature_names=names,
+            is_table=is_table,
             **reading,
         )
     for batch in batches:
         if width is None and not batch.is_text and not batch.is_image:
             raise InputError(f"the model was trained on texts, but {shown} holds feature columns")
-        if width is not None and batch.is_text:
+        if width is not None and batch.is_text and not is_table:
             raise InputError(f"the model takes {width:,} features, but {shown} holds texts")
-        check_finite(batch, shown, first_row=n_rows, names=origin.feature_names)
+        if not is_table:
+            check_finite(batch, shown, first_row=n_rows, names=names)
         n_rows += len(batch)
         yield batch
 

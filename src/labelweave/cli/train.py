@@ -84,6 +84,7 @@ def command(
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
     source = Source(data, source_options, corrections)
     loaded, before = source.load_corrected()
+    loaded = training_run.for_method(loaded, recipe, output)
     loaded, new_labels = training_run.with_label_texts(loaded, label_texts, method)
     parts = protocol.parts(loaded, source.reading, before)
     training = TrainingData(loaded, source, protocol, parts)

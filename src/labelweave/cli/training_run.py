@@ -16,6 +16,7 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.pipeline.data_parts import Parts, TrainingData, about_rows_together
 from labelweave.pipeline.model_folder import save_model
+from labelweave.pipeline.model_input import column_rows, texts_alone
 from labelweave.pipeline.model_scores import (
     about_empty_rows,
     about_unknown,
@@ -25,7 +26,9 @@ from labelweave.pipeline.model_scores import (
 )
 from labelweave.pipeline.recipe import Recipe, defaults, fit, threshold_in_words
 
-__all__ = ["prepare_partial", "say_data", "train_and_save", "with_label_texts"]
+__all__ = ["for_method", "prepare_partial", "say_data", "train_and_save", "with_label_texts"]
+
+_MOST_COLUMNS = 30  # that have a line of their own
 
 
 def prepare_partial(
@@ -81,11 +84,21 @@ def with_label_texts(
     return replace(data, Y=described), {n: text for n, text in texts.items() if n not in names}
 
 
+def for_method(data: Dataset, recipe: Recipe, output: Output) -> Dataset:
+    """The data in the form that the method takes: of a table, a method of texts takes the texts."""
+    if not data.is_table or not capabilities(recipe.make()).texts:
+        return data
+    data, left_out = texts_alone(data, recipe.method)
+    output.say(left_out)
+    return data
+
+
 def say_data(output: Output, training: TrainingData, parts: Parts, model: Any) -> None:
     """What the data are, how they are divided, and what the method does with the parts."""
     data, protocol = training.data, training.protocol
     facts = data.summary()
-    width = "texts" if data.is_text else f"{facts['features']:,} features"
+    unit = "columns" if data.is_table else "features"
+    width = "texts" if data.is_text else f"{facts['features']:,} {unit}"
     width = "images" if data.is_image else width
     unknown = f", {facts['unknown']:,} unknown entries" if facts["unknown"] else ""
     output.say(
@@ -106,12 +119,41 @@ def say_data(output: Output, training: TrainingData, parts: Parts, model: Any) -
     output.say(f"{protocol.describe(data)}: {use}, {sizes['test']:,} to test once")
     for note in about_rows_together(data, parts):
         output.say(note)
+    if data.is_table:
+        say_columns(output, parts.train, model)
     if training.source.corrections is not None:
         from labelweave.data.corrections import read_verdicts
 
         verdicts = read_verdicts(training.source.corrections)
         counted = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.counts().items())
         output.say(f"corrections of {training.source.corrections}: {counted}")
+
+
+def say_columns(output: Output, data: Dataset, model: Any) -> None:
+    """What becomes of each column of a table."""
+    if output.quiet:
+        return
+    rows = column_rows(data, model)
+    columns_of: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        fate = (row["kind"], row["made"] or f"left out: {row['left_out']}")
+        key = fate if len(rows) > _MOST_COLUMNS else (*fate, row["column"])
+        columns_of.setdefault(key, []).append(row["column"])
+    table = [(_in_short(names), *fate[:2]) for fate, names in columns_of.items()]
+    output.table(("column", "kind", "what is made of it"), table)
+    if capabilities(model).passes_tables:
+        output.say("(boosted trees inside it take categories as codes, and blanks as they are)")
+
+
+def _in_short(names: list[str]) -> str:
+    """Names of columns that have the same fate, the first three if there are many.
+
+    >>> _in_short(["a", "b"]), _in_short(list("abcdef"))
+    ('a, b', 'a, b, c, ... (6 columns)')
+    """
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{', '.join(names[:3])}, ... ({len(names)} columns)"
 
 
 def train_and_save(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from labelweave.cli.config import config_option
+from labelweave.cli.config import OPTIONS, config_option
 from labelweave.cli.options import (
     READER_OPTIONS,
     count_option,
@@ -120,7 +120,7 @@ def command(
     url = storage or parameter_search.database_url(folder)
 
     source = Source(data, reading)
-    loaded = source.load()
+    loaded = training_run.for_method(source.load(), recipe, output)
     parts = protocol.parts(loaded, reading)
     training = TrainingData(loaded, source, protocol, parts)
     training_run.say_data(output, training, parts, recipe.make(parts.train))
@@ -197,7 +197,10 @@ def _config(
     """The best parameters as a file that `labelweave train --config` reads."""
     from labelweave.pipeline.parameters import to_toml
 
-    direct = {key: reading[key] for key in READER_OPTIONS if key in reading}
+    keys = {option: key for key, option in OPTIONS["data"].items()}
+    direct = {keys[name]: reading[name] for name in READER_OPTIONS if name in reading}
+    if "kinds" in direct:
+        direct["kinds"] = ",".join(f"{name}={kind}" for name, kind in direct["kinds"].items())
     more = [f"{key}={value}" for key, value in reading.items() if key not in READER_OPTIONS]
     parameters = dict(recipe.parameters)
     threshold = parameters.pop("threshold")

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from labelweave.data.images.collection import Images
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
+from labelweave.tables.table import Table
 
 __all__ = ["Dataset", "no_labels"]
 
@@ -23,8 +24,9 @@ class Dataset:
 
     Parameters
     ----------
-    X : ndarray, csr_array, DataFrame, sequence of str or Images
-        One row per sample. Texts are a sequence of strings; images are a collection
+    X : ndarray, csr_array, DataFrame, Table, sequence of str or Images
+        One row per sample. A :class:`~labelweave.tables.Table` has columns of any kind. Texts are
+        a sequence of strings; images are a collection
         (:class:`labelweave.images.Images`) or an array of bytes.
     Y : LabelMatrix or anything that :func:`labelweave.labels.as_labels` reads
     name : str
@@ -36,6 +38,8 @@ class Dataset:
         Group of each row. Splits keep the rows of a group in one part.
     part : sequence of {"train", "validation", "test"}, optional
         Official part of each row.
+    weights : sequence of float, optional
+        Weight of each row in training.
     facts : mapping, optional
         Source, licence and known problems of the data.
 
@@ -57,6 +61,7 @@ class Dataset:
     row_ids: Sequence[Any] | None = None
     groups: Sequence[Any] | None = None
     part: Sequence[str] | None = None
+    weights: Sequence[float] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,7 +69,7 @@ class Dataset:
         if sp.issparse(self.X):
             object.__setattr__(self, "X", sp.csr_array(self.X))
         n_rows = len(self)
-        for attribute in ("Y", "row_ids", "groups", "part"):
+        for attribute in ("Y", "row_ids", "groups", "part", "weights"):
             values = getattr(self, attribute)
             if values is not None and len(values) != n_rows:
                 raise InputError(
@@ -80,6 +85,11 @@ class Dataset:
     def is_text(self) -> bool:
         """Whether X is a sequence of texts."""
         return isinstance(self.X, Sequence)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether X is a table of columns of any kind, with blanks."""
+        return isinstance(self.X, Table)
 
     @property
     def is_image(self) -> bool:
@@ -106,6 +116,7 @@ class Dataset:
             row_ids=_take(self.row_ids, index),
             groups=_take(self.groups, index),
             part=_take(self.part, index),
+            weights=_take(self.weights, index),
         )
 
     def select_labels(self, names: Sequence[str]) -> Dataset:
@@ -142,7 +153,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         counts = self.summary()
-        features = "texts" if self.is_text else f"{counts['features']} features"
+        unit = "columns" if self.is_table else "features"
+        features = "texts" if self.is_text else f"{counts['features']} {unit}"
         if isinstance(self.X, Images):
             features = f"images of {self.X.size} pixels"
         return (

@@ -63,6 +63,7 @@ def iter_batches(
     batch_rows: int = 4096,
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
+    is_table: bool = False,
     format: str | None = None,
     **options: Any,
 ) -> Iterator[Dataset]:
@@ -80,6 +81,10 @@ def iter_batches(
     feature_names : sequence of str, optional
         Names of the model's columns. In a file that names its columns these are read, in this
         order, and all others are left out.
+    is_table : bool, default=False
+        Whether the model takes a mixed table: X of the batches is then a
+        :class:`~labelweave.tables.Table`, whose cells may be words or blank. Columns of the model
+        that the file does not have are left to the model.
     format : str, optional
         As for :func:`read_dataset`.
     **options
@@ -114,7 +119,8 @@ def iter_batches(
 
     options = {key: value for key, value in options.items() if key != "require_labels"}
     _check_options(name, options)
-    chunks = get_reader(name).iter_features(path, FeatureSpec(feature_names, n_features), **options)
+    features = FeatureSpec(feature_names, n_features, is_table)
+    chunks = get_reader(name).iter_features(path, features, **options)
     for rows in rebatch(chunks, batch_rows):
         stem = uncompressed_stem(path)
         yield Dataset(rows.X, no_labels(len(rows)), name=stem, row_ids=rows.row_ids)

@@ -116,10 +116,13 @@ def save_model(
 
     data, source, protocol, parts = training
     names = data.feature_names
+    reading = dict(source.reading)
+    if data.is_text and "text_column" in data.facts:  # a file to predict on may have other columns
+        reading.setdefault("text_column", data.facts["text_column"])
     origin = {
         "data": data.name,
         "source": source.name,
-        "reading": dict(source.reading),
+        "reading": reading,
         "fingerprint": None if parts is None else fingerprint(data),
         "feature_names": None if names is None else list(names),
         "protocol": asdict(protocol),

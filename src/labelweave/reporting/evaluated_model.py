@@ -21,8 +21,9 @@ from labelweave.exceptions import (
 )
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Scores
-from labelweave.pipeline.data_parts import Source, check_width, with_labels
+from labelweave.pipeline.data_parts import Source, with_labels
 from labelweave.pipeline.model_folder import METRICS, open_model
+from labelweave.pipeline.model_input import input_of_model
 from labelweave.pipeline.model_scores import rows_to_score, score, verdict_on
 
 __all__ = ["EvaluatedModel", "evaluate_folder", "evaluate_model"]
@@ -118,9 +119,9 @@ def evaluate_folder(
             ) from error
     else:
         loaded = _as_dataset(data)
+    loaded = input_of_model(model, loaded)
     chosen = rows_to_score(loaded, part, origin, reading)
     rows = with_labels(chosen.rows, list(model.label_names_))
-    check_width(rows, getattr(model, "n_features_in_", None))
     n_seen = origin.count_seen(rows)
     return EvaluatedModel(
         model,

@@ -18,7 +18,7 @@ from labelweave.input_checks import as_single_target
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.methods import make_part
 from labelweave.tables.columns import CategoryColumn, NumberColumn, TextColumn
-from labelweave.tables.kinds import KINDS, LEFT_OUT, Words, find_kind
+from labelweave.tables.kinds import LEFT_OUT, Words, check_kinds, find_kind
 from labelweave.tables.table import Table, as_frame, column_names, is_reported
 
 if TYPE_CHECKING:
@@ -146,7 +146,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             column = frame.iloc[:, position].rename(name)
             kind, words = self._kind(column)
             row = {"column": name, "kind": kind, "made": "", "features": 0}
-            rows.append(row | {"left_out": LEFT_OUT.get(kind, "")})
+            is_asked = kind == "id" and name in (self.kinds or {})
+            reason = "as asked" if is_asked else LEFT_OUT.get(kind, "")
+            rows.append(row | {"left_out": reason})
             if kind in LEFT_OUT:
                 continue
             part, cells = self._learn_column(column, kind, words, labels)
@@ -173,9 +175,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _report_left_out(self) -> None:
         table = self.kinds_[(self.kinds_["left_out"] != "")]
-        asked = {name for name, kind in (self.kinds or {}).items() if kind == "id"}
         for name, reason in zip(table["column"], table["left_out"], strict=True):
-            if name not in asked:
+            if reason != "as asked":
                 _say(f"is left out: {reason}", [name])
 
     def _checked_names(self, frame: pd.DataFrame) -> list[str]:
@@ -184,13 +185,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(
                 f"the table has {len(frame)} rows and {len(names)} columns: nothing can be learnt"
             )
-        for name, kind in (self.kinds or {}).items():
-            if name not in names:
-                raise InputError(f"kinds names the column {name!r}, which the table does not have")
-            if kind not in KINDS[:6]:
-                raise InputError(
-                    f"kinds: {kind!r} is no kind of a column: choose one of {', '.join(KINDS[:6])}"
-                )
+        check_kinds(self.kinds or {}, names)
         return names
 
     def _kind(self, column: pd.Series) -> tuple[str, Any]:

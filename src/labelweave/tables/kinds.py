@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ __all__ = [
     "KINDS",
     "LEFT_OUT",
     "Words",
+    "check_kinds",
     "date_format",
     "find_kind",
     "is_dates",
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 KINDS = ("number", "category", "yes/no", "date", "text", "id", "constant", "all blank")
+CHOICES = KINDS[:6]  # those that can be given
 LEFT_OUT = {
     "id": "every row has its own value",
     "constant": "every row has the same value",
@@ -52,6 +55,8 @@ _DATE_START = re.compile(r"\d{4}-\d{1,2}(-\d{1,2}|$)|\d{1,2}([./])\d{1,2}\2\d{4}
 _DAYS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _FORMATS = ("ISO8601", *(day + time for day in _DAYS for time in _TIMES))
+_NUMBER = re.compile(r"[-+]?[0-9]{1,16}(\.[0-9]{0,16})?")
+_LARGEST_EXACT = 2.0**53  # whole numbers up to here are exact
 _MANY_WORDS = 3.0  # mean number of words from which different values are texts
 _LONG = 40.0  # or mean length
 _MOSTLY_DIFFERENT = 0.2  # distinct values per row from which long values are texts
@@ -69,6 +74,28 @@ class Words:
         return int(np.argmax(self.codes == value))
 
 
+def check_kinds(kinds: Mapping[str, str], names: Collection[str]) -> None:
+    """Raise an error about a kind that there is not, or of a column that there is not."""
+    for name, kind in kinds.items():
+        if name not in names:
+            raise InputError(f"kinds names the column {name!r}, which the table does not have")
+        if kind not in CHOICES:
+            raise InputError(
+                f"{kind!r}, the kind given for the column {name!r}, is no kind of a column: choose "
+                f"one of {', '.join(CHOICES)}",
+                parameter="kinds",
+            )
+
+
+def check_cells(column: pd.Series, kind: str) -> None:
+    """Raise an error about the first cell that cannot be of a given kind."""
+    if kind in ("number", "yes/no"):
+        read_numbers(column, yes_no=kind == "yes/no")
+    elif kind == "date" and not is_dates(column.dtype):
+        words = read_words(column)
+        read_dates(column, date_format(words.values), words)
+
+
 def find_kind(column: pd.Series) -> tuple[str, Words | None]:
     """Return the kind of a column, and its words if its values had to be looked at."""
     from pandas.api import types
@@ -80,7 +107,7 @@ def find_kind(column: pd.Series) -> tuple[str, Words | None]:
     if types.is_bool_dtype(dtype) and not _is_category(dtype):
         return _unless_constant("yes/no", column, blank), None
     if types.is_numeric_dtype(dtype) or types.is_timedelta64_dtype(dtype):
-        if types.is_integer_dtype(dtype) and _ID_NAME.search(str(column.name)):
+        if _ID_NAME.search(str(column.name)) and _is_whole(column[~blank]):
             return ("id" if column[~blank].is_unique else "category"), None
         return _unless_constant("number", column, blank), None
     if is_dates(dtype):
@@ -91,6 +118,15 @@ def find_kind(column: pd.Series) -> tuple[str, Words | None]:
     if len(words.values) == 1 and (words.codes == 0).all():
         return "constant", words
     return ("category" if _is_category(dtype) else _kind_of_words(column, words)), words
+
+
+def _is_whole(column: pd.Series) -> bool:
+    from pandas.api import types
+
+    if types.is_integer_dtype(column.dtype):
+        return True
+    is_float = types.is_float_dtype(column.dtype)
+    return is_float and bool((column == np.rint(column.to_numpy(dtype=np.float64))).all())
 
 
 def _unless_constant(kind: str, column: pd.Series, blank: np.ndarray) -> str:
@@ -238,12 +274,17 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
 
 
 def _word(value: Any) -> str | None:
-    """The string of a value; None for blanks, and whole numbers without a decimal point."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
+    """The string of a value; None for blanks.
+
+    A number has one string, whether it is written 7, 7.0 or "07": files, tables and requests
+    differ in that.
+    """
     if isinstance(value, datetime.datetime | datetime.date):
         return value.isoformat()
-    return str(value).strip() or None
+    word = str(value).strip()
+    if _NUMBER.fullmatch(word) and abs(number := float(word)) < _LARGEST_EXACT:
+        return str(int(number)) if number.is_integer() else str(number)
+    return word or None
 
 
 def _is_hashable(value: Any) -> bool:

@@ -63,6 +63,10 @@ class Table:
         rows_of.reported = self.reported
         return rows_of
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the cells as an array: of numbers, or of objects if some are not."""
+        return self.frame.to_numpy(dtype=dtype)
+
     def __repr__(self) -> str:
         return f"<Table: {len(self)} rows x {self.shape[1]} columns>"
 

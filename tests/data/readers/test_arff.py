@@ -39,7 +39,8 @@ def test_dense(write):
     data = read_arff(write(DENSE), labels=2)
     assert data.name == "small"
     assert data.feature_names == ["length", "wide, deep", "it's"]
-    assert data.X.dtype == np.float32
+    assert data.is_table
+    assert np.asarray(data.X).dtype == np.float32
     np.testing.assert_array_equal(data.X, [[1.5, 2, 0], [-300, np.nan, 1], [7, 8, np.nan]])
     assert data.label_names == ("sunny", "windy")
     np.testing.assert_array_equal(data.Y.to_numpy(), [[1, 0], [np.nan, 1], [0, 1]])
@@ -334,7 +335,7 @@ def test_batches(write):
     batches = list(iter_batches(path, batch_rows=2, labels=["sunny", "windy", "rainy"]))
     assert [batch.X.shape for batch in batches] == [(2, 3), (1, 3)]
     assert batches[0].Y.shape == (2, 0)
-    X = read_arff(path, labels=2).X
+    X = np.asarray(read_arff(path, labels=2).X)
     np.testing.assert_array_equal(np.concatenate([b.X for b in batches]), X)
     chosen = next(iter_batches(path, feature_names=["it's", "length"]))
     np.testing.assert_array_equal(chosen.X, X[:, [2, 0]])

@@ -26,7 +26,8 @@ def test_label_columns(write):
         np.testing.assert_array_equal(data.Y.to_numpy()[:, 0], [1, nan, 0])
         assert data.feature_names == ["degrees", "wind"]
         assert data.row_ids == ["mon", "tue", "wed"]
-        assert data.X.dtype == np.float32
+        assert data.is_table  # some cells are blank
+        assert set(data.X.frame.dtypes) == {np.dtype(np.float32)}
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -76,12 +77,79 @@ def test_texts_with_label_numbers_and_a_file_of_names(write):
     assert data.row_ids == ["x1", "x2", "x3"]
 
 
-def test_several_text_columns_must_be_named(write):
+def test_one_text_column_beside_the_names_of_rows(write):
     path = write("mol,smiles,y\nm1,CCO,1\nm2,CC,0\n")
-    with pytest.raises(DataFileError, match=r"'mol', 'smiles' hold texts \('m1' in line 2\)"):
-        read_table(path, labels=1)
+    assert read_table(path, labels=1).feature_names == ["mol", "smiles"]
     data = read_table(path, labels=1, text_column="smiles", id_column="mol")
     assert (data.X, data.row_ids) == (["CCO", "CC"], ["m1", "m2"])
+    assert data.facts == {"not_features": {"mol": "the name of the row"}, "text_column": "smiles"}
+
+
+PRODUCTS = (
+    "id,title,price,brand,sold,code,shop,is_new,is_red\n"
+    "p1,a red hat,2.5,acme,yes,007,s1,1,1\n"
+    "p2,an old lamp,,bolt,no,x,s1,0,\n"
+    "p3,one red shoe,4,n/a,,7.0,s2,,1\n"
+)
+
+
+def test_mixed_columns_are_a_table(write):
+    data = read_table(write(PRODUCTS), labels="is_*", group_column="shop", drop=["sold"])
+    assert data.feature_names == ["title", "price", "brand", "code"]
+    assert data.row_ids == ["p1", "p2", "p3"]
+    assert data.groups == ["s1", "s1", "s2"]
+    frame = data.X.frame
+    np.testing.assert_array_equal(frame["price"], [2.5, np.nan, 4])
+    assert frame["brand"].tolist() == ["acme", "bolt", None]
+    assert frame["code"].tolist() == ["007", "x", "7.0"]
+    said = {
+        "id": "the name of the row",
+        "shop": "the group of the row",
+        "sold": "dropped, as asked",
+    }
+    assert data.facts["not_features"] == said
+    assert repr(data).startswith("<Dataset days: 3 rows x 4 columns")
+    np.testing.assert_array_equal(data.Y.to_numpy(), [[1, 1], [0, np.nan], [np.nan, 1]])
+
+
+def test_a_text_column_does_not_drop_the_others(write):
+    data = read_table(write(PRODUCTS), labels="is_*", text_column="title")
+    assert data.feature_names == ["title", "price", "brand", "sold", "code", "shop"]
+    assert data.X.encoder.kinds == {"title": "text"}
+
+
+def test_kinds(write):
+    data = read_table(write("a,b,y\n1,2,1\n3,4,0\n"), labels=1, kinds={"a": "category"})
+    assert data.X.encoder.kinds == {"a": "category"}
+    for kinds, words in [
+        ({"prize": "number"}, "no column 'prize'; did you mean 'price'"),
+        ({"price": "numbr"}, "'numbr', the kind given for the column 'price'"),
+        ({"is_new": "number"}, "the column 'is_new', which is no feature"),
+        ({"code": "number"}, "days.csv: row 1 of the column 'code' is 'x', which is not a number"),
+        ({"brand": "date"}, "row 0 of the column 'brand' is 'acme', which is not a date"),
+    ]:
+        with pytest.raises(DataFileError, match=words):
+            read_table(write(PRODUCTS), labels="is_*", kinds=kinds)
+
+
+def test_weights(write):
+    data = read_table(write("a,w,y\n1,2,1\n3,0.5,0\n"), labels=1, weight_column="w")
+    assert (data.feature_names, data[[1]].weights.tolist()) == (["a"], [0.5])
+    with pytest.raises(DataFileError, match="line 3: 'x' in column 'w' is not a number"):
+        read_table(write("a,w,y\n1,2,1\n3,x,0\n"), labels=1, weight_column="w")
+
+
+def test_batches_of_a_table_have_its_columns_in_any_file(write):
+    names = ["title", "price", "brand", "mass"]
+    path = write(PRODUCTS)
+    batches = list(iter_batches(path, batch_rows=2, feature_names=names, is_table=True))
+    assert [len(batch) for batch in batches] == [2, 1]
+    assert batches[0].X.frame.columns.tolist() == names[:3]  # the model reports the missing one
+    assert batches[1].X.frame["price"].tolist() == [4.0]
+    texts = next(iter_batches(path, text_column="title"))
+    assert texts.X[0] == "a red hat"
+    with pytest.raises(DataFileError, match=r"'title', 'brand'.* and the model has no such"):
+        next(iter_batches(path))
 
 
 @pytest.mark.parametrize(
@@ -94,8 +162,7 @@ def test_several_text_columns_must_be_named(write):
         ('a,y\n1,1\n"2,1\n', 3, "cannot be read"),
         ("a,y\n", None, "no rows"),
         ("\n", None, "empty"),
-        # A word among the first numbers, and one far below them.
-        ("a,b,y\n1,2,0\n1,x,1\n", None, r"column 'b' holds texts \('x' in line 3\)"),
+        # A word far below numbers; among the first ones it makes a table of mixed columns.
         ("a,y\n" + "1,0\n" * 3000 + "x,1\n", 3002, "'x' in column 'a' is not a number"),
         # A broken header, which is not taken for a row.
         ("a,a,y\n1,2,1\n", 1, "the header has the name 'a' twice"),
@@ -116,7 +183,7 @@ def test_labels_are_required_by_default(write):
 
 def test_rows_of_empty_cells_are_rows(write):
     data = read_table(write("a,y\n1,1\n,\n"), labels=1)
-    assert np.isnan(data.X[1, 0])
+    assert np.isnan(np.asarray(data.X)[1, 0])
     assert data.Y.n_unknown == 1
     assert len(read_table(write(","), labels=1)) == 1
 
@@ -135,11 +202,11 @@ def test_repeated_words_above_words_are_a_row(write):
 
 def test_batches(write):
     path = write(DAYS)
-    at_once = read_table(path, labels=2)
+    at_once = np.asarray(read_table(path, labels=2).X)
     batches = list(iter_batches(path, batch_rows=2, labels=["sunny", "windy", "rainy"]))
-    np.testing.assert_array_equal(np.concatenate([b.X for b in batches]), at_once.X)
+    np.testing.assert_array_equal(np.concatenate([b.X for b in batches]), at_once)
     chosen = next(iter_batches(path, feature_names=["wind"]))
-    np.testing.assert_array_equal(chosen.X, at_once.X[:, 1:])
+    np.testing.assert_array_equal(chosen.X, at_once[:, 1:])
     assert chosen.row_ids == ["mon", "tue", "wed"]
     with pytest.raises(DataFileError, match="no column 'mass'"):
         list(iter_batches(path, feature_names=["mass"]))

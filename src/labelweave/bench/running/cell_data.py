@@ -66,6 +66,8 @@ def _n_bytes(data: Dataset) -> int:
     if data.is_text:
         return sum(len(text) for text in data.X)
     X = data.X
+    if data.is_table:
+        return int(X.frame.memory_usage(deep=True).sum())
     if hasattr(X, "pixels"):
         return int(np.prod(X.shape))
     of_features = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else np.asarray(X).nbytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from labelweave.data.images.decoding import ENDINGS
 from labelweave.data.readers._shared.columns import ID_FIELDS, LABEL_FIELDS, SPLIT_FIELDS, first_of
 from labelweave.data.readers._table.csv_parquet import CsvTable
 from labelweave.data.readers.table import read_table
-from labelweave.exceptions import DataFileError
+from labelweave.exceptions import DataFileError, LabelweaveWarning
 
 IMAGE_COLUMNS = ("image", "file", "filename", "file_name", "path", "image_path", "img", "photo")
 _TABLES = (".csv", ".tsv")
@@ -80,16 +81,25 @@ def read_folder(
     if labels is None and label_column is None and first_of(LABEL_FIELDS, header) is None:
         others = {column, split_column, *drop, *SPLIT_FIELDS, *ID_FIELDS}
         labels = [name for name in header if name not in others] or None
-    data = read_table(
-        table,
-        text_column=column,
-        labels=labels,
-        label_column=label_column,
-        label_separator=label_separator,
-        split_column=split_column,
-        drop=drop,
-        require_labels=require_labels,
-    )
+    reading: dict[str, Any] = {
+        "text_column": column,
+        "labels": labels,
+        "label_column": label_column,
+        "label_separator": label_separator,
+        "split_column": split_column,
+        "require_labels": require_labels,
+    }
+    data = read_table(table, drop=drop, **reading)
+    if data.is_table:
+        further = [name for name in data.feature_names or () if name != column]
+        warnings.warn(
+            f"{table.name}: X is the images of the column {column!r}, and the columns "
+            f"{', '.join(map(repr, further))} are left out: read the file with format='table' and "
+            f"the kind {column}=image to use them too",
+            LabelweaveWarning,
+            stacklevel=2,
+        )
+        data = read_table(table, drop=[*drop, *further], **reading)
     folders = [table.parent, table.parent / "images"]
     files = [locate_file(folders, [str(name)]) for name in data.X]
     return make_image_dataset(

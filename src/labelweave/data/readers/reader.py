@@ -7,7 +7,7 @@ A reader is a module of :mod:`labelweave.data.readers` with a constant `READER`,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from labelweave.data.dataset import Dataset, no_labels
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.labels import as_labels
 from labelweave.rows import concatenate_features, count_rows
+from labelweave.tables.table import Table, as_frame
 
 __all__ = [
     "LABELS_LISTED",
@@ -58,12 +59,14 @@ class Reader:
 
 @dataclass
 class RowChunk:
-    """Consecutive rows of a file: features and, where the file has them, labels, ids and parts."""
+    """Consecutive rows of a file: features and, where the file has them, labels and the rest."""
 
     X: Any
     Y: Any = None
     row_ids: list[Any] | None = None
     part: list[str] | None = None
+    groups: list[Any] | None = None
+    weights: np.ndarray | None = None
 
     def __len__(self) -> int:
         return count_rows(self.X)
@@ -73,7 +76,7 @@ class RowChunk:
         return RowChunk(
             *(
                 None if values is None else values[start:stop]
-                for values in (self.X, self.Y, self.row_ids, self.part)
+                for values in (getattr(self, field.name) for field in fields(self))
             )
         )
 
@@ -85,7 +88,7 @@ def concatenate_chunks(chunks: Sequence[RowChunk]) -> RowChunk:
         values = [getattr(chunk, attribute) for chunk in chunks]
         return None if values[0] is None else concatenate_features(values)
 
-    return RowChunk(concatenate("X"), concatenate("Y"), concatenate("row_ids"), concatenate("part"))
+    return RowChunk(*(concatenate(field.name) for field in fields(RowChunk)))
 
 
 def rebatch(chunks: Iterable[RowChunk], batch_rows: int) -> Iterator[RowChunk]:
@@ -109,10 +112,15 @@ def rebatch(chunks: Iterable[RowChunk], batch_rows: int) -> Iterator[RowChunk]:
 
 @dataclass(frozen=True)
 class FeatureSpec:
-    """The feature columns that a fitted model needs, by name or by number."""
+    """The feature columns that a fitted model needs, by name or by number.
+
+    With `is_table` the model takes a mixed table: cells may be words or blank, and columns may be
+    missing.
+    """
 
     names: Sequence[str] | None = None
     n_features: int | None = None
+    is_table: bool = False
 
     @property
     def width(self) -> int | None:
@@ -188,7 +196,8 @@ def make_dataset(
 ) -> Dataset:
     """Make a data set named after its file; errors about the labels name the file.
 
-    Empty descriptions, and those of labels that the data set does not have, are left out.
+    Empty descriptions, and those of labels that the data set does not have, are left out. An array
+    with blanks becomes a table, which every method takes.
     """
     known = set(label_names or ())
     texts = {name: text for name, text in (descriptions or {}).items() if text and name in known}
@@ -198,6 +207,8 @@ def make_dataset(
         else:
             labels = as_labels(Y, names=label_names, descriptions=texts or None)
         attributes.setdefault("name", uncompressed_stem(path))
+        if isinstance(X, np.ndarray) and X.ndim == 2 and np.isnan(X.min(initial=0)):
+            X = Table(as_frame(X, attributes.get("feature_names")))
         return Dataset(X, labels, **attributes)
     except DataFileError:
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from labelweave.data.dataset import Dataset
@@ -19,7 +19,8 @@ from labelweave.data.readers.reader import (
     concatenate_chunks,
     make_dataset,
 )
-from labelweave.exceptions import DataFileError
+from labelweave.exceptions import DataFileError, InputError
+from labelweave.tables.table import Table
 
 
 def read_table(
@@ -31,6 +32,9 @@ def read_table(
     text_column: str | None = None,
     id_column: str | None = None,
     split_column: str | None = None,
+    group_column: str | None = None,
+    weight_column: str | None = None,
+    kinds: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     labels_file: FilePath | None = None,
     separator: str | None = None,
@@ -40,10 +44,11 @@ def read_table(
 ) -> Dataset:
     r"""Read a CSV, TSV or Parquet table.
 
-    Columns of numbers are features. If the only column besides labels and ids is a column of texts,
-    X is these texts. Of two such columns, one whose cells are all different single words is taken
-    as the names of the rows. Columns called `id` and `split` hold the names of the rows and their
-    official parts.
+    All columns besides labels and ids are features. X is an array where they are numbers without
+    blanks, a list where the only one is a column of texts, and else a
+    :class:`~labelweave.tables.Table` of mixed columns. Of two columns of words, one whose cells are
+    all different single words is taken as the names of the rows. Columns called `id` and `split`
+    hold the names of the rows and their official parts.
 
     Parameters
     ----------
@@ -60,7 +65,15 @@ def read_table(
         Separator of the names; by default the first of ``;``, ``|``, ``,`` and blank that occurs
         in the column.
     text_column, id_column, split_column : str, optional
-        The column of texts (X is then these texts alone), of row names, of official parts.
+        The column of texts, of row names, of official parts. Columns beside that of the texts are
+        features too, unless `drop` names them.
+    group_column : str, optional
+        The column of the groups of rows: splits keep the rows of a group in one part.
+    weight_column : str, optional
+        The column of the weights of the rows.
+    kinds : mapping of column to kind, optional
+        The kinds of columns for which they are not to be found by themselves, as for
+        :class:`~labelweave.tables.encoder.TableEncoder`.
     drop : sequence of str
         Columns to leave out, even if `labels` chooses them.
     labels_file : path-like, optional
@@ -77,8 +90,7 @@ def read_table(
     Returns
     -------
     Dataset
-        X is float32, or float64 where float32 would round large whole numbers. An empty cell of a
-        feature is NaN.
+        An array X is float32, or float64 where float32 would round large whole numbers.
 
     Examples
     --------
@@ -101,6 +113,9 @@ def read_table(
         text_column=text_column,
         id_column=id_column,
         split_column=split_column,
+        group_column=group_column,
+        weight_column=weight_column,
+        kinds=kinds,
         drop=drop,
     )
     if not roles.label_columns and roles.label_list is None and require_labels:
@@ -121,25 +136,51 @@ def read_table(
     if not chunks:
         raise DataFileError("the table has no rows", path=path)
     rows = concatenate_chunks(chunks)
+    facts: dict[str, Any] = {"not_features": roles.not_features} if roles.not_features else {}
+    if roles.text is not None:
+        facts["text_column"] = table.names[roles.text]
     attributes: dict[str, Any] = {
         "row_ids": rows.row_ids,
         "part": rows.part,
+        "groups": rows.groups,
+        "weights": rows.weights,
         "feature_names": roles.feature_names,
+        "facts": facts,
     }
+    X = _with_kinds(rows.X, roles, kinds) if roles.is_mixed else rows.X
     if roles.label_list is None:
-        return make_dataset(path, rows.X, rows.Y, roles.label_names, **attributes)
+        return make_dataset(path, X, rows.Y, roles.label_names, **attributes)
     names, named_lists, descriptions = _name_labels(path, label_lists, labels, labels_file)
     if not names and require_labels:
         raise DataFileError("no row has a label", path=path)
+    facts |= LABELS_LISTED
     return make_dataset(
         path,
-        rows.X,
+        X,
         label_matrix(named_lists, names, path, lines),
         names,
         descriptions=descriptions,
-        facts=LABELS_LISTED,
         **attributes,
     )
+
+
+def _with_kinds(X: Table, roles: ColumnRoles, kinds: Mapping[str, str] | None) -> Table:
+    """The table with the kinds that are given."""
+    given = dict(kinds or {})
+    if roles.text is not None:
+        given.setdefault(roles.names[roles.text], "text")
+    if not given:
+        return X
+    from labelweave.tables import TableEncoder
+    from labelweave.tables.kinds import check_cells, check_kinds
+
+    try:
+        check_kinds(given, X.frame.columns)
+        for name, kind in given.items():
+            check_cells(X.frame[name], kind)
+    except InputError as error:
+        raise DataFileError(str(error), path=roles.path, parameter="kinds") from None
+    return Table(X.frame, TableEncoder(given))
 
 
 def _name_labels(
@@ -172,8 +213,12 @@ def _iter_features(
     if isinstance(labels, list | tuple) and label_column is None:
         labels = [name for name in labels if name in table.names] or None
     columns |= {"labels": labels, "label_column": label_column}
-    roles = ColumnRoles(path, table, **columns, wanted=features.names)
-    if roles.text is None:
+    if features.is_table:
+        columns.pop("text_column", None)
+    for option in ("split_column", "group_column", "weight_column", "kinds"):
+        columns.pop(option, None)  # of the training
+    roles = ColumnRoles(path, table, **columns, model=features)
+    if not features.is_table and roles.text is None:
         features.check_width(len(roles.features), path)
     for table_rows in table.chunks(roles.numbers, roles.texts):
         rows = roles.row_chunk(table_rows)

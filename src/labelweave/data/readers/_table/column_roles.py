@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from labelweave.data.readers._shared.columns import (
     first_of,
     part_name,
 )
-from labelweave.data.readers._table.cells import parse_numbers
+from labelweave.data.readers._table.cells import is_number, parse_numbers
 from labelweave.data.readers._table.csv_parquet import Table, TableRows
-from labelweave.data.readers.reader import RowChunk, feature_dtype
+from labelweave.data.readers._table.mixed_columns import is_missing, mixed_table
+from labelweave.data.readers.reader import FeatureSpec, RowChunk, feature_dtype
 from labelweave.exceptions import DataFileError
 
 _LABEL_CELLS = "expected 1, 0 or an empty cell"
@@ -28,10 +29,13 @@ _LABEL_CELLS = "expected 1, 0 or an empty cell"
 class ColumnRoles:
     """The role of each column of a table, from the first rows and the options of the reader.
 
-    The options are those of :func:`labelweave.data.readers.table.read_table`; `wanted` names the
-    feature columns of a fitted model. Attributes hold positions of columns: `features`, `text`,
-    `row_id`, `split`, `label_columns` (one per label) and `label_list` (the column that lists the
-    names of a row's labels).
+    The options are those of :func:`labelweave.data.readers.table.read_table`; `model` describes
+    the features of a fitted model. Attributes hold positions of columns: `features`, `text`,
+    `row_id`, `split`, `group`, `weight`, `label_columns` (one per label) and `label_list` (the
+    column that lists the names of a row's labels).
+
+    X is a mixed table (`is_mixed`) where a column holds words and is not the only one, or where
+    the kind of a column is given; else X is the column `text`, or numbers.
     """
 
     def __init__(
@@ -45,8 +49,11 @@ class ColumnRoles:
         text_column: str | None = None,
         id_column: str | None = None,
         split_column: str | None = None,
+        group_column: str | None = None,
+        weight_column: str | None = None,
+        kinds: Mapping[str, str] | None = None,
         drop: Sequence[str] = (),
-        wanted: Sequence[str] | None = None,
+        model: FeatureSpec | None = None,
     ) -> None:
         self.path = path
         self.names = names = table.names
@@ -54,25 +61,38 @@ class ColumnRoles:
         sample = next(table.chunks(numbers=range(len(names))), None)
         if sample is None:
             raise DataFileError("the table has no rows", path=path)
+        self.is_mixed = False
         self.text = self._position(text_column)
         self.row_id = self._position(id_column, ID_FIELDS)
         self.split = self._position(split_column, SPLIT_FIELDS)
+        self.group = self._position(group_column)
+        self.weight = self._position(weight_column)
         self.label_list = self._position(label_column)
         self.label_columns: list[int] = []
         if labels is not None and self.label_list is None:
             self.label_columns = choose_columns(labels, names, path)
         elif self.label_list is None:
             self.label_list = self._position(None, LABEL_FIELDS)
+        wanted = None if model is None else model.names
         if self.label_list is None and not self.label_columns and wanted is None:
             self.label_list = _column_of_label_ids(table)
-        dropped = set(find_columns(drop, names, path))
-        self.label_columns = [j for j in self.label_columns if j not in dropped]
+        self.dropped = find_columns(drop, names, path)
+        self.label_columns = [j for j in self.label_columns if j not in set(self.dropped)]
+        others = (self.row_id, self.split, self.group, self.weight, self.label_list)
+        used = {*others, *self.label_columns, *self.dropped}
+        remaining = [j for j in range(len(names)) if j not in used]
         self.features: list[int] = []
-        if wanted is not None and self.text is None:
+        if model is not None and model.is_table:
+            self.is_mixed = True
+            known = set(model.names or ())
+            self.features = [j for j, name in enumerate(names) if name in known]
+        elif wanted is not None and self.text is None:
             self.features = find_columns(list(wanted), names, path)
-        elif self.text is None:
-            used = {self.row_id, self.split, self.label_list, *self.label_columns, *dropped}
-            self._find_features([j for j in range(len(names)) if j not in used], sample)
+        elif model is not None and self.text is not None:
+            pass  # a model of texts alone
+        else:
+            self._find_features(remaining, sample, kinds or {}, may_be_mixed=model is None)
+        self._words = self._columns_of_words(table) if self.is_mixed else []
         self.label_separator = label_separator
         if self.label_list is not None and self.label_separator is None:
             self.label_separator = _separator_of(sample.columns[self.label_list])
@@ -81,29 +101,62 @@ class ColumnRoles:
         name = name if name is not None else first_of(usual_names, self.names)
         return None if name is None else find_columns([name], self.names, self.path)[0]
 
-    def _find_features(self, columns: list[int], sample: TableRows) -> None:
+    def _find_features(
+        self,
+        columns: list[int],
+        sample: TableRows,
+        kinds: Mapping[str, str],
+        *,
+        may_be_mixed: bool,
+    ) -> None:
         """Take the remaining columns as features, or the only one of them as the text."""
+        of_kinds = find_columns(list(kinds), self.names, self.path)
+        for j in of_kinds:
+            if j not in columns:
+                raise DataFileError(
+                    f"a kind is given for the column {self.names[j]!r}, which is no feature",
+                    path=self.path,
+                    parameter="kinds",
+                )
         texts = [
             j for j in columns if parse_numbers(sample.columns[j], self.decimal)[1] is not None
         ]
-        if len(texts) == 2 and len(columns) == 2 and self.row_id is None:
+        named = self.text is not None or bool(kinds)
+        if len(texts) == 2 and len(columns) == 2 and self.row_id is None and not named:
             self.row_id = self._row_id_among(texts, sample)
             texts = columns = [j for j in texts if j != self.row_id]
-        if not texts:
+        if self.text is not None and self.text not in columns:
+            columns = sorted([*columns, self.text])
+        if len(columns) == 1 and not kinds and (texts or self.text is not None):
+            self.text = columns[0]
+        elif not texts and not named:
             self.features = columns
-        elif len(columns) == 1:
-            self.text = texts[0]
+        elif may_be_mixed:
+            self.is_mixed, self.features = True, columns
         else:
             shown = ", ".join(repr(self.names[j]) for j in texts[:4])
             which = f"column {shown} holds" if len(texts) == 1 else f"columns {shown} hold"
             first = parse_numbers(sample.columns[texts[0]], self.decimal)[1] or 0
             cell = str(sample.columns[texts[0]][first])[:40]
             raise DataFileError(
-                f"the {which} texts ({cell!r} in line {sample.lines[first]}), which cannot be "
-                "features: correct them, or name them as text_column=, id_column= or drop=",
+                f"the {which} texts ({cell!r} in line {sample.lines[first]}), and the model has no "
+                "such columns: name them as text_column=, id_column= or drop=",
                 path=self.path,
                 parameter=("text_column", "id_column", "drop"),
             )
+
+    def _columns_of_words(self, table: Table) -> list[int]:
+        """The features that are not numbers: words such as "yes" stay as they are."""
+        columns = next(table.chunks()).columns
+        return [
+            j
+            for j in self.features
+            if not isinstance(columns[j], np.ndarray)
+            and not all(
+                is_missing(cell) or (isinstance(cell, str) and is_number(cell, self.decimal))
+                for cell in columns[j]
+            )
+        ]
 
     def _row_id_among(self, texts: list[int], sample: TableRows) -> int | None:
         """Of two text columns, the one whose cells are all different single words, if any."""
@@ -119,17 +172,38 @@ class ColumnRoles:
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the feature columns; None where X is a column of texts."""
-        return None if self.text is not None else [self.names[j] for j in self.features]
+        return [self.names[j] for j in self.features] if self._has_columns else None
+
+    @property
+    def _has_columns(self) -> bool:
+        return self.is_mixed or self.text is None
+
+    @property
+    def not_features(self) -> dict[str, str]:
+        """The columns that are neither features nor labels, and what they are."""
+        roles = {
+            self.row_id: "the name of the row",
+            self.split: "the part of the row",
+            self.group: "the group of the row",
+            self.weight: "the weight of the row",
+        }
+        roles |= dict.fromkeys(self.dropped, "dropped, as asked")
+        return {self.names[j]: what for j, what in roles.items() if j is not None}
 
     @property
     def numbers(self) -> list[int]:
-        """Positions of the columns that must hold numbers."""
-        return [*self.features, *self.label_columns]
+        """Positions of the columns that must hold numbers; in a mixed table, of those that do."""
+        features = [j for j in self.features if not self.is_mixed or j not in self._words]
+        weight = [] if self.weight is None else [self.weight]
+        return [*features, *self.label_columns, *weight]
 
     @property
     def texts(self) -> list[int]:
         """Positions of the columns that are read as they are written."""
-        return [j for j in (self.text, self.row_id, self.split, self.label_list) if j is not None]
+        roles = (self.row_id, self.split, self.group, self.label_list)
+        if self.is_mixed:
+            return [*self._words, *(j for j in roles if j is not None)]
+        return [j for j in (self.text, *roles) if j is not None]
 
     @property
     def label_names(self) -> list[str]:
@@ -139,7 +213,9 @@ class ColumnRoles:
     def row_chunk(self, rows: TableRows) -> RowChunk:
         """Features, ids and parts of rows, and their labels where each has its own column."""
         X: Any
-        if self.text is not None:
+        if self.is_mixed:
+            X = mixed_table({self.names[j]: self._cells(rows, j) for j in self.features})
+        elif self.text is not None:
             X = ["" if cell is None else str(cell) for cell in rows.columns[self.text]]
         else:
             X = self._matrix(rows, self.features)
@@ -159,7 +235,16 @@ class ColumnRoles:
             Y if self.label_list is None and self.label_columns else None,
             None if self.row_id is None else _plain_values(rows.columns[self.row_id]),
             None if self.split is None else [part_name(cell) for cell in rows.columns[self.split]],
+            None if self.group is None else _groups(rows.columns[self.group]),
+            None if self.weight is None else self._matrix(rows, [self.weight])[:, 0],
         )
+
+    def _cells(self, rows: TableRows, j: int) -> Sequence[Any]:
+        """A column of a mixed table: numbers where all its cells are."""
+        if j in self._words:
+            return rows.columns[j]
+        numbers, wrong = parse_numbers(rows.columns[j], self.decimal)
+        return numbers if wrong is None else rows.columns[j]
 
     def _matrix(self, rows: TableRows, columns: list[int]) -> np.ndarray:
         matrix = np.empty((len(rows.lines), len(columns)))
@@ -167,7 +252,10 @@ class ColumnRoles:
             matrix[:, k], wrong = parse_numbers(rows.columns[j], self.decimal)
             if wrong is not None:
                 cell, name = str(rows.columns[j][wrong])[:40], self.names[j]
-                message = f"{cell!r} in column {name!r} is not a number"
+                message = (
+                    f"{cell!r} in column {name!r} is not a number, as the cells above it are: "
+                    f"correct it, or give the column a kind (kinds={name}=category)"
+                )
                 if j in self.label_columns:
                     message = f"the label column {name!r} holds {cell!r}: {_LABEL_CELLS}"
                 raise DataFileError(message, path=self.path, line=rows.lines[wrong])
@@ -194,6 +282,11 @@ def _plain_values(cells: Sequence[Any]) -> list[Any]:
     if not isinstance(cells, np.ndarray):
         return list(cells)
     return [int(cell) if float(cell).is_integer() else cell for cell in cells.tolist()]
+
+
+def _groups(cells: Sequence[Any]) -> list[Any]:
+    """The groups of rows; None for blanks."""
+    return [None if is_missing(cell) else cell for cell in _plain_values(cells)]
 
 
 def _separator_of(cells: Sequence[Any]) -> str | None:

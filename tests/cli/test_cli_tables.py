@@ -1,0 +1,147 @@
+"""Files of mixed columns from `train` to the other commands."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import labelweave as lw
+
+
+def write_products(path, n_rows=120, **columns):
+    """A table with an id, a title, a price with blanks, a brand, a date and three labels."""
+    random = np.random.default_rng(0)
+    price = random.integers(1, 100, n_rows).astype(float)
+    brand = random.choice(["acme", "bolt", "core"], n_rows)
+    nouns = random.choice(["hat", "lamp", "shoe", "book"], n_rows)
+    frame = pd.DataFrame(
+        {
+            "id": [f"p{k}" for k in range(n_rows)],
+            "title": [f"one {noun} of size {k % 90}" for k, noun in enumerate(nouns)],
+            "price": np.where(random.random(n_rows) < 0.1, np.nan, price),
+            "brand": np.where(random.random(n_rows) < 0.1, None, brand),
+            "date": pd.date_range("2024-01-01", periods=n_rows).strftime("%d.%m.%Y"),
+            "is_cheap": price < 40,
+            "is_acme": brand == "acme",
+            "is_hat": nouns == "hat",
+        }
+    ).assign(**columns)
+    labels = ["is_cheap", "is_acme", "is_hat"]
+    frame[labels] = frame[labels].astype(float).mask(random.random((n_rows, 3)) < 0.05)
+    frame.to_csv(path, index=False)
+    return path
+
+
+pytestmark = pytest.mark.filterwarnings("always::labelweave.exceptions.LabelweaveWarning")
+TREES = ("-m", "boosted-trees", "-s", "max_iter=20", "-s", "min_samples_leaf=3")
+
+
+@pytest.fixture
+def products(workdir):
+    return write_products(workdir / "products.csv")
+
+
+@pytest.fixture
+def trained(run, products):
+    return run("train", products, "--labels", "is_*", *TREES, "--out", "model")
+
+
+def test_all_columns_are_used_and_said(run, trained, products):
+    table = trained.stdout.partition("column  kind")[2].partition("training")[0]
+    rows = [" ".join(line.split()) for line in table.splitlines()[1:]]
+    assert rows == [
+        "title text 32 dimensions of its words",
+        "price number the number",
+        "brand category a code, 3 values",
+        "date date numbers of the date",
+        "id left out: the name of the row",
+    ]
+    metrics = json.loads((products.parent / "model/metrics.json").read_text())
+    assert metrics["scores"]["test"]["map"] > 0.9
+
+
+def test_other_commands_take_the_model_and_the_file(run, trained, products):
+    scores = json.loads(run("evaluate", "model", products, "--json", "-q").stdout)
+    assert scores["rows_seen_in_training"] == 0
+    assert scores["scores"]["map"] > 0.9
+    run("predict", "model", products, "--out", "all.jsonl", "--proba", "all", "-q")
+    rows = [json.loads(line) for line in (products.parent / "all.jsonl").read_text().splitlines()]
+    model = lw.load("model")
+    expected = model.predict_proba(pd.read_csv(products))
+    names = list(model.label_names_)
+    predicted = [[row["probabilities"][name] for name in names] for row in rows]
+    np.testing.assert_allclose(predicted, expected, atol=1e-5)
+    assert rows[3]["id"] == "p3"
+    run("report", "model", "--out", "report.html", "-q")
+    run("audit", products, "--labels", "is_*", "--out", "audit.csv", "-q")
+    assert "title: one" in (products.parent / "audit.csv").read_text()
+    own = ("--data", products, "--labels", "is_*", "--methods", "br")
+    shown = run("bench", "run", *own, "--seeds", 1, "-j", 1).stdout
+    assert "1 cells run, 0 existed, 0 failed" in shown
+
+
+def test_other_files_at_prediction(run, trained, products):
+    frame = pd.read_csv(products)
+    other = frame[["price", "title", "id"]].assign(price=3, mass=1.0)
+    other.to_csv("other.csv", index=False)
+    warned = run("predict", "model", "other.csv", "--out", "other.jsonl", "-q").stderr
+    assert "warning: the column 'brand' is missing: its cells count as blank" in warned
+    frame.assign(price="cheap").to_csv("wrong.csv", index=False)
+    failed = run("predict", "model", "wrong.csv", "--out", "wrong.jsonl", status=2)
+    assert "row 0 of the column 'price' is 'cheap', which is not a number" in failed.stderr
+
+
+def test_kinds_that_are_given(run, products):
+    shown = run(
+        "train", products, "--labels", "is_*", *TREES, "--kind", "price=category,brand=id"
+    ).stdout
+    assert "price   category  a code" in shown
+    assert "brand   id        left out: as asked" in shown
+    failed = run("train", products, "--labels", "is_*", "--kind", "price=nmber", status=2)
+    assert "(option --kind)" in failed.stderr
+    failed = run("train", products, "--labels", "is_*", "--kind", "price", status=2)
+    assert "'price' is not column=kind" in failed.stderr
+
+
+def test_tune_writes_the_kinds(run, products):
+    options = ("--labels", "is_*", "--kind", "price=number", "--groups", "brand")
+    search = ("-m", "mlknn", "--trials", 1, "--search-only", "--out", "tuned")
+    run("tune", products, *options, *search)
+    shown = run("train", "--config", "tuned/best.toml").stdout
+    assert "price   number" in shown
+    assert "left out: the group of the row" in shown
+
+
+def test_one_column_of_label_names(run, products):
+    frame = pd.read_csv(products)
+    frame["tags"] = np.where(frame["is_hat"] == 1, "hat;thing", "thing")
+    frame.drop(columns=["is_cheap", "is_acme", "is_hat"]).to_csv("tags.csv", index=False)
+    shown = run("train", "tags.csv", "--label-column", "tags", *TREES).stdout
+    assert "price   number    the number" in shown
+
+
+def test_a_method_of_texts_takes_the_texts_and_says_so(run, products):
+    arguments = ("--labels", "is_*", "-m", "tf-idf", "--out", "model")
+    shown = run("train", products, *arguments).stdout
+    left_out = "'title' is used, and 'price', 'brand', 'date' are left out"
+    assert f"tf-idf takes texts only: {left_out}" in shown
+    evaluated = run("evaluate", "model", products)
+    assert f"warning: the model takes texts only: {left_out}" in evaluated.stderr
+    assert "test part, as in its training" in evaluated.stdout
+    assert "120 rows predicted" in run("predict", "model", products, "--out", "p.csv").stdout
+
+
+def test_numbers_with_blanks(run, workdir):
+    """A model of a table takes a file without blanks, whatever the order of its columns."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.random((90, 2)), columns=["a", "b"])
+    labels = (frame > 0.5).astype(int).add_prefix("is_")
+    whole = pd.concat([frame[["b", "a"]], labels], axis=1)
+    whole.to_csv("whole.csv", index=False)
+    pd.concat([frame.mask(random.random((90, 2)) < 0.1), labels], axis=1).to_csv(
+        "x.csv", index=False
+    )
+    run("train", "x.csv", "--labels", "is_*", "-m", "br", "--out", "model")
+    scores = json.loads(run("evaluate", "model", "whole.csv", "--json", "-q").stdout)["scores"]
+    assert scores["map"] > 0.95
