@@ -43,10 +43,8 @@ def numeric_features(data: Dataset) -> Any:
         return None
     table = numbers_or_table(data.X, missing_values=False)
     if isinstance(table, Table):
-        from labelweave.tables import TableEncoder
-
         try:
-            return TableEncoder().fit_transform(table.as_reported())
+            return table.unfitted_encoder().fit_transform(table.as_reported())
         except InputError:  # no column can be learnt from
             return None
     X: Any = sp.csr_array(data.X) if sp.issparse(data.X) else np.asarray(data.X)

@@ -239,7 +239,7 @@ class ColumnRoles:
             None if self.weight is None else self._matrix(rows, [self.weight])[:, 0],
         )
 
-    def _cells(self, rows: TableRows, j: int) -> Sequence[Any]:
+    def _cells(self, rows: TableRows, j: int) -> Any:
         """A column of a mixed table: numbers where all its cells are."""
         if j in self._words:
             return rows.columns[j]
