@@ -3,14 +3,17 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from operator import methodcaller
 
 import numpy as np
 import pytest
-from serving import check_problem, labels_of, predict, running, wait_until
+from serving import FakeZeroShot, check_problem, labels_of, predict, running, use_fakes, wait_until
 
 import labelweave as lw
 from labelweave.exceptions import LabelweaveError
+from labelweave.serve.backoff import Backoff
 from labelweave.serve.model_process import ModelCrashedError, ModelProcess, _send, disable_caches
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -26,11 +29,19 @@ def tagger(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def served(sqlite, vectors_folder, tagger):
+@pytest.fixture(scope="module")
+def served(tmp_path_factory, vectors_folder, tagger):
+    """Both models, each in a process of its own; the tests share it, as starting takes long."""
     folders = {"shapes": vectors_folder, "tagger": tagger}
-    with running(folders, database=sqlite, model_processes=None) as service:  # the default
+    database = f"sqlite:///{tmp_path_factory.mktemp('state') / 'state.sqlite'}"
+    with running(folders, database=database, model_processes=None, restart_delay=0.01) as service:
+        new = {"labels": [{"name": "deep rain", "description": "wet and deep"}]}
+        answer = service.client.post(LABELS, json=new)
+        assert answer.json() == {"version": 1, "labels": 4}
+        assert predict(service, "shapes", inputs=[[1, 2, 3]]).status_code == 200
         yield service
+        processes = [model.current.host._process for model in service.service.models]
+    assert [process.poll() for process in processes] == [0, 0]  # they end with the service
 
 
 def pid(served, name):
@@ -38,6 +49,7 @@ def pid(served, name):
 
 
 def test_several_models_have_processes_and_answer_as_the_library_does(served, vectors_folder):
+    assert len({os.getpid(), pid(served, "shapes"), pid(served, "tagger")}) == 3
     X = np.random.default_rng(0).random((5, 3))
     expected = lw.load(vectors_folder).predict_proba(X)
     tensor = {"name": "X", "datatype": "FP64", "shape": [5, 3], "data": X.tolist()}
@@ -45,10 +57,6 @@ def test_several_models_have_processes_and_answer_as_the_library_does(served, ve
     np.testing.assert_allclose(np.reshape(answer["outputs"][0]["data"], (5, 3)), expected)
     check_problem(predict(served, "shapes", inputs=[[1, 2]]), 422, "expects 3")
 
-    predict(served, "tagger", inputs=["sea"])
-    assert len({os.getpid(), pid(served, "shapes"), pid(served, "tagger")}) == 3
-    new = {"labels": [{"name": "deep rain", "description": "wet and deep"}]}
-    assert served.client.post(LABELS, json=new).json() == {"version": 1, "labels": 4}
     answer = predict(served, "tagger", inputs=["wet and deep"], top_k=1)
     assert labels_of(answer) == [["deep rain"]]
     check_problem(served.client.post(LABELS, json={"labels": [{"name": "?!"}]}), 422, "no text")
@@ -58,52 +66,57 @@ def test_several_models_have_processes_and_answer_as_the_library_does(served, ve
 
 
 def test_a_crash_harms_no_other_model_and_loses_no_label(served):
-    new = {"labels": [{"name": "deep rain", "description": "wet and deep"}]}
-    served.client.post(LABELS, json=new)
-    predict(served, "shapes", inputs=[[1, 2, 3]])
-    crashed, other = pid(served, "tagger"), pid(served, "shapes")
-    os.kill(crashed, signal.SIGKILL)
-    answer = predict(served, "tagger", inputs=["sea"])
-    check_problem(answer, 503)
-    assert int(answer.headers["retry-after"]) >= 1
+    tagger = served.service.models.get("tagger")
+    crashed, other = tagger.current, pid(served, "shapes")
+    os.kill(crashed.host.pid, signal.SIGKILL)
+    # Nobody has to ask for the model: that its process has ended is noticed.
+    wait_until(lambda: tagger.current not in (crashed, None))
     assert predict(served, "shapes", inputs=[[1, 2, 3]]).status_code == 200
-    wait_until(lambda: served.service.models.get("tagger").state == "ready")
-    assert pid(served, "tagger") != crashed
     assert pid(served, "shapes") == other
     assert labels_of(predict(served, "tagger", inputs=["wet and deep"], top_k=1)) == [["deep rain"]]
 
 
-def test_a_model_that_crashes_again_and_again_is_loaded_less_and_less_often(served):
-    tagger = served.service.models.get("tagger")
-    delays = []
-    for _ in range(3):
-        predict(served, "tagger", inputs=["sea"])
-        loaded = tagger.current
-        os.kill(loaded.host.pid, signal.SIGKILL)
-        check_problem(predict(served, "tagger", inputs=["sea"]), 503)
-        delays.append(tagger._failures)
-        wait_until(lambda: tagger.state == "ready")
-    assert delays == [1, 2, 3]
-
-
 def test_a_reload_ends_the_old_process(served):
-    predict(served, "tagger", inputs=["sea"])
     old = served.service.models.get("tagger").current
     assert served.client.post("/v1/models/tagger/reload").status_code == 204
     wait_until(lambda: old.host._process.poll() is not None)
     assert labels_of(predict(served, "tagger", inputs=["sea"], top_k=1)) == [["sea"]]
 
 
-def test_a_stop_ends_the_processes(sqlite, vectors_folder):
-    with running({"shapes": vectors_folder}, database=sqlite, model_processes=True) as served:
-        predict(served, "shapes", inputs=[[1, 2, 3]])
-        process = served.service.models.get("shapes").current.host._process
-        os.kill(process.pid, signal.SIGTERM)  # sent to all processes: the service decides when
-        assert predict(served, "shapes", inputs=[[1, 2, 3]]).status_code == 200
-    assert process.poll() == 0
+class Crashing(FakeZeroShot):
+    """Its process has ended, as soon as a text says so."""
+
+    n_loaded = 0
+
+    def __init__(self):
+        super().__init__()
+        Crashing.n_loaded += 1
+
+    def predict_proba(self, X):
+        if "end" in X:
+            raise ModelCrashedError("the process has ended")
+        return super().predict_proba(X)
 
 
-def test_errors_and_crashes_of_a_process(vectors_folder, tmp_path):
+def test_a_model_that_crashes_is_not_loaded_again_before_its_time(monkeypatch, sqlite):
+    use_fakes(monkeypatch, Crashing)
+    with running({"tags": "nowhere"}, database=sqlite, restart_delay=50, poll=0.01) as served:
+        tags = served.service.models.get("tags")
+        assert labels_of(predict(served, "tags", inputs=["sea"])) == [["sea"]]
+        n_loaded = Crashing.n_loaded
+        for inputs in (["end"], ["sea"], ["sea"]):
+            answer = predict(served, "tags", inputs=inputs)
+            check_problem(answer, 503, "log of the service has the reason")
+            assert 1 <= int(answer.headers["retry-after"]) <= 51
+        check_problem(served.open.get("/v1/health/ready"), 503)
+        assert Crashing.n_loaded == n_loaded
+        tags._backoff = Backoff(0.01)  # as if the time had passed
+        wait_until(lambda: served.open.get("/v1/health/ready").status_code == 200)
+        assert labels_of(predict(served, "tags", inputs=["sea"])) == [["sea"]]
+        assert Crashing.n_loaded == n_loaded + 1
+
+
+def test_errors_signals_and_crashes_of_a_process(vectors_folder, tmp_path):
     with pytest.raises(LabelweaveError, match="nowhere"):
         ModelProcess(tmp_path / "nowhere", 1)
     host = ModelProcess(vectors_folder, 1)
@@ -111,10 +124,13 @@ def test_errors_and_crashes_of_a_process(vectors_folder, tmp_path):
         host.ask(methodcaller("predict_proba", [[1.0]]))
     with pytest.raises(AttributeError):
         host.ask(methodcaller("no_method"))
+    os.kill(host.pid, signal.SIGTERM)  # sent to all processes: the service decides when to end
     assert host.ask(methodcaller("predict_proba", np.zeros((2, 3)))).shape == (2, 3)
+    assert host.is_alive
     host._process.kill()
     with pytest.raises(ModelCrashedError):
         host.ask(methodcaller("predict_proba", np.zeros((2, 3))))
+    wait_until(lambda: not host.is_alive)
     host.close()
 
 
@@ -137,3 +153,9 @@ def test_no_encoder_of_a_served_model_keeps_what_it_encodes():
     model = make_pipeline(ImageEncoder("random"), SentenceEmbedder())
     disable_caches(model)
     assert [step.cache for _, step in model.steps] == [False, False]
+
+
+def test_the_process_of_a_model_imports_no_web_framework():
+    code = "import sys, labelweave.serve.model_process as _; print({'fastapi'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -93,7 +93,7 @@ def test_a_reload_drops_no_request(fake):
 
 def test_a_damaged_folder_is_reported_without_its_path(sqlite, vectors_folder, tmp_path):
     folder = shutil.copytree(vectors_folder, tmp_path / "damaged")
-    with running({"damaged": folder}, database=sqlite) as served:
+    with running({"damaged": folder}, database=sqlite, restart_delay=0.01) as served:
         next(folder.glob("*.safetensors")).write_bytes(b"broken")
         answer = predict(served, "damaged", inputs=[[1, 2, 3]])
         check_problem(answer, 503)
@@ -104,6 +104,16 @@ def test_a_damaged_folder_is_reported_without_its_path(sqlite, vectors_folder, t
         shutil.copytree(vectors_folder, folder)  # repaired: nobody has to ask for the model
         wait_until(lambda: served.open.get("/v1/health/ready").status_code == 200)
         assert predict(served, "damaged", inputs=[[1, 2, 3]]).status_code == 200
+
+
+def test_a_reload_that_fails_leaves_the_service_ready(sqlite, vectors_folder, tmp_path):
+    folder = shutil.copytree(vectors_folder, tmp_path / "shapes")
+    with running({"shapes": folder}, database=sqlite, restart_delay=0.01) as served:
+        assert predict(served, "shapes", inputs=[[1, 2, 3]]).status_code == 200
+        next(folder.glob("*.safetensors")).write_bytes(b"broken")
+        check_problem(served.client.post("/v1/models/shapes/reload"), 503)
+        assert served.open.get("/v1/health/ready").status_code == 200
+        assert predict(served, "shapes", inputs=[[1, 2, 3]]).status_code == 200
 
 
 def test_health_and_metrics(real):

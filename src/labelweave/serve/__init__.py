@@ -4,8 +4,11 @@
 application for use with another ASGI server.
 """
 
+from importlib.util import find_spec
+
 from labelweave.exceptions import require
 
-# Name the missing extra at once: no module of this package works without these.
+# Name the missing extra at once. They are not imported here: the process of a model needs none.
 for _module in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "prometheus_client"):
-    require(_module, "serve")
+    if find_spec(_module) is None:
+        require(_module, "serve")

@@ -41,6 +41,10 @@ class ModelHost(Protocol):
 
     feature_names: Sequence[str] | None
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the model can still be asked."""
+
     def ask(self, function: Callable[[Any], Any]) -> Any:
         """Return the result of a function of the model."""
 
@@ -50,6 +54,8 @@ class ModelHost(Protocol):
 
 class ModelInService:
     """A model in the process of the service."""
+
+    is_alive = True
 
     def __init__(
         self,
@@ -92,6 +98,11 @@ class ModelProcess:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
 
     @property
     def pid(self) -> int:

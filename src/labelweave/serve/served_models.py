@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labelweave.exceptions import InputError
 from labelweave.persistence import ModelInfo, model_info
+from labelweave.serve.backoff import Backoff
 from labelweave.serve.batching import QueueFullError, StoppedError
 from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
 from labelweave.serve.model_process import ModelCrashedError, ModelInService, ModelProcess
@@ -24,8 +24,6 @@ from labelweave.serve.state.service_store import Change
 __all__ = ["Models", "ServedModel", "named_folders"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds until a failed model is loaded again
-_STEADY = 60.0  # seconds after which a model that crashes begins with the first delay again
 _log = logging.getLogger("labelweave.serve")
 
 
@@ -72,23 +70,22 @@ class ServedModel:
         self.info: ModelInfo = model_info(folder, trusted_keys=settings.trusted_keys)
         self.lock = asyncio.Lock()  # held while the model or its labels are changed
         self.current: LoadedModel | None = None
-        self.failed = False
         self.changes: list[tuple[int, Change]] = []  # the label changes that are known to be stored
         self._host = ModelProcess if in_process else ModelInService
-        self._failures = 0
-        self._loaded_at = self._retry_at = 0.0
+        self._has_failed = False  # at the last attempt to load it, or since
+        self._backoff = Backoff(settings.restart_delay)
         self._settings = settings
         self._metrics = metrics
         self._prepare = prepare
-        self._retiring: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     @property
     def state(self) -> str:
-        """ "ready", "not loaded", or "failed" if the last attempt to load it failed."""
+        """ "ready", "not loaded", or "failed" if there is no model because of a failure."""
         if self.current is not None:
             return "ready"
-        return "failed" if self.failed else "not loaded"
+        return "failed" if self._has_failed else "not loaded"
 
     async def loaded(self) -> LoadedModel:
         """Return the model in memory, and load it first if necessary."""
@@ -96,15 +93,25 @@ class ServedModel:
             return self.current
         async with self.lock:
             if self.current is None:
-                if (wait := self._retry_at - time.monotonic()) > 0:
+                if wait := self._backoff.seconds_left:
                     raise self._not_ready(wait)
                 self.current = await self._load()
             return self.current
 
-    async def recover(self) -> None:
-        """Load a model that failed again, if it is time to."""
-        if self.failed and time.monotonic() >= self._retry_at:
+    def recover(self) -> None:
+        """Begin to load a model that has failed, if it is time to."""
+        loaded = self.current
+        if loaded is not None and not loaded.host.is_alive:
+            self.crashed(loaded)
+        is_time = self.state == "failed" and not self._backoff.seconds_left
+        if is_time and not self.lock.locked() and not self._stopping:
+            self._start(self._try_to_load())
+
+    async def _try_to_load(self) -> None:
+        try:
             await self.loaded()
+        except Exception as error:
+            _log.warning("model %s cannot be loaded: %s", self.name, error)
 
     async def reload(self) -> None:
         """Load the folder again; the old model answers until the new one is ready."""
@@ -127,22 +134,21 @@ class ServedModel:
         if self.current is loaded:
             _log.error("the process of the model %s has ended", self.name)
             self.drop(loaded)
-            if time.monotonic() - self._loaded_at > _STEADY:
-                self._failures = 0
-            self._delay_next_load()
-        return self._not_ready(self._retry_at - time.monotonic())
+            self._note_failure()
+        return self._not_ready(self._backoff.seconds_left)
 
     def _retire(self, loaded: LoadedModel | None) -> None:
         if loaded is not None:
-            task = asyncio.create_task(loaded.close())
-            self._retiring.add(task)
-            task.add_done_callback(self._retiring.discard)
+            self._start(loaded.close())
 
-    def _delay_next_load(self) -> None:
-        self.failed = True
-        delay = min(_FIRST_DELAY * 2**self._failures, _LONGEST_DELAY)
-        self._failures += 1
-        self._retry_at = time.monotonic() + delay
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _note_failure(self) -> None:
+        self._has_failed = True
+        self._backoff.failed()
 
     @staticmethod
     def _not_ready(wait: float) -> ProblemError:
@@ -181,9 +187,9 @@ class ServedModel:
     async def close(self) -> None:
         """Finish the accepted requests."""
         self._stopping = True
+        await asyncio.gather(*self._tasks)
         if self.current is not None:
             await self.current.close()
-        await asyncio.gather(*self._retiring)
 
     async def _load(self) -> LoadedModel:
         if self._stopping:
@@ -191,10 +197,10 @@ class ServedModel:
         try:
             loaded = await asyncio.to_thread(self._read)
         except Exception:
-            self._delay_next_load()
+            self._note_failure()
             raise
-        self.failed = False
-        self._loaded_at = time.monotonic()
+        self._has_failed = False
+        self._backoff.started()
         return loaded
 
     def _read(self) -> LoadedModel:

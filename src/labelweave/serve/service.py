@@ -95,8 +95,7 @@ class Service:
         while True:
             await asyncio.sleep(self.settings.poll)
             for served in self.models:
-                with suppress(Exception):  # the log has the reason
-                    await served.recover()
+                served.recover()
             try:
                 self.keys.stored_hashes = await asyncio.to_thread(self.store.key_hashes)
                 versions = await asyncio.to_thread(self.store.versions)

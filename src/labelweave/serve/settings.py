@@ -70,6 +70,8 @@ class Settings:
     burst: float = 100.0
     body_timeout: float = 30.0  # Seconds within which the body of a request must have been received
     poll: float = 2.0  # Seconds between two checks for changes that other replicas have made
+    # Seconds until a model that has failed is loaded again; twice as many after each failure
+    restart_delay: float = 0.5
     threads: int = 1  # Threads of one prediction
     # Each model in a process of its own, so that one that crashes takes no other with it; None:
     # if there are several models

@@ -35,7 +35,7 @@ async def ready(request: Request) -> Health:
         await asyncio.to_thread(service.store.is_alive)
     except SQLAlchemyError:
         raise ProblemError(503, "The database does not respond.") from None
-    if all(served.failed for served in service.models):
+    if all(served.state == "failed" for served in service.models):
         raise ProblemError(503, "No model can be loaded.")
     return Health(status="ready")
 
