@@ -12,12 +12,23 @@ from __future__ import annotations
 import argparse
 import time
 
-from weave_rules import METRICS, training_part
-
 import labelweave as lw
-from labelweave.data.splits import stratified_holdout
+from labelweave.data.splits import split_dataset, stratified_holdout
+from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
 from labelweave.thresholds import make_threshold
+
+METRICS = ("f1_example", "f1_micro", "f1_macro")
+
+
+def training_part(name: str, seed: int):
+    data = lw.load_dataset(name)
+    try:
+        train, _ = data.split()
+    except InputError:  # there is no official split
+        train, _ = split_dataset(data, test_size=0.3, random_state=0)
+    rest, held = stratified_holdout(train.Y, 0.25, random_state=seed)
+    return train[rest], train[held]
 
 
 def main() -> None:

@@ -121,7 +121,7 @@ METHODS = (
             "sparse local embeddings: nearest neighbours in a space that keeps label neighbours",
             "Bhatia et al., NeurIPS 2015"),
     _method("weave", "dependent.weave:Weave",
-            "the default: trees, networks and neighbours, stacked within a time budget"),
+            "the default: trees, networks and neighbours, stacked"),
     # Partial labels: some positives were never annotated.
     _method("an", "partial.assume_negative:AssumeNegative",
             "assume negative: unannotated entries count as negative",

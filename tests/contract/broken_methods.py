@@ -15,6 +15,8 @@ class Sound(MultiLabelClassifier):
 
     Parameters
     ----------
+    n_jobs
+        Changes nothing.
     threshold, validation_fraction, random_state
 
     Examples
@@ -22,7 +24,8 @@ class Sound(MultiLabelClassifier):
     None is needed in a test.
     """
 
-    def __init__(self, threshold=0.5, validation_fraction=0.2, random_state=None):
+    def __init__(self, n_jobs=None, threshold=0.5, validation_fraction=0.2, random_state=None):
+        self.n_jobs = n_jobs
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -237,6 +240,11 @@ class IgnoresTheSeed(Sound):
 class HasOneSeed(Sound):
     def _generator(self):
         return np.random.RandomState(0)
+
+
+class SeedsByJobs(Sound):
+    def _generator(self):
+        return np.random.RandomState(self.n_jobs or 1)
 
 
 class UsesTheGlobalGenerator(Sound):

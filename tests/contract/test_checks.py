@@ -41,6 +41,7 @@ BROKEN = {
     "read_only_memory_maps": ["WritesToItsInput"],
     "same_seed_same_result": ["IgnoresTheSeed"],
     "different_seed": ["HasOneSeed"],
+    "any_number_of_jobs": ["SeedsByJobs"],
     "global_generators_are_untouched": ["UsesTheGlobalGenerator", "UsesPythonsGenerator"],
     "result_does_not_depend_on_global_generators": [
         "UsesTheGlobalGenerator",

@@ -11,13 +11,14 @@ from sklearn.datasets import make_multilabel_classification
 
 import labelweave as lw
 from labelweave.base import MultiLabelClassifier
-from labelweave.dependent import weave_members
+from labelweave.dependent import weave_plan, weave_stacking, weave_trials
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
 from labelweave.dependent.weave import Weave, _seconds
-from labelweave.dependent.weave_members import Member, Trial, plan_members
-from labelweave.dependent.weave_schedule import MAX_RUNS, Schedule
-from labelweave.exceptions import InputError
+from labelweave.dependent.weave_members import Member, list_members
+from labelweave.dependent.weave_plan import EFFORTS, Plan
+from labelweave.dependent.weave_trials import Clock, run_trials
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.metrics import get_metric
 from labelweave.text import TextClassifier
 from labelweave.thresholds import make_threshold
@@ -35,7 +36,7 @@ NOW = [0.0]
 @pytest.fixture
 def own_time(monkeypatch):
     """Seconds that pass only where a member says so: a busy machine changes nothing."""
-    monkeypatch.setattr(weave_members, "time", SimpleNamespace(monotonic=lambda: NOW[0]))
+    monkeypatch.setattr(weave_trials, "time", SimpleNamespace(monotonic=lambda: NOW[0]))
 
 
 class Rote(MultiLabelClassifier):
@@ -65,71 +66,30 @@ def test_a_member_that_learns_by_rote_is_given_no_weight(data):
     assert blind.members_["map"][0] == pytest.approx(np.mean(data[1], axis=0).mean(), abs=0.02)
 
 
-def test_a_slow_member_that_does_not_help_is_left_out_and_said_so(data, own_time):
+def test_a_budget_that_is_too_short_leaves_members_out_and_says_so(data, own_time):
     members = [BinaryRelevance(), Rote(delay=0.8), MLkNN()]
-    model = Weave(members=members, budget=2.5, n_folds=3, random_state=0).fit(*data)
-    notes = model.members_.set_index("method")["note"]
-    assert notes["rote"] == "slow, and does not help on the first folds"
-    assert notes["br"] == ""
-    assert len(model.models_) <= 2
-
-
-def test_a_member_whose_probe_is_too_slow_is_not_fitted(own_time):
-    X, Y = make_multilabel_classification(2000, n_classes=3, random_state=0)
-    members = [BinaryRelevance(), Rote(delay=0.5)]
-    model = Weave(members=members, budget=5, n_folds=2, random_state=0).fit(X, Y)
-    slow = model.members_.set_index("method").loc["rote"]
-    assert slow["note"] == "too slow for the budget"
-    assert slow["seconds"] == 0
-
-
-class SlowAndGood(BinaryRelevance):
-    def _fit(self, X, Y, validation):
-        NOW[0] += 60
-        super()._fit(X, Y, validation)
-
-
-@pytest.mark.parametrize(("share", "stays"), [(0.3, False), (0.7, True)])
-def test_a_dear_member_goes_where_few_positives_are_there_to_choose_on(
-    data, own_time, monkeypatch, share, stays
-):
-    """But not the one that helps most: rather fewer rows to choose on."""
-    monkeypatch.setattr(
-        Schedule, "weights", lambda self: np.array([1 - share, share][: len(self.running)])
-    )
-    model = Weave(members=[MLkNN(), SlowAndGood()], budget=100, n_folds=5, random_state=0)
-    model.fit(*data)
-    assert model.members_["note"].tolist() == ["", "" if stays else "too slow for more folds"]
-    rows = len(data[0]) // 5 if stays else len(data[0])
-    assert len(model.held_out_predictions(None)[0]) == rows
-
-
-def test_a_network_leaves_time_for_a_second_fold_where_positives_are_few(
-    data, own_time, monkeypatch
-):
-    limits = []
-
-    def run(self, *args, seconds, **kwargs):
-        limits.append((self.member.name, seconds))
-        plain_run(self, *args, seconds=seconds, **kwargs)
-
-    plain_run = Trial.run
-    monkeypatch.setattr(Trial, "run", run)
-    members = [Rote(delay=10), lw.MLP(hidden=(4,), epochs=1)]
-    Weave(members=members, budget=100, n_folds=5, random_state=0).fit(*data)
-    # 80 s are left but for the stack's: two more fits of the first member, then two folds
-    assert limits[1] == ("mlp", pytest.approx((80 - 2 * 10) / 2))
+    model = Weave(members=members, budget=2.0, n_folds=3, random_state=0)
+    with pytest.warns(LabelweaveWarning, match="budget=2.0 cut 3 of 3 members short"):
+        model.fit(*data)
+    assert set(model.members_["note"]) == {"2 of 3 folds: the budget was too short"}
+    shorter = Weave(members=members, budget=0.1, n_folds=3, random_state=0)
+    members[0] = Rote(delay=0.5)
+    with pytest.warns(LabelweaveWarning, match="3 of 3"):
+        shorter.set_params(members=members).fit(*data)
+    assert shorter.members_["note"].tolist()[1:] == ["left out: the budget was too short"] * 2
+    assert shorter.members_["seconds"].tolist()[1:] == [0, 0]
 
 
 def test_where_time_is_short_the_rows_of_the_first_folds_must_do(data, own_time):
     """One slow member that is needed: its model of the fold predicts, and judges that fold."""
     slow = _Slow(delay=1.0)
     model = Weave(members=[slow], budget=1.5, n_folds=5, threshold="tuned", random_state=0)
-    model.fit(*data)
+    with pytest.warns(LabelweaveWarning, match="budget"):
+        model.fit(*data)
     labels, probabilities = model.held_out_predictions(None)
     assert len(labels) == len(probabilities) == len(data[0]) // 5
     assert model.models_[0][0].fitted_rows_ == len(data[0]) * 4 // 5
-    with_time = Weave(members=[slow], budget=None, n_folds=2, random_state=0).fit(*data)
+    with_time = Weave(members=[slow], n_folds=2, random_state=0).fit(*data)
     assert with_time.models_[0][0].fitted_rows_ == len(data[0])
     assert len(with_time.held_out_predictions(None)[0]) == len(data[0])
 
@@ -144,22 +104,6 @@ class _Slow(Rote):
 
     def _predict_proba(self, X):
         return np.tile(self.mean_, (len(X), 1))
-
-
-def test_networks_that_need_more_time_than_there_is(data, own_time):
-    """Stopped long before its end, a network is worth nothing."""
-    plain, slow = plan_members(["mlp", "mulsupcon"], data[0], 4)
-    assert plain.is_mlp
-    assert plain.min_seconds(10.0) == 0
-    assert slow.min_seconds(100.0) > slow.min_seconds(0.0) > 0
-    small = lw.MLP(hidden=(8,), epochs=2)
-    model = Weave(members=[small, lw.make("mulsupcon")], budget=45, n_folds=2, random_state=0)
-    assert model.fit(*data).members_["note"].tolist() == ["", "too slow for the budget"]
-
-
-def test_the_first_member_has_all_the_time_it_needs(data, own_time):
-    model = Weave(members=[Rote(delay=0.05), MLkNN()], budget=0.01, random_state=0).fit(*data)
-    assert model.members_["note"].tolist() == ["", "no time left"]
 
 
 def test_a_network_keeps_the_models_of_its_folds(data):
@@ -225,48 +169,98 @@ def test_labels_unknown_in_a_whole_fold(data):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_folds_in_several_processes_change_nothing(data):
-    one, two = (
-        Weave(members=["br"], n_folds=3, n_jobs=jobs, random_state=0).fit(*data) for jobs in (1, 2)
-    )
-    np.testing.assert_allclose(one.predict_proba(data[0]), two.predict_proba(data[0]))
+def test_a_network_is_the_same_with_any_number_of_jobs_and_threads(data):
+    """Each fit has its own seed and one thread: batches of folds and cores change nothing."""
+    import torch
+
+    before = torch.get_num_threads()
+    probabilities = []
+    for jobs, threads in ((1, 1), (2, 2), (1, 2)):
+        torch.set_num_threads(threads)
+        members = [lw.MLP(hidden=(64,), epochs=3), MLkNN(), "br"]
+        model = Weave(members=members, n_folds=4, n_jobs=jobs, random_state=0).fit(*data)
+        torch.set_num_threads(before)
+        probabilities.append(model.predict_proba(data[0]))
+    for other in probabilities[1:]:
+        np.testing.assert_array_equal(other, probabilities[0])
+
+
+def test_a_slow_machine_gives_the_same_model(data, monkeypatch):
+    """Without a budget no decision depends on the clock."""
+    members = [lw.MLP(hidden=(8,), epochs=2), MLkNN(), "br"]
+    one = Weave(members=members, n_folds=3, random_state=0).fit(*data)
+    clock = iter(np.arange(0, 1e9, 1000.0))
+    late = SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr(weave_trials, "time", late)
+    monkeypatch.setattr(weave_stacking, "time", late)
+    two = Weave(members=members, n_folds=3, random_state=0).fit(*data)
+    assert two.members_["seconds"].min() >= 1000
+    np.testing.assert_array_equal(one.predict_proba(data[0]), two.predict_proba(data[0]))
 
 
 def test_members_by_shape(data):
     X, Y = data
-    names = [member.name for member in plan_members("auto", X, Y.shape[1])]
-    assert names[:2] == ["extra-trees-1", "ls-svm"]
-    assert "boosted-trees" in names
-    wide = [member.name for member in plan_members("auto", np.zeros((10, 5000)), 500)]
+    names = [member.name for member in list_members("auto", X, Y.shape[1])]
+    assert names[:2] == ["extra-trees", "ls-svm"]
+    assert {"random-forest", "boosted-trees"} <= set(names)
+    wide = [member.name for member in list_members("auto", np.zeros((10, 5000)), 500)]
     assert wide[0] == "br"
     assert "boosted-trees" not in wide
-    twice = plan_members(["mlknn", MLkNN(k=3)], X, 4)
+    twice = list_members(["mlknn", MLkNN(k=3)], X, 4)
     assert [member.name for member in twice] == ["mlknn-1", "mlknn-2"]
 
 
-def test_time_that_is_left_goes_to_more_models_of_a_network(data):
-    """What is said of a row is the mean over the models that have not seen it."""
+def test_more_effort_runs_networks_more_often(data):
+    """The prediction of a row is the mean over the models that have not seen it."""
     network = lw.MLP(hidden=(16,), epochs=3)
-    model = Weave(members=[network], budget="10min", n_folds=2, random_state=0).fit(*data)
-    assert len(model.models_[0]) == 2 * MAX_RUNS
-    once = Weave(members=[network], budget=None, n_folds=2, random_state=0).fit(*data)
+    once, often = (
+        Weave(members=[network], effort=effort, n_folds=2, random_state=0).fit(*data)
+        for effort in ("quick", "best")
+    )
     assert len(once.models_[0]) == 2
+    assert len(often.models_[0]) == 2 * EFFORTS["best"].max_runs
     judge = get_metric("map")
-    woven = judge(data[1], Y_score=model.held_out_predictions(None)[1])
-    assert woven > model.members_["map"][0] - 0.05  # the second layer may make it better
+    woven = judge(data[1], Y_score=often.held_out_predictions(None)[1])
+    assert woven > often.members_["map"][0] - 0.05  # the second layer may make it better
 
 
 def test_runs_of_a_trial_are_averaged(data):
     X, Y = data[0], lw.as_labels(data[1])
     fold = np.arange(len(X)) % 2
-    trial = Trial(Member("mlp", lw.MLP(hidden=(8,), epochs=2), True), fold, Y.n_labels)
-    for seed in (0, 10, 20):
-        trial.run(X, Y, [0, 1], seed)
+    member = Member("mlp", lw.MLP(hidden=(8,), epochs=2), True)
+    plan = Plan([member], [1.0], [3], [], 2, len(X), [0.0])
+    (trial,), rows = run_trials(plan, X, Y, fold, 0, Clock(None))
     assert len(trial.models) == 6
+    assert len(rows) == len(X)
     for number in (0, 1):
-        rows = fold == number
-        expected = np.mean([m.predict_proba(X[rows]) for m in trial.models[number::2]], axis=0)
-        np.testing.assert_allclose(expit(trial.odds(rows)), expected, atol=1e-4)
+        held_out = fold == number
+        expected = np.mean([m.predict_proba(X[held_out]) for m in trial.models[number::2]], axis=0)
+        np.testing.assert_allclose(expit(trial.odds(held_out)), expected, atol=1e-4)
+
+
+def test_on_many_rows_members_are_chosen_on_a_sample_and_fitted_to_all(data, monkeypatch):
+    """The plan is made for the effort's seconds, not for the rows."""
+    monkeypatch.setattr(weave_plan, "MIN_ROWS", 100)
+    monkeypatch.setattr(weave_plan, "FEW", 10)
+    monkeypatch.setitem(weave_plan.EFFORTS, "quick", weave_plan.Effort(0.01, 5, 10, 1, 1000))
+    small = lw.MLP(hidden=(8,), epochs=2)
+    model = Weave(members=[MLkNN(), small], effort="quick", random_state=0).fit(*data)
+    assert "1 fold of 100 of 300 rows" in model.plan_
+    assert len(model.held_out_predictions(None)[0]) == 20
+    assert all(len(models) == 1 for models in model.models_)
+    order = model.members_.sort_values("weight", ascending=False)["method"].tolist()
+    if "mlknn" in order[: len(model.models_)]:
+        assert model.models_[order.index("mlknn")][0].train_X_.shape[0] == 300
+
+
+def test_what_is_printed(data, capsys):
+    model = Weave(members=["br", Rote()], n_folds=2, verbose=1, random_state=0).fit(*data)
+    printed = capsys.readouterr().err
+    assert "effort 'standard': 2 members, 2 folds of all rows: about" in printed
+    assert "(1 without a prediction of their time)" in printed
+    assert printed.count("rote") == 1
+    columns = ["method", "map", "weight", "seconds", "predicted_seconds", "note"]
+    assert model.members_.columns.tolist() == columns
 
 
 def test_counts_of_words_are_not_scaled():
@@ -278,18 +272,13 @@ def test_counts_of_words_are_not_scaled():
 
 @pytest.mark.parametrize("budget", ["soon", "0min", "5 days"])
 def test_a_budget_that_is_none(data, budget):
-    with pytest.raises(InputError, match="budget must be 'auto', seconds"):
+    with pytest.raises(InputError, match="budget must be None, seconds"):
         Weave(budget=budget).fit(*data)
 
 
 def test_units_of_a_budget():
     budgets = ("30s", "1.5 min", "2h", 7, None)
-    assert [_seconds(b, n_entries=1000) for b in budgets] == [30, 90, 7200, 7, None]
-
-
-def test_the_automatic_budget_grows_with_the_label_matrix_within_bounds():
-    sizes = (10, 1_000_000, 2_500_000, 10**9)
-    assert [_seconds("auto", n) for n in sizes] == [60, 60, 150, 600]
+    assert [_seconds(budget) for budget in budgets] == [30, 90, 7200, 7, None]
 
 
 @pytest.mark.parametrize("members", ["mlp", []])
@@ -302,7 +291,7 @@ def test_members_that_are_none(data, members):
 def test_it_beats_binary_relevance_on_emotions(data_home):
     train, test = lw.load_dataset("emotions").split()
     members = ["br", "mlknn", "extra-trees"]
-    model = Weave(members=members, budget=None, n_folds=4, random_state=0).fit(train.X, train.Y)
+    model = Weave(members=members, n_folds=4, random_state=0).fit(train.X, train.Y)
     average_precision = get_metric("map")
     score = average_precision(test.Y, Y_score=model.predict_proba(test.X))
     alone = lw.make("br").fit(train.X, train.Y)

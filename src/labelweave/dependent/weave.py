@@ -1,8 +1,10 @@
-"""Weave, the default classifier: a stack of diverse methods within a time budget."""
+"""Weave, the default classifier: a stack of diverse methods, planned by the size of the data."""
 
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from dataclasses import asdict
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -10,20 +12,24 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.data.splits import stratified_folds
-from labelweave.dependent.weave_members import Clock, fit_clone, plan_members
-from labelweave.dependent.weave_schedule import Schedule, draw_seed
+from labelweave.dependent.weave_costs import DataSize
+from labelweave.dependent.weave_members import fit_clone, list_members
+from labelweave.dependent.weave_plan import EFFORTS, Plan, make_plan, seconds_to_spend
 from labelweave.dependent.weave_stacking import (
     LOGIT_EPS,
     Form,
     SecondLayer,
     best_layer,
+    choose_members,
     weighted_mean,
+    without_costly_members,
 )
-from labelweave.exceptions import InputError
+from labelweave.dependent.weave_trials import Clock, Trial, fit_to_all_rows, run_trials, seed_of
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import LARGEST, is_mostly_zero
 from labelweave.labels import LabelMatrix
 from labelweave.probabilities import log_odds
@@ -34,36 +40,42 @@ __all__ = ["Weave"]
 
 MIN_ROWS = 10  # fewer rows are not split into folds
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
-ENTRIES_PER_MINUTE = 1_000_000  # of the label matrix, for the automatic budget
-AUTO_MINUTES = (1, 10)  # at least, at most
 
 
 class Weave(MultiLabelClassifier):
-    """A stack of diverse methods, within a time budget.
+    """A stack of diverse methods, planned by the size of the data.
 
     Each member is cross-validated, so that every row has out-of-fold probabilities. On these the
     members are selected and weighted [1]_, and a small second layer is fitted, in which a label
     sees the log-odds of all labels [2]_; it is used if it is better out of fold than the weighted
     mean. For networks the models of all folds are kept and averaged; other members are fitted
-    once more to all rows. :class:`~labelweave.dependent.weave_schedule.Schedule` describes what
-    is left out if time is short.
+    once more to all rows.
+
+    What is tried depends on the size of the data and on `effort`, not on the clock: the same seed
+    gives the same model on a busy machine and with any `n_jobs`.
 
     Parameters
     ----------
     members : "auto" or list of method ids and estimators, default="auto"
         The members, in the order in which they are tried. "auto" depends on the shape of the
-        data: extra trees, networks, neighbours, boosted trees, and first a linear model if there
-        are many or sparse features.
-    budget : str, float or None, default="auto"
-        Time to spend, such as "30s", "10min", "1h", or seconds. "auto": a minute for each million
-        entries of `Y`, at least one minute, at most ten. Members that are too slow (except the
-        first) and folds may be left out, and networks may be stopped early. None: no limit.
-        Results are reproducible only if the time is sufficient for all members.
-    n_folds : int, default=5
+        data: extra trees, random forests, networks, neighbours, boosted trees, and first a linear
+        model if there are many or sparse features. Members that are named are all tried.
+    effort : {"quick", "standard", "best"}, default="standard"
+        How much is tried: members, folds and runs of networks for a predicted time of at most 7,
+        70 or 600 seconds on one core, and up to ten times as much for large label matrices. If the
+        data are so large that one fold takes longer, the members are chosen on a sample of the
+        rows, and those that help are fitted to all rows.
+    budget : str, float or None, default=None
+        A limit in seconds, or such as "30s", "10min", "1h". If it ends before the plan does, a
+        warning says so, members and folds are left out, and the model depends on the speed of the
+        machine.
+    n_folds : int or "auto", default="auto"
+        "auto": 3, 5 or 10 by `effort`.
     n_jobs : int, optional
-        Number of folds fitted in parallel by joblib; None means one.
+        Number of fits that joblib runs in parallel; None means one. Each uses one thread.
     verbose : int, default=0
-        1 shows a progress bar in a terminal.
+        1 prints the plan with its predicted time, shows a progress bar, and prints the table of
+        members at the end.
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. A threshold
         is tuned on out-of-fold probabilities: no rows are held out, and `validation` rows are
@@ -72,8 +84,10 @@ class Weave(MultiLabelClassifier):
     Attributes
     ----------
     members_ : DataFrame
-        One row per member: seconds, mean average precision out of fold, weight, and the reason
-        if it was left out.
+        One row per member: mean average precision out of fold, weight, seconds, predicted seconds,
+        and a note if it was left out or cut short.
+    plan_ : str
+        What was planned, in one line.
     scaler_ : StandardScaler or None
         Scales every feature to variance 1, for the members that compare distances; None if most
         entries are zero, as in word counts.
@@ -109,8 +123,9 @@ class Weave(MultiLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "members": [str, list, tuple],
+        "effort": [StrOptions(set(EFFORTS))],
         "budget": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -122,8 +137,9 @@ class Weave(MultiLabelClassifier):
         self,
         members: Any = "auto",
         *,
-        budget: str | float | None = "auto",
-        n_folds: int = 5,
+        effort: str = "standard",
+        budget: str | float | None = None,
+        n_folds: int | str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
         threshold: Any = 0.5,
@@ -131,6 +147,7 @@ class Weave(MultiLabelClassifier):
         random_state: Any = None,
     ) -> None:
         self.members = members
+        self.effort = effort
         self.budget = budget
         self.n_folds = n_folds
         self.n_jobs = n_jobs
@@ -147,48 +164,77 @@ class Weave(MultiLabelClassifier):
         return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        import pandas as pd
-
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         if validation is not None:
             X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
         is_scaled = isinstance(X, Table) or is_mostly_zero(X)  # by the members, or counts
         self.scaler_ = None if is_scaled else StandardScaler(with_mean=False).fit(X)
         X = self._scaled(X)
-        clock = Clock(_seconds(self.budget, len(Y) * Y.n_labels))
-        rng = self._generator()
-        plan = plan_members(self.members, X, Y.n_labels)
+        clock = Clock(_seconds(self.budget))
+        seed = int(self._generator().randint(np.iinfo(np.int32).max))
+        effort = EFFORTS[self.effort]
+        members = list_members(self.members, X, Y.n_labels, n_trees=effort.n_trees)
+        most = effort.max_folds if self.n_folds == "auto" else int(self.n_folds)
+        n_folds = min(most, len(Y))
+        chosen_by_caller = not isinstance(self.members, str)
+        size = DataSize.of(X, Y)
+        plan = make_plan(members, size, effort, n_folds, chosen=chosen_by_caller)
         if len(Y) < MIN_ROWS:
-            equal = np.full(len(plan), 1 / len(plan))
-            self.models_ = [[fit_clone(m.estimator, X, Y, draw_seed(rng))] for m in plan]
-            self.second_layer_ = asdict(weighted_mean(equal, Y.n_labels))
-            self.form_: Form = "mean"
-            self.members_ = pd.DataFrame([{"method": m.name, "weight": equal[0]} for m in plan])
+            self._fit_without_folds(plan, X, Y, seed)
             return
-        fold = stratified_folds(Y, min(self.n_folds, len(Y)), X=X, random_state=draw_seed(rng))
-        schedule = Schedule(plan, X, Y, fold, clock, rng, n_jobs=self.n_jobs, verbose=self.verbose)
-        schedule.run()
-        weights = schedule.weights()
-        for trial, weight in zip(schedule.running, weights, strict=True):
-            trial.summary["weight"] = weight
-        # in descending order of weight: if time runs out, the last ones are not fitted to all rows
-        chosen = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
-        kept = [schedule.running[k] for k in chosen]
-        self.models_ = [
-            trial.final_models(X, Y, draw_seed(rng), schedule.time_left()) for trial in kept
-        ]
-        rows = schedule.rows
+        self.plan_ = plan.describe(len(Y))
+        self._say(f"weave, effort {self.effort!r}: {self.plan_}")
+        rows = _sample(len(Y), plan.n_rows, seed)
+        tried_X, tried_Y = (X, Y) if rows is None else (X[rows], Y[rows])
+        fold = stratified_folds(tried_Y, n_folds, X=tried_X, random_state=seed)
+        jobs: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        trials, predicted = run_trials(plan, tried_X, tried_Y, fold, seed, clock, **jobs)
+        limit = seconds_to_spend(effort, size)
+        chosen, weights, odds = _choose(plan, trials, tried_Y, predicted, seed, limit)
+        kept = [(k, trials[k]) for k in chosen]
+        self.models_ = fit_to_all_rows(kept, X, Y, seed, clock, sampled=rows is not None, **jobs)
         stack = best_layer(
-            np.stack([trial.odds(rows) for trial in kept]),
-            Y.to_numpy()[rows],
+            odds,
+            tried_Y.to_numpy()[predicted],
             weights[chosen],
-            draw_seed(rng),
+            seed,
             seconds=clock.left(),
+            max_entries=effort.max_stacked,
         )
         self.second_layer_ = asdict(stack.layer)
-        self.form_ = stack.form
-        self.members_ = pd.DataFrame([trial.summary for trial in schedule.trials])
-        self._out_of_fold = (Y[rows], stack.held_out)
+        self.form_: Form = stack.form
+        self.members_ = _summary(plan, trials, tried_Y, predicted, weights)
+        self._out_of_fold = (tried_Y[predicted], stack.held_out)
+        self._report(trials)
+
+    def _fit_without_folds(self, plan: Plan, X: Any, Y: LabelMatrix, seed: int) -> None:
+        import pandas as pd
+
+        equal = np.full(len(plan.members), 1 / len(plan.members))
+        self.plan_ = f"{len(plan.members)} members of equal weight: too few rows for folds"
+        self.models_ = [
+            [fit_clone(member.estimator, X, Y, seed_of(seed, k, 0, 0))]
+            for k, member in enumerate(plan.members)
+        ]
+        self.second_layer_ = asdict(weighted_mean(equal, Y.n_labels))
+        self.form_ = "mean"
+        names = [member.name for member in plan.members]
+        self.members_ = pd.DataFrame({"method": names, "weight": equal})
+
+    def _say(self, text: str) -> None:
+        if self.verbose and sys.stderr is not None:
+            print(text, file=sys.stderr, flush=True)
+
+    def _report(self, trials: list[Trial]) -> None:
+        self._say(self.members_.round(3).to_string(index=False))
+        cut = [trial for trial in trials if "budget" in trial.note]
+        if cut:
+            warnings.warn(
+                f"budget={self.budget!r} cut {len(cut)} of {len(trials)} members short (see "
+                "members_): the model depends on the speed of this machine",
+                LabelweaveWarning,
+                stacklevel=3,
+            )
 
     def _scaled(self, X: Any) -> Any:
         if self.scaler_ is None:
@@ -216,19 +262,66 @@ def _mean_probability(models: list[Any], X: Any) -> np.ndarray:
     return total / len(models)
 
 
-def _seconds(budget: str | float | None, n_entries: int) -> float | None:
+def _sample(n_rows: int, number: int, seed: int) -> np.ndarray | None:
+    """Numbers of a random sample of the rows, in ascending order; None for all rows."""
+    if number >= n_rows:
+        return None
+    return np.sort(np.random.RandomState(seed).permutation(n_rows)[:number])
+
+
+def _choose(
+    plan: Plan, trials: list[Trial], Y: LabelMatrix, rows: np.ndarray, seed: int, limit: float
+) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Numbers of the chosen members by descending weight, all weights, and their log-odds."""
+    targets = Y.to_numpy()[rows]
+    running = [k for k, trial in enumerate(trials) if trial.n_models[0]]
+    odds = np.stack([trials[k].odds(rows) for k in running])
+    last = np.array([plan.refit_seconds[k] or 0.0 for k in running])
+    among = choose_members(odds, targets, seed=seed)
+    among = without_costly_members(odds, targets, among, last, limit, seed=seed)
+    weights = np.zeros(len(trials))
+    weights[running] = among
+    order = [int(place) for place in np.argsort(-among, kind="stable") if among[place] > 0]
+    return [running[place] for place in order], weights, odds[order]
+
+
+def _summary(
+    plan: Plan, trials: list[Trial], Y: LabelMatrix, rows: np.ndarray, weights: np.ndarray
+) -> Any:
+    """The table of members."""
+    import pandas as pd
+
+    table = [
+        {
+            "method": trial.member.name,
+            "map": trial.mean_average_precision(Y, rows) if trial.n_models[0] else np.nan,
+            "weight": weight,
+            "seconds": trial.seconds,
+            "predicted_seconds": np.nan
+            if per_fit is None
+            else per_fit * runs * plan.n_folds + (last or 0.0) * (weight > 0),
+            "note": trial.note,
+        }
+        for trial, weight, per_fit, runs, last in zip(
+            trials, weights, plan.seconds, plan.runs, plan.refit_seconds, strict=True
+        )
+    ]
+    not_tried = {"map": np.nan, "weight": 0.0, "seconds": 0.0, "predicted_seconds": 0.0}
+    table += [{"method": m.name, **not_tried, "note": note} for m, note in plan.left_out]
+    return pd.DataFrame(table)
+
+
+def _seconds(budget: str | float | None) -> float | None:
     """Seconds of a budget such as "10min".
 
-    >>> _seconds("10min", 1000), _seconds(90, 1000), _seconds("auto", 3_000_000)
-    (600.0, 90.0, 180.0)
+    >>> _seconds("10min"), _seconds(90), _seconds(None)
+    (600.0, 90.0, None)
     """
     if budget is None or not isinstance(budget, str):
         return None if budget is None else float(budget)
-    if budget == "auto":
-        return 60 * float(np.clip(n_entries / ENTRIES_PER_MINUTE, *AUTO_MINUTES))
     match = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", budget.lower())
     if match is None or match[2] not in _UNITS or not float(match[1]) > 0:
         raise InputError(
-            f"budget must be 'auto', seconds, or a text like '30s', '10min', '1h': {budget!r}"
+            f"budget must be None, seconds, or a text like '30s', '10min', '1h': {budget!r}"
         )
     return float(match[1]) * _UNITS[match[2]]

@@ -29,6 +29,7 @@ __all__ = [
     "calibrated_mean",
     "choose_members",
     "fit_second_layer",
+    "without_costly_members",
 ]
 
 N_ROUNDS = 24  # of forward selection, so that shares are multiples of 1/24
@@ -40,8 +41,8 @@ Form = float | Literal["mean", "calibrated"]
 FORMS: tuple[Form, ...] = ("mean", "calibrated", 1000.0, 100.0, 10.0, 1.0)
 """Forms of the second layer: common weights, calibrated members, or a fit with this penalty."""
 N_DIRECTIONS = 32
-_MAX_FORM_ENTRIES = 4_000_000  # rows x labels, for the choice of the form of the second layer
-_MAX_WEIGHT_ENTRIES = 1_000_000  # and for the weights of the members
+_MAX_WEIGHT_ENTRIES = 1_000_000  # rows x labels, for the weights of the members
+_MATERIAL = 0.01  # relative rise of the cross-entropy that is worth a costly member
 _THRESHOLDS = np.linspace(0.05, 0.95, 19)
 
 
@@ -98,6 +99,60 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
         counts[best] += 1
         total += factors[best] * odds[best]
     return factors * counts / N_ROUNDS
+
+
+def without_costly_members(
+    odds: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray,
+    seconds: np.ndarray,
+    limit: float,
+    *,
+    seed: int = 0,
+) -> np.ndarray:
+    """Weights without the members whose last fit costs much and brings little.
+
+    While the last fits together take longer than `limit`, the member is removed without which
+    cross-entropy rises least per second saved, unless it rises by more than 1 %.
+
+    Parameters
+    ----------
+    odds, targets, seed
+        As in :func:`choose_members`.
+    weights : ndarray of shape (members,)
+        From :func:`choose_members`.
+    seconds : ndarray of shape (members,)
+        Predicted time of the last fit of each member.
+    limit : float
+        Seconds.
+
+    Examples
+    --------
+    >>> targets = np.array([[1.0], [0.0], [1.0], [0.0]])
+    >>> odds = np.stack([4 * targets - 2, 4 * targets - 2])
+    >>> odds[0, 0] = odds[1, 3] = 0.0
+    >>> weights, seconds = choose_members(odds, targets), np.array([1.0, 90.0])
+    >>> bool((without_costly_members(odds, targets, weights, seconds, 100.0) == weights).all())
+    True
+    """
+    rows = _sample_rows(targets, _MAX_WEIGHT_ENTRIES, seed)
+    sampled, known = odds[:, rows], targets[rows]
+    while (weights > 0).sum() > 1 and seconds[weights > 0].sum() > limit:
+        entropy = mean_entropy(np.tensordot(weights, sampled, 1), known)
+        without = {}
+        for member in np.flatnonzero((weights > 0) & (seconds > 0)):
+            others = np.flatnonzero((weights > 0) & (np.arange(len(weights)) != member))
+            fewer = np.zeros_like(weights)
+            fewer[others] = choose_members(sampled[others], known)
+            rise = mean_entropy(np.tensordot(fewer, sampled, 1), known) - entropy
+            without[int(member)] = (rise / seconds[member], rise, fewer)
+        if not without:
+            return weights
+        _, rise, fewer = min(without.values(), key=lambda option: option[0])
+        if rise > _MATERIAL * entropy:
+            return weights
+        weights = fewer
+    return weights
 
 
 def _sample_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
@@ -254,6 +309,7 @@ def best_layer(
     seed: int,
     *,
     seconds: float = np.inf,
+    max_entries: int = 4_000_000,
 ) -> Stack:
     """The form of the layer that is best out of fold, fitted to all rows.
 
@@ -265,20 +321,21 @@ def best_layer(
         Seed of the folds.
     seconds : float, default=inf
         Time limit: forms that would take longer are not tried, except the weighted mean.
+    max_entries : int, default=4_000_000
+        With more rows x labels, layers are chosen on and fitted to a sample of the rows.
     """
     ends = time.monotonic() + seconds
-    rows = _sample_rows(targets, _MAX_FORM_ENTRIES, seed)
+    rows = _sample_rows(targets, max_entries, seed)
     sampled_odds, sampled = odds[:, rows], targets[rows]
     cost = _seconds_per_form(sampled_odds, sampled, common) if np.isfinite(seconds) else 0.0
-    final_cost = 1.5 * cost * len(targets) / len(sampled)
     quality: dict[Form, float] = {}
     for form in FORMS:
-        if form == "mean" or time.monotonic() + cost + final_cost < ends:
+        if form == "mean" or time.monotonic() + 2.5 * cost < ends:
             probabilities = _out_of_fold(sampled_odds, sampled, common, form, seed)
             quality[form] = _quality(sampled, probabilities)
     form = max(quality, key=lambda tried: quality[tried])
-    layer = _layer(odds, targets, common, form)
-    return Stack(layer, form, _out_of_fold(odds, targets, common, form, seed))
+    layer = _layer(sampled_odds, sampled, common, form)
+    return Stack(layer, form, _out_of_fold(odds, targets, common, form, seed, max_entries))
 
 
 def _seconds_per_form(odds: np.ndarray, targets: np.ndarray, common: np.ndarray) -> float:
@@ -298,16 +355,23 @@ def _layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form
 
 
 def _out_of_fold(
-    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form, seed: int
+    odds: np.ndarray,
+    targets: np.ndarray,
+    common: np.ndarray,
+    form: Form,
+    seed: int,
+    max_entries: int | None = None,
 ) -> np.ndarray:
-    """Probabilities of the rows, each third by a layer fitted to the other two."""
+    """Probabilities of the rows, each third by a layer fitted to (a sample of) the other two."""
     if form == "mean":
         return weighted_mean(common, targets.shape[1])(odds)
     third = np.random.RandomState(seed).permutation(len(targets)) % 3
     probabilities = np.empty(targets.shape)
     for number in range(3):
-        test = third == number
-        layer = _layer(odds[:, ~test], targets[~test], common, form)
+        test, train = third == number, np.flatnonzero(third != number)
+        if max_entries is not None:
+            train = train[_sample_rows(targets[train], max_entries, seed)]
+        layer = _layer(odds[:, train], targets[train], common, form)
         probabilities[test] = layer(odds[:, test])
     return probabilities
 

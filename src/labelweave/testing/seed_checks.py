@@ -25,6 +25,16 @@ def check_same_seed_same_result(estimator: Any) -> None:
     same(one, other, "two fits with equal generators", exact=True)
 
 
+def check_any_number_of_jobs(estimator: Any) -> None:
+    """One job and two give the same bits, with a seed."""
+    X, Y = linear()
+    one, two = (
+        fresh(estimator, n_jobs=jobs, threshold="tuned").fit(X, Y).predict_proba(X)
+        for jobs in (1, 2)
+    )
+    same(one, two, "one job and two", exact=True)
+
+
 def check_different_seed(estimator: Any) -> None:
     """Another seed gives another model; without the capability `randomized` the same one."""
     X, Y = linear()
@@ -87,3 +97,7 @@ CHECKS = (
     Check(check_global_generators_are_untouched, of_variants=True),
     Check(check_result_does_not_depend_on_global_generators, of_variants=True),
 )
+"""For every estimator."""
+
+OF_JOBS = (Check(check_any_number_of_jobs),)
+"""For estimators with the parameter `n_jobs`."""

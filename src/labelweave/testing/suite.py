@@ -84,6 +84,7 @@ def _checks_for(estimator: Any) -> list[Check]:
         *input_checks.CHECKS,
         *table_checks.CHECKS,
         *seed_checks.CHECKS,
+        *(seed_checks.OF_JOBS if "n_jobs" in estimator.get_params(deep=False) else ()),
         *lifecycle_checks.CHECKS,
         *validation_checks.CHECKS,
     ]

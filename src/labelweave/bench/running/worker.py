@@ -11,13 +11,14 @@ from typing import Any
 from labelweave.bench.kinds import kind_module, other_data
 from labelweave.bench.running.cell_data import load_with_checksum
 from labelweave.bench.running.fitting import Outcome
-from labelweave.bench.running.machine import bounded_threads, machine
+from labelweave.bench.running.machine import machine
 from labelweave.bench.running.plan import Cell
 from labelweave.bench.storing.claims import claimed
 from labelweave.bench.storing.records import SCHEMA, Failure, Record
 from labelweave.bench.storing.store import Store
 from labelweave.exceptions import DatasetUnavailableError
 from labelweave.measuring import Meter, versions
+from labelweave.threads import bounded_threads
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""The limit on the threads of a cell."""
+"""The limit on the threads of numerical libraries."""
 
-from labelweave.bench.running.machine import bounded_threads
+from labelweave.threads import bounded_threads
 
 
 def test_threads_are_bounded_inside_and_given_back():
