@@ -10,7 +10,7 @@ from labelweave.bench.suite import load_suite
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-from replication_page import CLAIMS, by_rank, compared, published, tally
+from replication_page import CLAIMS, by_rank, compared, measured, published, tally
 
 ALL_CLAIMS = tomllib.loads(CLAIMS.read_text("utf-8"))["claims"]
 
@@ -27,6 +27,14 @@ def test_a_claim_names_lines_of_its_tables(claim):
         assert {claim["line"], claim.get("measured_line", claim["line"])} <= lines
         assert {*claim.get("than", []), *claim.get("measured_than", [])} <= lines
         assert set(claim["metrics"]) <= set(suite.metrics)
+
+
+@pytest.mark.parametrize("claim", ALL_CLAIMS, ids=lambda claim: claim["claim"][:40])
+def test_a_claim_is_measured_and_has_a_verdict(claim):
+    assert claim["verdict"].endswith(".")
+    ours = measured(claim)
+    assert ours is not None
+    assert ours.result.places > 0
 
 
 FIGURES = {

@@ -112,13 +112,19 @@ def test_unknown_settings_are_refused():
         scattered.check_options({"role": "spectator"})
 
 
-@pytest.mark.parametrize("name", ["ant-2-plus", "ant-3", "ant-4", "ant-4-stand-in"])
+@pytest.mark.parametrize(
+    "name", ["ant-2", "ant-2-text", "ant-2-plus", "ant-3", "ant-4", "ant-4-stand-in"]
+)
 def test_the_suites_of_the_paper_can_be_planned(name):
     suite = load_suite(name)
     for scenario in suite.scenarios:
         scattered.check_scenario(scenario.settings)
     for method in suite.methods:
         scattered.check_options(method.options)
+
+
+def test_the_suite_of_ant_plus_has_every_role():
+    suite = load_suite("ant-2-plus")
     roles = {method.options.get("role", "student") for method in suite.methods}
     assert roles == set(scattered.ROLES)
     assert len(suite.seeds) == 10
@@ -132,15 +138,19 @@ def test_the_large_set_has_the_columns_that_a_share_of_the_gap_needs():
     assert {entry.name for entry in suite.data} <= {entry.name for entry in full_suite.data}
 
 
-def test_the_published_table_has_published_teachers_and_students(tmp_path):
+@pytest.mark.parametrize("name", ["ant-2", "ant-3", "ant-4", "ant-4-stand-in"])
+def test_the_published_tables_have_published_teachers_and_students(name):
+    suite = load_suite(name)
+    assert all(scenario.settings["teacher_published"] for scenario in suite.scenarios)
+    lines = ("BL", "AKA", "FKA", "CFL", "TC", "ANT")
+    methods = [method for method in suite.methods if method.line in lines]
+    assert len(methods) == len(lines)
+    assert all(method.published for method in methods)
+
+
+def test_published_teachers_differ_in_size(tmp_path):
     from labelweave.dependent.ofcc import OFCC
 
-    suite = load_suite("ant-2")
-    (scenario,) = suite.scenarios
-    assert scenario.settings["teacher_published"]
-    assert all(
-        m.published for m in suite.methods if m.line in ("BL", "AKA", "FKA", "CFL", "TC", "ANT")
-    )
     settings = {"teacher_published": True, "teacher_settings": {"epochs": 2}}
     (cell, _) = make_plan(suite_of(tmp_path, MethodEntry("U", "union"), **settings)).cells
     first, second = scattered._teach(cell, load(cell.data)).teachers
