@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from labelweave.cli.options import count_option, output_options, trusted_option
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
+
+if TYPE_CHECKING:
+    from labelweave.serve.service import Service
+    from labelweave.serve.settings import Settings
 
 KEY_VARIABLE = "LABELWEAVE_API_KEY"
 
@@ -37,6 +44,26 @@ def _free_port(host: str) -> int:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family) as server:
         return int(server.getsockname()[1])
+
+
+def _make_service(
+    folders: Mapping[str, Path],
+    settings: Settings,
+    review: tuple[str, ...],
+    data: str | None,
+    preload: bool,
+) -> Service:
+    from labelweave.serve.label_relations import read_cooccurrence
+    from labelweave.serve.review_queues import read_queues
+    from labelweave.serve.service import Service
+
+    return Service(
+        folders,
+        settings,
+        read_queues(review),
+        cooccurrence=None if data is None else read_cooccurrence(data),
+        preload=preload,
+    )
 
 
 @click.command("serve")
@@ -105,6 +132,9 @@ def _free_port(host: str) -> int:
     help="Run each model in a process of its own: one that crashes takes no other with it. "
     "[default: with several models]",
 )
+@count_option(
+    "--workers", 1, "Processes that answer, each with all models; they share the database."
+)
 @count_option("--threads", 1, "Threads of a prediction.")
 @click.option("--no-access-log", is_flag=True, help="Do not log a line per request.")
 @trusted_option
@@ -130,6 +160,7 @@ def command(
     data: str | None,
     trusted_keys: tuple[str, ...],
     preload: bool,
+    workers: int,
     no_access_log: bool,
     as_json: bool,
     quiet: bool,
@@ -163,31 +194,25 @@ def command(
     if not models:
         raise InputError("there is no model to serve: name at least one folder")
 
-    from labelweave.serve.app import run
-    from labelweave.serve.label_relations import read_cooccurrence
-    from labelweave.serve.review_queues import read_queues
+    from labelweave.serve.app import run, run_workers
     from labelweave.serve.served_models import named_folders
-    from labelweave.serve.service import Service
 
-    service = Service(
-        named_folders(models),
-        settings,
-        read_queues(review),
-        cooccurrence=None if data is None else read_cooccurrence(data),
-        preload=preload,
-    )
+    folders = named_folders(models)
+    make_service = partial(_make_service, folders, settings, review, data, preload)
 
     def welcome(address: str, key: str | None) -> None:
-        names = [served.name for served in service.models]
-        output.show(f"serving {', '.join(names)} at {address}")
+        output.show(f"serving {', '.join(folders)} at {address}")
         if key:
             output.say("the key in the address is valid until the service stops")
-        output.result({"address": address, "models": names, "key": key})
+        output.result({"address": address, "models": list(folders), "key": key})
         output.stream.flush()
 
-    run(
-        service,
-        key=os.environ.get(KEY_VARIABLE),
-        access_log=not no_access_log,
-        on_start=welcome,
-    )
+    how: dict[str, Any] = {
+        "key": os.environ.get(KEY_VARIABLE),
+        "access_log": not no_access_log,
+        "on_start": welcome,
+    }
+    if workers > 1:
+        run_workers(make_service, workers, **how)
+    else:
+        run(make_service(), **how)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import secrets
+import socket
+import sys
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -14,7 +17,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveError
 from labelweave.serve.connection_limits import limited_protocol
 from labelweave.serve.middleware import DirectRoute, ProtectionMiddleware
 from labelweave.serve.model_process import NO_FEATURE_NAMES
@@ -23,10 +26,13 @@ from labelweave.serve.routes import health, inference, models, page, predictions
 from labelweave.serve.service import Service
 from labelweave.serve.settings import Settings
 from labelweave.serve.state.service_store import MIN_KEY_LENGTH, key_hash
+from labelweave.serve.worker_processes import NOT_STARTED, WorkerProcesses, follow_parent
 
-__all__ = ["create_app", "run", "server_options"]
+__all__ = ["create_app", "run", "run_workers", "server_options"]
 
 SHUTDOWN_SECONDS = 30  # in which accepted requests may finish after a signal to stop
+_BACKLOG = 2048
+_log = logging.getLogger("labelweave.serve")
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -94,7 +100,7 @@ def server_options(settings: Settings) -> dict[str, Any]:
         "timeout_graceful_shutdown": SHUTDOWN_SECONDS,
         "timeout_keep_alive": 30,
         "limit_concurrency": 4096,
-        "backlog": 2048,
+        "backlog": _BACKLOG,
         "ws": "none",
     }
 
@@ -113,17 +119,89 @@ def run(
     * `on_start`: Called with the address of the page and with the key that was generated for this
       process (None if there is another valid key).
     """
+    _set_up_logging(access_log)
+    generated = _add_process_key(service, key)
+    _announce(service, generated, on_start)
+    uvicorn.run(create_app(service), **server_options(service.settings))
+
+
+def run_workers(
+    make_service: Callable[[], Service],
+    n_workers: int,
+    *,
+    key: str | None = None,
+    access_log: bool = True,
+    on_start: Callable[[str, str | None], None] | None = None,
+) -> None:
+    """Run several processes with a service each at one address, until a signal to stop arrives.
+
+    * `make_service`: Makes the service of a process; it must be possible to pickle it.
+    * Others: those of `run`.
+    """
+    _set_up_logging(access_log)
+    service = make_service()  # what is wrong with the folders or the database is found here
+    settings = service.settings
+    generated = _add_process_key(service, key)
+    service.store.engine.dispose()
+    work = partial(_work, make_service, dict(service.keys.process_hashes), access_log)
+    workers = WorkerProcesses(
+        n_workers,
+        work,
+        restart_delay=settings.restart_delay,
+        stop_seconds=SHUTDOWN_SECONDS,
+    )
+    with _listen(settings) as listening:
+        _announce(service, generated, on_start)
+        workers.run(listening)
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise InputError(
+            f"the service cannot listen on {settings.host}, port {settings.port}: {error.strerror}"
+        ) from None
+
+
+def _work(
+    make_service: Callable[[], Service],
+    key_hashes: Mapping[str, str],
+    access_log: bool,
+    listening: socket.socket,
+) -> None:
+    """Run the service of one worker."""
+    _set_up_logging(access_log)
+    try:
+        service = make_service()
+    except LabelweaveError as error:
+        _log.error("%s", error)
+        sys.exit(NOT_STARTED)
+    service.keys.process_hashes.update(key_hashes)
+    config = uvicorn.Config(create_app(service), **server_options(service.settings))
+    server = uvicorn.Server(config)
+    follow_parent(partial(setattr, server, "should_exit", True))
+    server.run([listening])
+    if not server.started:
+        sys.exit(NOT_STARTED)
+
+
+def _set_up_logging(access_log: bool) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("labelweave.serve").setLevel(logging.INFO)
     logging.getLogger("labelweave.access").setLevel(logging.INFO if access_log else logging.WARNING)
     warnings.filterwarnings("ignore", message=NO_FEATURE_NAMES)
-    generated = _add_process_key(service, key)
+
+
+def _announce(
+    service: Service, generated: str | None, on_start: Callable[[str, str | None], None] | None
+) -> None:
     if on_start is not None:
         host, port = service.settings.host, service.settings.port
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         # A browser neither sends nor logs what follows the #.
         on_start(address + (f"#key={generated}" if generated else ""), generated)
-    uvicorn.run(create_app(service), **server_options(service.settings))
 
 
 def _add_process_key(service: Service, key: str | None) -> str | None:

@@ -10,12 +10,10 @@ import logging
 import multiprocessing
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import wait
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from labelweave.exceptions import LabelweaveError
@@ -24,7 +22,7 @@ from labelweave.serve.backoff import Backoff
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-__all__ = ["WorkerProcesses", "follow_parent"]
+__all__ = ["NOT_STARTED", "WorkerProcesses", "follow_parent"]
 
 NOT_STARTED = 3  # the exit code of a worker whose service did not start
 _LOOK_SECONDS = 0.5  # between two looks at the workers, and for a signal
@@ -78,7 +76,7 @@ class WorkerProcesses:
         """Keep the workers running until `stop` is called or a signal to stop arrives."""
         if threading.current_thread() is threading.main_thread():
             for name in ("SIGINT", "SIGTERM"):
-                signal.signal(getattr(signal, name), self._on_signal)
+                signal.signal(getattr(signal, name), self.stop)
         try:
             while not self._is_stopping:
                 for worker in self._workers:
@@ -87,9 +85,6 @@ class WorkerProcesses:
                 wait(running, _LOOK_SECONDS)
         finally:
             self._end_all()
-
-    def _on_signal(self, number: int, _: FrameType | None) -> None:
-        self.stop()
 
     def _look_after(self, worker: _Worker, listening: socket.socket) -> None:
         process = worker.process
@@ -126,8 +121,3 @@ def follow_parent(stop: Callable[[], None]) -> None:
         stop()
 
     threading.Thread(target=watch, daemon=True, name="parent").start()
-
-
-def exit_not_started() -> None:
-    """End a worker whose service did not start."""
-    sys.exit(NOT_STARTED)
