@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 # Small models on few cores: threads that wait for each other cost more than they bring.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test coverage check docs fuzz format clean
+.PHONY: help demo test coverage check docs fuzz fuzz-folders format clean
 
 help:
 	@echo "make demo    tour the four conditions of labels in about two minutes, leave ./labelweave-demo"
@@ -20,6 +20,7 @@ help:
 	@echo "make check   lint, format, imports, types and doctests"
 	@echo "make docs    build the documentation into ./site, without network"
 	@echo "make fuzz    a million generated files for the readers (INPUTS=1000000): about half an hour"
+	@echo "make fuzz-folders  ten thousand changed model folders (MUTATIONS=10000): about a quarter of an hour"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make clean   remove the virtual environment, caches and the demo's model"
 
@@ -56,6 +57,9 @@ docs: $(VENV)/.installed-docs
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python tests/fuzz/fuzz_readers.py --inputs $${INPUTS:-1000000}
+
+fuzz-folders: $(VENV)/.installed-dev
+	$(BIN)/python tests/fuzz/fuzz_folders.py --mutations $${MUTATIONS:-10000}
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -25,7 +25,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labelweave.capabilities import capabilities, with_capabilities
-from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
+from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError, in_one_line
 from labelweave.input_checks import LARGEST, as_single_target, first_out_of_range, is_texts
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.tables.table import Table, numbers_or_table
@@ -277,9 +277,10 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
 
     def _encoded(self, X: Any) -> Any:
         """Features of further rows of a table."""
-        if capabilities(self).passes_tables:
-            return self.table_encoder_.passed_on(X)
-        return self.table_encoder_.transform(X)
+        with self._about_folder():
+            if capabilities(self).passes_tables:
+                return self.table_encoder_.passed_on(X)
+            return self.table_encoder_.transform(X)
 
     @property
     def _n_columns(self) -> int:
@@ -313,15 +314,30 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         return X, Y
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        folder = vars(self).get("_loaded_from")  # set by `load`
-        if folder is None:
+        if "_loaded_from" not in vars(self):
             return self._as_probabilities(self._predict_proba(X))
-        with _about_folder(folder):
+        with self._about_folder():
             raw = np.asarray(self._predict_proba(X))
             shape = (X.shape[0] if hasattr(X, "shape") else len(X), self.n_labels_)
             if raw.shape != shape or not np.isfinite(raw).all():
                 raise ValueError("not a probability for each row and label")
             return self._as_probabilities(raw)
+
+    @contextmanager
+    def _about_folder(self) -> Iterator[None]:
+        """Report an error of a loaded model as one of its folder; what it was given is checked."""
+        try:
+            yield
+        except (LabelweaveError, ImportError, MemoryError):
+            raise
+        except Exception as error:
+            folder = vars(self).get("_loaded_from")  # set by `load`
+            if folder is None:
+                raise
+            raise ModelFolderError(
+                f"{folder} contains a model that cannot predict ({in_one_line(error)}): it is "
+                "damaged or was changed"
+            ) from error
 
     def _as_probabilities(self, raw: np.ndarray) -> np.ndarray:
         probabilities = inside(raw)
@@ -330,7 +346,7 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         return probabilities
 
     def _label_sets(self, probabilities: np.ndarray) -> np.ndarray:
-        with _about_folder(vars(self).get("_loaded_from")):
+        with self._about_folder():
             return self.threshold_.apply(probabilities).astype(self._target_dtype)
 
     def _named(self, label_sets: np.ndarray) -> list[list[str]]:
@@ -499,22 +515,6 @@ class MultiLabelClassifier(MultiLabelPredictor):
             return None
         seed = self._generator().randint(np.iinfo(np.int32).max)
         return stratified_holdout(Y, self.validation_fraction, X=X, random_state=seed)
-
-
-@contextmanager
-def _about_folder(folder: str | None) -> Iterator[None]:
-    """Report an error of a model whose features are checked as one of the folder it is from."""
-    try:
-        yield
-    except (LabelweaveError, ImportError, MemoryError):
-        raise
-    except Exception as error:
-        if folder is None:
-            raise
-        raise ModelFolderError(
-            f"{folder} contains a model that cannot predict ({type(error).__name__}: {error}): it "
-            "is damaged or was changed"
-        ) from error
 
 
 def _too_few(Y: LabelMatrix) -> InputError:

@@ -15,6 +15,7 @@ __all__ = [
     "LabelweaveWarning",
     "MissingExtraError",
     "ModelFolderError",
+    "in_one_line",
     "require",
 ]
 
@@ -67,6 +68,17 @@ class ModelFolderError(LabelweaveError, ValueError):
 
 class MissingExtraError(LabelweaveError, ImportError):
     """An optional dependency is needed and not installed."""
+
+
+def in_one_line(error: Exception) -> str:
+    """Kind and message of an error of another library, for a sentence of ours.
+
+    >>> in_one_line(ValueError("a long\n  story"))
+    'ValueError: a long story'
+    """
+    message = " ".join(str(error).split())
+    shown = message if len(message) <= 300 else f"{message[:300]}..."
+    return f"{type(error).__name__}: {shown}"
 
 
 def require(module: str, extra: str) -> ModuleType:

@@ -42,6 +42,16 @@ def test_labels_go_and_change_names_in_place(run, xml0, new_labels):
     assert "macro F1" in run("evaluate", xml0, "news.jsonl", "--all-metrics").output
 
 
+def test_links_beside_the_model_are_not_followed(run, xml0, workdir):
+    (workdir / "secret").write_text("secret")
+    scores = workdir / xml0 / "metrics.json"
+    scores.unlink()
+    scores.symlink_to(workdir / "secret")
+    result = run("extend", xml0, "--remove", "sun", "--out", "copy", status=2)
+    assert "symbolic link" in result.output
+    assert not (workdir / "copy").exists()
+
+
 @pytest.mark.parametrize("documents", [(), ("--data", "news.jsonl")])
 def test_a_classifier_of_texts_becomes_part_of_xml0(run, text_file, new_labels, documents):
     run("train", text_file, "-m", "br", "--out", "plain", "-q")

@@ -1,6 +1,5 @@
 """A damaged, changed, foreign or newer folder is refused in one sentence."""
 
-import hashlib
 import io
 import json
 import shutil
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crafted_folders import edit_config, edit_file, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -19,29 +19,6 @@ import labelweave as lw
 from labelweave import methods
 from labelweave.exceptions import InputError, LabelweaveWarning, ModelFolderError
 from labelweave.persistence import load, manifest, model_info
-
-
-def refusal(folder, words):
-    with pytest.raises(ModelFolderError, match=words) as caught:
-        load(folder)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-def edit_config(folder, change):
-    """Change config.json as an attacker would, with a hash that fits."""
-    path = folder / "config.json"
-    config = json.loads(path.read_text())
-    change(config)
-    config["sha256"] = manifest._config_hash(config)
-    path.write_text(json.dumps(config))
-
-
-def edit_file(folder, name, content):
-    """Replace a file and its hash."""
-    (folder / name).write_bytes(content)
-    facts = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
-    edit_config(folder, lambda config: config["files"].update({name: facts}))
 
 
 def listed(folder):

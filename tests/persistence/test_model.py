@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from crafted_folders import edit_json, with_arrays
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -304,21 +305,6 @@ def test_a_model_of_a_method_that_is_not_installed(saved, monkeypatch):
     methods._methods.cache_clear()
 
 
-def with_arrays(folder, **arrays):
-    """Replace arrays of a model folder, with the hashes of a crafted one."""
-    from safetensors.numpy import load_file, save_file
-
-    from labelweave.persistence.manifest import write_config
-
-    path = folder / "arrays.safetensors"
-    stored = load_file(path)
-    save_file({**stored, **{name: arrays[name] for name in arrays if name in stored}}, path)
-    assert set(arrays) <= set(stored), sorted(stored)
-    config = json.loads((folder / "config.json").read_text())
-    config.pop("sha256")
-    write_config(folder, config, config["files"])
-
-
 @pytest.mark.parametrize("method", ["extra-trees", "boosted-trees"])
 def test_trees_that_would_not_end_are_refused(rows, labels, tmp_path, method):
     lw.make(method, random_state=0).fit(rows, labels).save(tmp_path / "model")
@@ -354,15 +340,8 @@ def test_a_crafted_model_that_cannot_predict_says_so(rows, labels, tmp_path, met
 
 @pytest.mark.parametrize("name", ["n_features_in_", "n_labels_", "label_prevalence_"])
 def test_numbers_of_labels_and_features_must_fit(rows, labels, tmp_path, name):
-    from labelweave.persistence.manifest import write_config
-
     lw.make("mlknn").fit(rows, labels).save(tmp_path / "model")
-    path = tmp_path / "model" / "state.json"
-    state = json.loads(path.read_text())
-    state["common"][name] = -3
-    path.write_text(json.dumps(state))
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config.pop("sha256")
-    write_config(tmp_path / "model", config, config["files"])
+    change = {name: -3}
+    edit_json(tmp_path / "model", "state.json", lambda state: state["common"].update(change))
     with pytest.raises(ModelFolderError, match="do not fit together"):
         load(tmp_path / "model")

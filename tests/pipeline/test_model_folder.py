@@ -58,3 +58,11 @@ def test_row_hashes_that_the_file_does_not_hold(folder):
     (folder / "rows-seen.npy").write_bytes(header.getvalue() + bytes(24))
     with pytest.raises(ModelFolderError, match=r"rows-seen\.npy beside it is damaged"):
         read_origin(folder)
+
+
+def test_row_hashes_that_are_an_archive(folder):
+    """np.load would open it as .npz."""
+    np.savez(folder / "archive.npz", a=np.arange(3))
+    (folder / "archive.npz").rename(folder / "rows-seen.npy")
+    with pytest.raises(ModelFolderError, match=r"rows-seen\.npy beside it is damaged"):
+        read_origin(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -126,5 +127,8 @@ def _extended(
 
 def _kept_files(folder: Path) -> dict[str, bytes]:
     """Files of the command line in the model folder, which still hold for the seen labels."""
+    from labelweave.persistence import plain_file
+
     names = ("training.json", "rows-seen.npy", "metrics.json", "reference.json")
-    return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
+    present = [name for name in names if os.path.lexists(folder / name)]
+    return {name: plain_file(folder, name).read_bytes() for name in present}

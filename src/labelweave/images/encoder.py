@@ -176,12 +176,12 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
 
     def _state(self) -> dict[str, Any]:
         settings = {**self.settings_.get_params(), "weights": None}
-        return {"settings": settings, "weights": dict(self.weights_), "width": self.n_features_out_}
+        return {"settings": settings, "weights": dict(self.weights_)}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self.settings_ = ResNet(**{**state["settings"], "weights": None})
         self.weights_ = state["weights"]
-        self.n_features_out_ = state["width"]
+        self.n_features_out_ = _with(self.settings_, self.weights_).n_out
         self._set_checksum()
 
     def __sklearn_clone__(self) -> Any:

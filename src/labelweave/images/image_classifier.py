@@ -77,7 +77,8 @@ class ImageClassifier(EmbeddingClassifier):
             if self.encoder is None:
                 raise InputError("ImageClassifier needs an encoder, such as ImageEncoder(weights)")
             self.encoder_ = clone(self.encoder).fit(X)
-        return self.encoder_.transform(X)
+        with self._about_folder():
+            return self.encoder_.transform(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ __all__ = [
     "SIGNATURE_FILE",
     "UPGRADES",
     "file_facts",
+    "is_too_large",
     "plain_file",
     "read_config",
     "read_json",
@@ -62,7 +63,7 @@ def write_json(path: Path, value: Any) -> None:
         encoded = text.encode()
     except UnicodeEncodeError:  # a lone surrogate in a name, which only escapes can express
         encoded = json.dumps(value, indent=2, allow_nan=False).encode()
-    if _is_too_large(encoded):
+    if is_too_large(encoded):
         raise InputError(
             f"the model cannot be saved: {path.name} would be too large to load ({len(encoded)} "
             "bytes); use fewer labels, or keep long lists as arrays"
@@ -135,7 +136,7 @@ def read_json(folder: Path, name: str) -> Any:
         content = b"" if is_long else path.read_bytes()
     except OSError as error:
         raise ModelFolderError(f"{path} cannot be read: {error.strerror}") from error
-    if is_long or _is_too_large(content):
+    if is_long or is_too_large(content):
         raise ModelFolderError(f"{path} is too large to have been written by labelweave")
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
@@ -143,9 +144,13 @@ def read_json(folder: Path, name: str) -> Any:
         raise ModelFolderError(f"{path} is not valid JSON") from error
 
 
-def _is_too_large(content: bytes) -> bool:
-    """Whether a JSON document, once parsed, may take more memory than a model folder should."""
-    return len(content) > _MAX_JSON or parsed_json_size(content) > _MAX_PARSED
+def is_too_large(content: bytes) -> bool:
+    """Whether a JSON document, once parsed, may take more memory than a model folder should.
+
+    A name in an object takes some 100 bytes beyond those of its value.
+    """
+    parsed = parsed_json_size(content) + 100 * content.count(b":")
+    return len(content) > _MAX_JSON or parsed > _MAX_PARSED
 
 
 def _refuse_constant(name: str) -> Any:

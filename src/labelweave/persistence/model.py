@@ -16,9 +16,17 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
+from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError, in_one_line
 from labelweave.methods import make_part, method_of
 from labelweave.persistence.atomic_folder import replaced_folder
+from labelweave.persistence.labels_and_features import (
+    COMMON,
+    check_common,
+    checked_labels,
+    common_of,
+    labels_of,
+    set_labels,
+)
 from labelweave.persistence.manifest import (
     EDITABLE_FILES,
     read_config,
@@ -38,15 +46,6 @@ __all__ = ["ModelInfo", "load", "model_info", "save"]
 
 # Attributes that are written to labels.json and thresholds.json.
 _OTHER_FILES = ("label_names_", "label_descriptions_", "classes_", "_single_label", "threshold_")
-# Attributes that the base class sets for every method.
-_COMMON = (
-    "n_features_in_",
-    "feature_names_in_",
-    "n_labels_",
-    "label_prevalence_",
-    "table_encoder_",
-    "_target_dtype",
-)
 _FITTED_ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 
 
@@ -203,17 +202,17 @@ def _describe(folder: Path, path: str) -> ModelInfo:
     config = read_config(folder)
     verify_files(folder, config, ["labels.json", "state.json"])
     with _as_folder_error(folder):
-        labels = read_json(folder, "labels.json")
+        names, descriptions = checked_labels(read_json(folder, "labels.json"))
         return ModelInfo(
             path=path,
-            method=config["method"],
-            class_name=config["class"],
-            parameters=config["parameters"],
-            label_names=labels["names"],
-            label_descriptions=labels["descriptions"],
+            method=str(config["method"]),
+            class_name=str(config["class"]),
+            parameters=dict(config["parameters"]),
+            label_names=names,
+            label_descriptions=descriptions,
             n_features=read_json(folder, "state.json")["common"].get("n_features_in_"),
             versions=config["versions"],
-            saved=config["saved"],
+            saved=str(config["saved"]),
             data=config["data"],
             scores=config["scores"],
             size=sum(facts["size"] for facts in config["files"].values()),
@@ -241,8 +240,8 @@ def _write_model(
         for name, value in _state_of(model).items()
     }
     documents = {
-        "labels.json": _labels_of(model, writer),
-        "state.json": {"method": state, "common": _common_of(model, writer)},
+        "labels.json": labels_of(model, writer),
+        "state.json": {"method": state, "common": common_of(model, writer)},
     }
     if "threshold_" in vars(model):
         documents["thresholds.json"] = writer.encode(
@@ -288,13 +287,13 @@ def _read_model(folder: Path, trusted: Collection[str]) -> Any:
         model = build(config["method"], reader.decode(config["parameters"]), folder, trusted)
         stored = read_json(folder, "state.json")
         for name, value in stored["common"].items():
-            if name not in _COMMON:
+            if name not in COMMON:
                 raise ModelFolderError(f"{folder}: state.json has the unknown name {name!r}")
             setattr(model, name, reader.decode(value))
         # embedders have no labels, and those of a pipeline are in its last step
         if is_classifier(model) and not isinstance(model, Pipeline):
-            _set_labels(model, read_json(folder, "labels.json"), reader)
-            _check_common(model)
+            set_labels(model, read_json(folder, "labels.json"), reader)
+            check_common(model)
         if "thresholds.json" in config["files"]:
             rule = reader.decode(read_json(folder, "thresholds.json"))
             model.threshold_ = Threshold.from_dict(rule)
@@ -317,7 +316,7 @@ def _as_folder_error(folder: Path) -> Iterator[None]:
         raise ModelFolderError(f"{folder} needs more memory than there is") from error
     except Exception as error:
         raise ModelFolderError(
-            f"{folder} is not a valid model folder ({type(error).__name__}: {error})"
+            f"{folder} is not a valid model folder ({in_one_line(error)})"
         ) from error
 
 
@@ -331,7 +330,7 @@ def _state_of(model: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(model).items()
-        if _FITTED_ATTRIBUTE.fullmatch(name) and name not in _OTHER_FILES + _COMMON
+        if _FITTED_ATTRIBUTE.fullmatch(name) and name not in _OTHER_FILES + COMMON
     }
 
 
@@ -348,61 +347,6 @@ def _set_state(model: Any, state: dict[str, Any], folder: Path) -> None:
         setattr(model, name, value)
     if isinstance(model, CheckedState):
         model._check_state()
-
-
-def _common_of(model: Any, writer: ValueWriter) -> dict[str, Any]:
-    return {
-        name: writer.encode(value, Place("fitted attribute", name))
-        for name, value in vars(model).items()
-        if name in _COMMON
-    }
-
-
-def _labels_of(model: Any, writer: ValueWriter) -> dict[str, Any]:
-    classes = None
-    if getattr(model, "_single_label", False):  # an array of objects, which keeps their types
-        place = Place("fitted attribute", "classes_")
-        classes = {
-            "dtype": model.classes_.dtype.str,
-            "values": writer.encode(model.classes_.astype(object), place),
-        }
-    return {
-        "names": [str(name) for name in getattr(model, "label_names_", [])],
-        "descriptions": dict(getattr(model, "label_descriptions_", {})),
-        "single_label_classes": classes,
-    }
-
-
-def _set_labels(model: Any, stored: dict[str, Any], reader: ValueReader) -> None:
-    names = stored["names"]
-    model.label_names_ = np.asarray(names, dtype=object)
-    model.label_descriptions_ = dict(stored["descriptions"])
-    classes = stored["single_label_classes"]
-    model._single_label = classes is not None
-    if classes is None:
-        model.classes_ = np.tile([0, 1], (len(names), 1))
-    else:
-        model.classes_ = reader.typed(reader.decode(classes["values"]), classes["dtype"])
-
-
-def _check_common(model: Any) -> None:
-    """Refuse attributes of the base class that do not fit together."""
-    names, values = model.label_names_, vars(model)
-    n_features = values.get("n_features_in_", 0)
-    columns = values.get("feature_names_in_")
-    dtype = values.get("_target_dtype", np.dtype(int))
-    prevalence = values.get("label_prevalence_", np.zeros(len(names)))
-    fits = (
-        all(isinstance(name, str) for name in names)
-        and len(set(names)) == len(names) == values.get("n_labels_", len(names))
-        and (isinstance(n_features, int) and n_features >= 0)
-        and (columns is None or np.shape(columns) == (n_features,))
-        and (isinstance(dtype, np.dtype) and dtype.kind in "biu")
-        and np.shape(prevalence) == names.shape
-        and len(model.classes_) == len(names)
-    )
-    if not fits:
-        raise InputError("the names and numbers of labels and features do not fit together")
 
 
 # -- data and scores --------------------------------------------------------------------

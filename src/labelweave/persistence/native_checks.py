@@ -8,9 +8,7 @@ a reasonable price, are built again from their rows.
 
 from __future__ import annotations
 
-import json
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -35,58 +33,11 @@ from sklearn.tree._tree import Tree
 
 from labelweave.exceptions import InputError
 
-__all__ = ["MODEL", "check_loaded", "check_sizes", "child_levels"]
+__all__ = ["MODEL", "check_loaded", "child_levels", "require_fit"]
 
 MODEL = "labelweave model"  # the key of the dict that stands for a model inside an estimator
 _MAX_THREADS = 1024
 _MAX_ITEM = 1 << 16  # bytes of an entry of an array
-_MAX_EXPANSION = 1 << 28  # bytes of the compressed arrays of a sparse matrix, once read
-
-
-def check_sizes(archive: zipfile.ZipFile) -> None:
-    """Refuse a skops archive whose trees and matrices cannot even be constructed safely.
-
-    The constructor of scikit-learn's tree reads as many numbers of classes as there are outputs,
-    and later calls read as many nodes as it counts.
-    """
-
-    def constant(node: dict[str, Any]) -> Any:
-        _require(node["__loader__"] == "JsonNode", "a tree")
-        return json.loads(node["content"])
-
-    def array(node: dict[str, Any]) -> np.ndarray:
-        _require(node["__loader__"] == "NdArrayNode" and node["type"] == "numpy", "a tree")
-        with archive.open(node["file"]) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-
-    for node in _objects(json.loads(archive.read("schema.json"))):
-        if node.get("__class__") != "Tree":
-            continue
-        arguments, state = node["__reduce__"]["args"], node["content"]
-        loaders = [part["__loader__"] for part in (node, arguments, state)]
-        _require(loaders == ["TreeNode", "TupleNode", "DictNode"], "a tree")
-        _, classes, outputs = arguments["content"]
-        n_classes, n_nodes = array(classes), len(array(state["content"]["nodes"]))
-        _require(
-            n_classes.shape == (constant(outputs),)
-            and n_classes.min() >= 1
-            and constant(state["content"]["node_count"]) == n_nodes >= 1,
-            "a tree",
-        )
-    for part in archive.infolist():
-        if part.filename.endswith(".npz"):
-            with archive.open(part) as file, zipfile.ZipFile(file) as matrix:
-                size = sum(item.file_size for item in matrix.infolist())
-            _require(size <= _MAX_EXPANSION + 100 * part.file_size, "a matrix that expands")
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object of a JSON document."""
-    if isinstance(value, dict):
-        yield value
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
-            yield from _objects(item)
 
 
 def check_loaded(value: Any, models: Sequence[Any] = ()) -> Any:
@@ -119,7 +70,7 @@ class _Check:
         elif isinstance(value, dict):
             if set(value) == {MODEL}:
                 number = value[MODEL]
-                _require(type(number) is int and 0 <= number < len(self._models), "a model")
+                require_fit(type(number) is int and 0 <= number < len(self._models), "a model")
                 return self._models[number]
             value.update({key: self.of(item) for key, item in value.items()})
         elif isinstance(value, tuple | set | frozenset):
@@ -133,12 +84,12 @@ class _Check:
         elif isinstance(value, Tree):
             _check_tree(value)
         elif isinstance(value, np.dtype):
-            _require(value.kind in "biufOUM" and value.itemsize <= _MAX_ITEM, "a data type")
+            require_fit(value.kind in "biufOUM" and value.itemsize <= _MAX_ITEM, "a data type")
         elif isinstance(value, DistanceMetric):
             raise InputError("it contains a distance outside of a neighbour tree")
         elif isinstance(value, np.random.RandomState):
             state: Any = value.get_state(legacy=False)["state"]
-            _require(0 <= state.get("pos", 0) <= 624, "a random state")
+            require_fit(0 <= state.get("pos", 0) <= 624, "a random state")
         else:
             self._check_object(value)
         return value
@@ -152,23 +103,26 @@ class _Check:
         others = sorted(set(attributes) - set(value._get_param_names()))
         if replaced := [name for name in others if hasattr(type(value), name)]:
             raise InputError(f"it replaces {replaced[0]!r} of {type(value).__name__}")
-        _require(_has_threads(value), f"a {type(value).__name__}")
+        require_fit(_has_threads(value), f"a {type(value).__name__}")
+        if "memory" in attributes:  # a folder with pickled results, which only fitting uses
+            attributes["memory"] = None
         for cls, attribute, check in _CHECKS:
             if attribute in attributes and isinstance(value, cls):
                 try:
                     is_valid = check(value)
                 except (AttributeError, IndexError, TypeError, ValueError):
                     is_valid = False
-                _require(is_valid, f"a {type(value).__name__}")
+                require_fit(is_valid, f"a {type(value).__name__}")
 
 
-def _require(condition: bool, what: str) -> None:
+def require_fit(condition: bool, what: str) -> None:
+    """Refuse a part of a file, such as "a tree", unless a condition holds."""
     if not condition:
         raise InputError(f"it contains {what} whose parts do not fit together")
 
 
 def _check_sparse(matrix: Any) -> None:
-    _require(matrix.format in ("csr", "csc") and matrix.data.dtype.kind in "biuf", "a matrix")
+    require_fit(matrix.format in ("csr", "csc") and matrix.data.dtype.kind in "biuf", "a matrix")
     matrix.check_format(full_check=True)
 
 
@@ -177,7 +131,7 @@ def _rebuilt(tree: Any) -> Any:
     state = tree.__getstate__()
     leaf_size, metric, weight = state[4], state[11], state[12]
     rows = np.ascontiguousarray(state[0])
-    _require(weight is None or weight.shape == (len(rows),), "a neighbour tree")
+    require_fit(weight is None or weight.shape == (len(rows),), "a neighbour tree")
     return type(tree)(rows, leaf_size=leaf_size, metric=metric, sample_weight=weight)
 
 
@@ -214,7 +168,7 @@ def _check_tree(tree: Any) -> None:
     depth = child_levels(left, right, is_leaf)
     feature = tree.feature[~is_leaf]
     in_range = (feature >= 0).all() and (feature < tree.n_features).all()
-    _require(depth is not None and depth <= tree.max_depth and bool(in_range), "a tree")
+    require_fit(depth is not None and depth <= tree.max_depth and bool(in_range), "a tree")
 
 
 def _has_tree(estimator: Any) -> bool:
@@ -359,7 +313,7 @@ def _has_columns(vectorizer: Any) -> bool:
 
 def _has_widths(encoder: Any) -> bool:
     if encoder._drop_idx_after_grouping is not None:
-        _require(len(encoder._drop_idx_after_grouping) == len(encoder.categories_), "an encoder")
+        require_fit(len(encoder._drop_idx_after_grouping) == len(encoder.categories_), "an encoder")
     return list(encoder._n_features_outs) == list(encoder._compute_n_features_outs())
 
 
@@ -373,6 +327,11 @@ def _hashes(vectorizer: Any) -> bool:
     return isinstance(n, Integral) and 1 <= int(n) <= np.iinfo(np.int32).max
 
 
+def _reads_texts(vectorizer: Any) -> bool:
+    """Whether texts are texts, and not names of files that are opened."""
+    return vectorizer.input == "content"
+
+
 # Classes, the attribute without which their compiled code is not reached, and the check.
 _CHECKS: tuple[tuple[Any, str, Callable[[Any], bool]], ...] = (
     (BaseDecisionTree, "tree_", _has_tree),
@@ -384,6 +343,7 @@ _CHECKS: tuple[tuple[Any, str, Callable[[Any], bool]], ...] = (
     (BaseLibSVM, "support_", _has_support),
     ((KMeans, MiniBatchKMeans), "cluster_centers_", _has_centers),
     ((CountVectorizer, DictVectorizer), "vocabulary_", _has_columns),
+    ((CountVectorizer, HashingVectorizer), "input", _reads_texts),
     ((FeatureHasher, HashingVectorizer), "n_features", _hashes),
     (OneHotEncoder, "_n_features_outs", _has_widths),
 )

@@ -109,17 +109,14 @@ def load_sklearn(path: Path, models: Sequence[Any] = ()) -> Any:
     """Read an estimator, or a list of estimators, that `save_sklearn` wrote."""
     import skops.io
 
-    from labelweave.persistence.native_checks import check_loaded, check_sizes
+    from labelweave.persistence.native_checks import check_loaded
+    from labelweave.persistence.skops_archive import check_sizes
 
-    with zipfile.ZipFile(path) as archive:
-        # We save without compression, so that no small file can expand to a huge one.
-        if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
-            raise ModelFolderError(f"{path} was not written by labelweave: it is compressed")
-    if untrusted := _untrusted_types(path):
-        raise ModelFolderError(f"{path} contains the type {untrusted[0]}, which is not trusted")
     try:
         with zipfile.ZipFile(path) as archive:
-            check_sizes(archive)
+            check_sizes(archive, path.stat().st_size)
+        if untrusted := _untrusted_types(path):
+            raise ModelFolderError(f"{path} contains the type {untrusted[0]}, which is not trusted")
         return check_loaded(skops.io.load(path, trusted=list(TRUSTED_TYPES)), models)
     except InputError as error:
         raise ModelFolderError(f"{path} is damaged or was crafted: {error}") from error

@@ -12,12 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.labels import LabelMatrix
 from labelweave.methods import WRAPPERS, get_class
 from labelweave.persistence.sklearn_parts import load_sklearn
-from labelweave.persistence.value_writer import ARRAYS, SPARSE_TYPES, is_mostly_padding
+from labelweave.persistence.value_writer import (
+    ARRAYS,
+    NUMERIC_KINDS,
+    SPARSE_TYPES,
+    is_mostly_padding,
+)
 from labelweave.thresholds import Threshold
 
 __all__ = ["ValueReader", "build"]
@@ -31,7 +37,7 @@ def build(id: str, parameters: dict[str, Any], folder: Path, trusted: Collection
 
     A parameter of the training run is refused: it is never saved, and could name a file. So is a
     name of something outside the folder that is neither known to the class
-    (``_outside_parameters``) nor `trusted`.
+    (``_outside_parameters``) nor `trusted`, and a value that `fit` would refuse.
     """
     try:
         wrapper = next((wrapper for wrapper in WRAPPERS if wrapper.id == id), None)
@@ -57,9 +63,12 @@ def build(id: str, parameters: dict[str, Any], folder: Path, trusted: Collection
     n_jobs = parameters.get("n_jobs")
     if isinstance(n_jobs, int) and abs(n_jobs) > _MAX_THREADS:
         raise ModelFolderError(f"{folder} asks for {n_jobs} threads: the model folder was changed")
+    constraints = getattr(cls, "_parameter_constraints", {})
+    checked = {name: value for name, value in parameters.items() if name in constraints}
+    validate_parameter_constraints(constraints, checked, cls.__name__)
     for name, known in getattr(cls, "_outside_parameters", {}).items():
-        value = str(parameters.get(name, ""))
-        if value and value not in known and value not in trusted:
+        value = str(parameters.get(name))
+        if name in parameters and value not in known and value not in trusted:
             raise ModelFolderError(
                 f"{folder} names {value!r} as the {name} of {cls.__name__}, which is outside the "
                 f"folder: if you trust it, load the model with trusted=[{value!r}]"
@@ -69,6 +78,9 @@ def build(id: str, parameters: dict[str, Any], folder: Path, trusted: Collection
 
 class ValueReader:
     """Decodes the values of one model folder.
+
+    Every array and every file is used once, as it was written: many copies of one would take far
+    more memory than the folder does.
 
     * `files`: The files that config.json lists; no other file is read.
     * `load_model`: Loads a model inside this model from its folder.
@@ -84,6 +96,7 @@ class ValueReader:
     ) -> None:
         self.folder = folder
         self._files = files
+        self._used: set[str] = set()
         self._load_model = load_model
         self._arrays: dict[str, np.ndarray] | None = None
         self._readers: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -101,7 +114,7 @@ class ValueReader:
             "model": self._read_model,
             "object-array": self._read_object_array,
             "path": lambda value: Path(value["value"]),
-            "scalar": lambda value: np.dtype(value["dtype"]).type(self.decode(value["value"])),
+            "scalar": self._read_scalar,
             "sklearn": lambda value: load_sklearn(
                 self._file(value["file"]), [self.decode(model) for model in value.get("models", ())]
             ),
@@ -128,6 +141,9 @@ class ValueReader:
     def _file(self, name: str) -> Path:
         if name not in self._files:
             raise ModelFolderError(f"{self.folder}: config.json does not list {name!r}")
+        if name in self._used:
+            raise ModelFolderError(f"{self.folder} uses {name!r} twice: the folder was changed")
+        self._used.add(name)
         return self.folder / name
 
     def _read_array(self, value: dict[str, Any]) -> np.ndarray:
@@ -135,10 +151,20 @@ class ValueReader:
             from safetensors.numpy import load_file
 
             self._arrays = load_file(self._file(ARRAYS))
-        array = self._arrays[value["name"]]
+        array = self._arrays.pop(value["name"], None)
+        if array is None:
+            raise ModelFolderError(
+                f"{self.folder} has no array {value['name']!r}, or uses it more than once"
+            )
         if array.size == 0 and max(array.shape) > _MAX_EMPTY_SIDE:
             raise ModelFolderError(f"{self.folder} contains an array of the shape {array.shape}")
         return array.T if value.get("order") == "F" else array
+
+    def _read_scalar(self, value: dict[str, Any]) -> Any:
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in NUMERIC_KINDS:
+            raise ModelFolderError(f"{self.folder} contains a number of the unsafe type {dtype}")
+        return dtype.type(self.decode(value["value"]))
 
     def _read_object_array(self, value: dict[str, Any]) -> np.ndarray:
         items = [self.decode(item) for item in value["items"]]
@@ -177,8 +203,11 @@ class ValueReader:
         return {key: tensors[key] for key in value["keys"]}
 
     def _read_model(self, value: dict[str, Any]) -> Any:
-        self._file(f"{value['folder']}/config.json")
-        return self._load_model(self.folder / value["folder"])
+        name = value["folder"]
+        if "/" in name:  # a model inside a model inside this one, which is read with the former
+            raise ModelFolderError(f"{self.folder} contains no model {name!r} of its own")
+        self._file(f"{name}/config.json")
+        return self._load_model(self.folder / name)
 
     def _read_frame(self, value: dict[str, Any]) -> Any:
         import pandas as pd

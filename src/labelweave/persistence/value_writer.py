@@ -28,6 +28,7 @@ from labelweave.thresholds import Threshold
 
 __all__ = [
     "ARRAYS",
+    "NUMERIC_KINDS",
     "SPARSE_TYPES",
     "Place",
     "ValueWriter",
@@ -39,7 +40,7 @@ ARRAYS = "arrays.safetensors"
 SPARSE_TYPES = {
     cls.__name__: cls for cls in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 }
-_NUMERIC_KINDS = "biuf"
+NUMERIC_KINDS = "biuf"
 _MAX_PADDING = 1 << 24  # bytes that a text array may take beyond 16 times its texts
 _RESERVED_STEMS = ("arrays", "config", "labels", "metrics", "readme", "state", "thresholds")
 
@@ -147,7 +148,7 @@ class ValueWriter:
         )
 
     def _scalar(self, value: np.generic, place: Place) -> Any:
-        if value.dtype.kind not in _NUMERIC_KINDS:
+        if value.dtype.kind not in NUMERIC_KINDS:
             raise InputError(f"{place} cannot be saved: its data type is {value.dtype}")
         return {
             "$": "scalar",
@@ -173,7 +174,7 @@ class ValueWriter:
                 "shape": list(value.shape),
                 "items": items,
             }
-        if value.dtype.kind not in _NUMERIC_KINDS or value.dtype.itemsize > 8:
+        if value.dtype.kind not in NUMERIC_KINDS or value.dtype.itemsize > 8:
             raise InputError(f"{place} cannot be saved: its data type is {value.dtype}")
         name = self._unused_name(place.path, "")
         # Sums depend on the memory order: keeping it makes predictions equal to the last bit.

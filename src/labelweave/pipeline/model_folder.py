@@ -199,9 +199,9 @@ def read_origin(folder: Path) -> Origin:
             seen=_read_seen(plain_file(folder, SEEN)) if has_seen else None,
             reference=reference,
         )
-    except (ValueError, KeyError, TypeError, EOFError) as error:
-        if isinstance(error, ModelFolderError):
-            raise
+    except ModelFolderError:
+        raise
+    except Exception:  # NumPy has many kinds of errors for files that are no array
         raise ModelFolderError(
             f"{folder / ORIGIN} or {SEEN} beside it is damaged: delete both (the model works "
             "without them)"

@@ -72,6 +72,8 @@ class NeighborSearch:
 
     def of(self, queries: Any, k: int) -> np.ndarray:
         """Indices of the `k` nearest rows of each query, in ascending order of index."""
+        if not 1 <= k <= self.n_rows:
+            raise InputError(f"{k} neighbours are asked for, but there are {self.n_rows} rows")
         return np.sort(self._engine.search(queries, k), axis=1)
 
     def among_themselves(self, k: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from labelweave.exceptions import InputError
 from labelweave.importance import FeatureImportanceMixin
 from labelweave.text.checks import checked_texts
 from labelweave.text.embedders import make_embedder
-from labelweave.text.tfidf import fitted_vectorizer, learn_words, string_tags
+from labelweave.text.tfidf import MOST_WORDS, fitted_vectorizer, learn_words, string_tags
 
 __all__ = ["TextClassifier"]
 
@@ -38,7 +38,8 @@ class TextClassifier(FeatureImportanceMixin, EmbeddingClassifier):
     max_features : int or None, default=20000
         Keep this many of the most frequent words.
     max_words : int, default=1
-        Longest run of words that counts as one feature; 2 adds pairs of neighbouring words.
+        Longest run of words that counts as one feature, at most 20; 2 adds pairs of neighbouring
+        words.
     min_texts : int, default=1
         Ignore words that occur in fewer texts.
     threshold : float, str or Threshold, default="auto"
@@ -72,7 +73,7 @@ class TextClassifier(FeatureImportanceMixin, EmbeddingClassifier):
         "classifier": [HasMethods(["fit", "predict_proba"]), None],
         "embedder": [HasMethods(["fit", "transform"]), str, None],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
-        "max_words": [Interval(Integral, 1, None, closed="left")],
+        "max_words": [Interval(Integral, 1, MOST_WORDS, closed="both")],
         "min_texts": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -104,7 +105,8 @@ class TextClassifier(FeatureImportanceMixin, EmbeddingClassifier):
         if self.embedder is not None:
             if reset:
                 self.embedder_ = make_embedder(self.embedder).fit(texts)
-            return self.embedder_.transform(texts)
+            with self._about_folder():
+                return self.embedder_.transform(texts)
         if reset:
             self.vocabulary_, self.idf_, weights = learn_words(
                 texts,
@@ -113,8 +115,9 @@ class TextClassifier(FeatureImportanceMixin, EmbeddingClassifier):
                 min_df=self.min_texts,
             )
             return weights
-        words = fitted_vectorizer(self.vocabulary_, self.idf_, (1, self.max_words))
-        return words.transform(texts)
+        with self._about_folder():
+            words = fitted_vectorizer(self.vocabulary_, self.idf_, (1, self.max_words))
+            return words.transform(texts)
 
     # -- importance of words -----------------------------------------------------------
 

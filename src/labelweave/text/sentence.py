@@ -26,6 +26,7 @@ __all__ = ["SentenceEmbedder"]
 
 _LONGEST_WORD = 100  # characters; wordpiece does not split longer words
 _SAVE_EVERY = 16  # batches
+_MAX_WIDTH = 1 << 16  # numbers of a vector
 
 
 class SentenceEmbedder(TransformerMixin, BaseEstimator):
@@ -215,8 +216,10 @@ class SentenceEmbedder(TransformerMixin, BaseEstimator):
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.checksum_ = state["checksum"]
-        self.n_features_out_ = state["width"]
+        self.checksum_ = str(state["checksum"])
+        self.n_features_out_ = int(state["width"])
+        if not 1 <= self.n_features_out_ <= _MAX_WIDTH:
+            raise InputError(f"an encoder has no vectors of {self.n_features_out_} numbers")
         self.weights_ = state["weights"]
 
     def __sklearn_tags__(self) -> Any:

@@ -18,6 +18,9 @@ from labelweave.text.checks import checked_texts
 
 __all__ = ["TfidfEmbedder", "fitted_vectorizer", "learn_words", "string_tags"]
 
+MOST_WORDS = 20
+"""Limit of `max_words`: the number of runs of words grows with it, and so does the memory."""
+
 _AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
@@ -29,7 +32,7 @@ class TfidfEmbedder(TransformerMixin, BaseEstimator):
     max_features : int or None, default=20000
         Keep this many of the most frequent words.
     max_words : int, default=1
-        Longest run of words that counts as one feature.
+        Longest run of words that counts as one feature; at most 20.
     min_texts : int, default=1
         Ignore words that occur in fewer texts.
 
@@ -46,7 +49,7 @@ class TfidfEmbedder(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_features": [_AT_LEAST_ONE, None],
-        "max_words": [_AT_LEAST_ONE],
+        "max_words": [Interval(Integral, 1, MOST_WORDS, closed="both")],
         "min_texts": [_AT_LEAST_ONE],
     }
 

@@ -122,7 +122,7 @@ class AttentionXML(NeuralClassifier):
         "embedding": [_ONE_OR_MORE],
         "hidden": [_ONE_OR_MORE],
         "head": [_ONE_OR_MORE],
-        "max_tokens": [_ONE_OR_MORE],
+        "max_tokens": [Interval(Integral, 1, 2**16, closed="both")],
         "max_words": [_ONE_OR_MORE],
         "tree_above": [_ONE_OR_MORE],
         "group_size": [_ONE_OR_MORE],

@@ -1,4 +1,5 @@
 import io
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -56,7 +57,7 @@ def test_features_with_unknown_labels(write):
         ({"X": np.eye(2), "Y": np.array(["a", "b"])}, "not a matrix of 0 and 1"),
         ({"X": np.array(["a"]), "Y": np.eye(1)}, "not a table"),
         ({"X": np.eye(2), "Y": np.eye(2) * 3}, "holds 3"),
-        ({"X": np.eye(2), "Y": np.eye(2), "label_names": np.array(["a"])}, "1 label names"),
+        ({"X": np.eye(2), "Y": np.eye(2), "label_names": np.array(["a"])}, "has 1 values for 2 labels"),
     ],
 )
 def test_mistakes(write, arrays, message):
@@ -94,6 +95,20 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("unpacked"))
     with pytest.raises(DataFileError, match="more than 500 times its size"):
         read_npz(path)
+
+
+@pytest.mark.parametrize("name", ["label_names", "feature_names", "ids", "groups", "part", "test"])
+def test_more_names_than_there_are_rows_and_columns_are_not_made_texts(write, name):
+    """A number is 8 bytes, or less where it is packed; as a text in a list it is 200."""
+    arrays = {"X": np.ones((3, 2)), "Y": np.ones((3, 2)), name: np.zeros(500_000)}
+    path = write(**arrays)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataFileError, match=f"the array '{name}' has 500000 values for"):
+            read_npz(path)
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_truncated(write):

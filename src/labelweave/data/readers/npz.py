@@ -53,24 +53,38 @@ def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = Tru
     if labels is None and require_labels:
         raise DataFileError(f"no array is called {', '.join(_LABELS)}", path=path)
     X = _features(arrays[features], features, flatten, path)
-    names = first_of(_LABEL_NAMES, arrays)
-    label_names = None if names is None else arrays[names].ravel().astype(str).tolist()
     Y = None
     if labels is not None:
         Y = arrays[labels]
         if Y.dtype.kind not in "biuf" or Y.ndim != 2:
             raise DataFileError(f"the array {labels!r} is not a matrix of 0 and 1", path=path)
+
+    def values(name: str, n: int, what: str) -> np.ndarray:
+        """An array of n values. More of them would become many long texts for nothing."""
+        array = arrays[name].ravel()
+        if len(array) != n:
+            raise DataFileError(
+                f"the array {name!r} has {len(array)} values for {n} {what}", path=path
+            )
+        return array
+
+    names = first_of(_LABEL_NAMES, arrays)
+    label_names = None
+    if names is not None and Y is not None:
+        label_names = values(names, Y.shape[1], "labels").astype(str).tolist()
     attributes: dict[str, Any] = {}
     if "feature_names" in arrays:
-        attributes["feature_names"] = arrays["feature_names"].ravel().astype(str).tolist()
+        of_columns = values("feature_names", math.prod(X.shape[1:]), "features")
+        attributes["feature_names"] = of_columns.astype(str).tolist()
     for attribute, name in (("row_ids", "ids"), ("groups", "groups")):
         if name in arrays:
-            attributes[attribute] = arrays[name].ravel().tolist()
+            attributes[attribute] = values(name, len(X), "rows").tolist()
     if "part" in arrays:
-        attributes["part"] = [part_name(value) for value in arrays["part"].ravel().tolist()]
+        parts = values("part", len(X), "rows").tolist()
+        attributes["part"] = [part_name(value) for value in parts]
     elif "test" in arrays:
-        is_test = arrays["test"].ravel()
-        attributes["part"] = np.where(is_test.astype(bool), "test", "train").tolist()
+        is_test = values("test", len(X), "rows").astype(bool)
+        attributes["part"] = np.where(is_test, "test", "train").tolist()
     return make_dataset(path, X, Y, label_names, **attributes)
 
 
