@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.capabilities import MultiLabelTags, capabilities, with_capabilities
-from labelweave.exceptions import InputError, LabelweaveError
+from labelweave.exceptions import InputError, LabelweaveError, in_one_line
 from labelweave.tables.table import Table
 
 __all__ = ["LabelPipeline", "as_label_pipeline", "takes_texts"]
@@ -91,13 +91,12 @@ class LabelPipeline(Pipeline):
                 continue
             try:
                 X = step.transform(X)
-            except LabelweaveError:
+            except (LabelweaveError, ImportError, MemoryError):
                 raise
-            except (ValueError, TypeError, KeyError) as error:
-                reason = " ".join(str(error).split())
+            except Exception as error:  # of any kind, where the step is from a crafted folder
                 raise InputError(
                     f"the step {name!r} of the pipeline ({type(step).__name__}) cannot use these "
-                    f"rows: {reason}"
+                    f"rows: {in_one_line(error)}"
                 ) from error
         return X
 

@@ -330,6 +330,8 @@ def fits():
             "image": lambda: _of_images(),
             "image-encoder": lambda: _of_image_encoder(),
             "calibrated": lambda: _calibrated(),
+            "pipeline": lambda: _of_pipeline(),
+            "pipeline-texts": lambda: _of_text_pipeline(),
             "one-class-per-row": lambda: _of_classes(),
             "thresholds": lambda: _of_features("mlknn", threshold="tuned"),
         }
@@ -453,6 +455,41 @@ def _calibrated():
 
     X, Y = linear()
     return make_part("calibrated", estimator=lw.make("mlknn")).fit(X, Y), X[:7]
+
+
+def _of_pipeline():
+    import pandas as pd
+    from sklearn.compose import make_column_transformer
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_selection import SelectKBest
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
+
+    import labelweave as lw
+    from labelweave.testing.check_tools import linear
+
+    X, Y = linear()
+    table = pd.DataFrame(X, columns=list("abcdef")).assign(g=np.where(X[:, 0] > 0, "x", "y"))
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b", "c"]),
+        (KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf"), ["d"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["g"]),
+        (TruncatedSVD(2), ["e", "f", "a"]),
+    )
+    steps = (columns, SelectKBest(k=6), lw.make("mlknn"))
+    return make_pipeline(*steps).fit(table, Y[:, 0]), table[:7]
+
+
+def _of_text_pipeline():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    import labelweave as lw
+    from labelweave.testing.text_and_image_checks import documents
+
+    texts, Y = documents()
+    return make_pipeline(TfidfVectorizer(), lw.make("br")).fit(texts, Y), texts[:7]
 
 
 def _of_classes():

@@ -57,7 +57,10 @@ def test_features_with_unknown_labels(write):
         ({"X": np.eye(2), "Y": np.array(["a", "b"])}, "not a matrix of 0 and 1"),
         ({"X": np.array(["a"]), "Y": np.eye(1)}, "not a table"),
         ({"X": np.eye(2), "Y": np.eye(2) * 3}, "holds 3"),
-        ({"X": np.eye(2), "Y": np.eye(2), "label_names": np.array(["a"])}, "has 1 values for 2 labels"),
+        (
+            {"X": np.eye(2), "Y": np.eye(2), "label_names": np.array(["a"])},
+            "has 1 values for 2 labels",
+        ),
     ],
 )
 def test_mistakes(write, arrays, message):
