@@ -142,15 +142,14 @@ def _read_weights(file: _Cursor, n_nodes: int, n_features: int) -> tuple[sp.csr_
                 and bool(np.isfinite(weight).all())
                 and bool((index >= 0).all() and (index < width).all())
             )
-        indices.append(index)
-        values.append(sign * weight)
+        bias[node] += sign * weight[index == _BIAS].sum()
+        is_feature = (index >= _FIRST_FEATURE) & (index < _FIRST_FEATURE + n_features)
+        indices.append(index[is_feature] - _FIRST_FEATURE)
+        values.append(sign * weight[is_feature])
     file.finish()
     indptr = np.cumsum([0, *map(len, indices)])
-    matrix = sp.csc_array(
-        sp.csr_array((np.concatenate(values), np.concatenate(indices), indptr), (n_nodes, width))
-    )
-    bias += matrix[:, [_BIAS]].toarray().ravel()
-    return sp.csr_array(matrix[:, _FIRST_FEATURE : _FIRST_FEATURE + n_features]), bias
+    parts = np.concatenate(values), np.concatenate(indices), indptr
+    return sp.csr_array(parts, shape=(n_nodes, n_features)), bias
 
 
 def _require(condition: bool) -> None:

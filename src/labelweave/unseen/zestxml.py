@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import Pair
+from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.per_label import with_int32_indices
 from labelweave.text.tfidf import TfidfEmbedder
@@ -185,6 +186,10 @@ class ZestXML(ZeroShotClassifier):
         super()._set_state(state)
         self.map_, self.match_ = state["map"], state["match"]
         self.bias_, self.n_seen_ = state["bias"], state["n_seen"]
+        n_words = state["vectors"].shape[1]
+        shapes = {(n_words, n_words + self.n_seen_), self.map_.shape, self.match_.shape}
+        if len(shapes) > 1 or self.n_seen_ < 0:
+            raise InputError("the maps from words to labels do not fit the words and labels")
 
 
 def _same_words(n_words: int, n_label_features: int) -> sp.csr_array:

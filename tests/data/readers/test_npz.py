@@ -114,6 +114,22 @@ def test_more_names_than_there_are_rows_and_columns_are_not_made_texts(write, na
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("name", ["label_names", "feature_names", "ids", "groups", "part", "test"])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.full(2, 2**31 - 1, "<u4").view("<U1"), "bytes that are not text"),
+        (np.array([b"\xff", b"a"]), "bytes that are not text"),
+        (np.zeros(2, "V3"), "neither numbers nor texts"),
+        (np.zeros(2, "M8[s]"), "neither numbers nor texts"),
+    ],
+    ids=["no such character", "not ASCII", "void", "dates"],
+)
+def test_names_that_are_no_texts(write, name, values, message):
+    with pytest.raises(DataFileError, match=message):
+        read_npz(write(X=np.ones((2, 2)), Y=np.ones((2, 2)), **{name: values}))
+
+
 def test_truncated(write):
     path = write(**ARRAYS)
     path.write_bytes(path.read_bytes()[:-40])

@@ -60,13 +60,7 @@ def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = Tru
             raise DataFileError(f"the array {labels!r} is not a matrix of 0 and 1", path=path)
 
     def values(name: str, n: int, what: str) -> np.ndarray:
-        """An array of n values. More of them would become many long texts for nothing."""
-        array = arrays[name].ravel()
-        if len(array) != n:
-            raise DataFileError(
-                f"the array {name!r} has {len(array)} values for {n} {what}", path=path
-            )
-        return array
+        return _values(arrays[name], name, n, what, path)
 
     names = first_of(_LABEL_NAMES, arrays)
     label_names = None
@@ -86,6 +80,25 @@ def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = Tru
         is_test = values("test", len(X), "rows").astype(bool)
         attributes["part"] = np.where(is_test, "test", "train").tolist()
     return make_dataset(path, X, Y, label_names, **attributes)
+
+
+def _values(array: np.ndarray, name: str, n: int, what: str, path: FilePath) -> np.ndarray:
+    """Return n numbers or texts; more of them would become many long texts for nothing."""
+    if array.size != n:
+        raise DataFileError(f"the array {name!r} has {array.size} values for {n} {what}", path=path)
+    if array.dtype.kind in "biuf":
+        return array.ravel()
+    if array.dtype.kind not in "US":
+        raise DataFileError(f"the array {name!r} holds neither numbers nor texts", path=path)
+    try:
+        texts = array.ravel().astype(str)
+        texts.tolist()
+    except (ValueError, SystemError):  # the latter where there is no such character
+        raise DataFileError(
+            f"the array {name!r} holds bytes that are not text: store it as an array of str",
+            path=path,
+        ) from None
+    return texts
 
 
 def _features(X: np.ndarray, name: str, flatten: bool, path: FilePath) -> np.ndarray:
