@@ -168,6 +168,7 @@ class LabelPipeline(Pipeline):
             passes_tables=False,
             sample_weight=False,
             label_prevalence=False,
+            feature_importance=False,  # of the columns before the first step
         )
         return tags
 

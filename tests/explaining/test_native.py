@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from explained_models import linear_rows, mixed_table
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import labelweave as lw
@@ -69,6 +70,9 @@ def test_other_models_are_refused():
     for model in (lw.make("mlknn"), lw.BinaryRelevance(KNeighborsClassifier())):
         with pytest.raises(InputError, match="neither coefficients nor gains"):
             native_importance(model.fit(X, Y))
+    pipeline = lw.LabelPipeline([("scaler", StandardScaler()), ("br", lw.BinaryRelevance())])
+    with pytest.raises(InputError, match="with feature_importance"):
+        native_importance(pipeline.fit(X, Y))
     texts = lw.TextClassifier(lw.make("mlknn", k=2)).fit(["sea", "sun"] * 5, [["a"], ["b"]] * 5)
     with pytest.raises(InputError, match="importance of words can be read"):
         texts.feature_importance()

@@ -120,6 +120,9 @@ def _make_service(
 @count_option("--max-queue", 1024, "Requests that may wait for a model; more are answered 429.")
 @count_option("--max-rows", 1024, "Inputs of a request, at most.")
 @count_option("--max-text", 100_000, "Characters of a text, at most.")
+@count_option(
+    "--max-explained-rows", 4096, "Rows to predict for the explanations of a request, at most."
+)
 @count_option("--max-body", 16, "Megabytes of a request, at most.")
 @count_option("--max-connections", 512, "Open connections of one client, at most.")
 @count_option("--max-pixels", 25_000_000, "Pixels of an image, at most.")

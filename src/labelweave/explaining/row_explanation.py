@@ -15,7 +15,7 @@ from labelweave.explaining.model_outputs import (
     predict_changed,
     predict_rows,
 )
-from labelweave.explaining.replaced_columns import changed_rows, column_rows
+from labelweave.explaining.replaced_columns import Change, changed_rows, column_rows
 from labelweave.explaining.results import RowExplanation, label_positions
 from labelweave.input_checks import is_texts
 from labelweave.labels import is_frame
@@ -69,7 +69,8 @@ def explain_row(
     max_background : int, default=100
         With more background rows, this many are drawn at random.
     max_columns : int or None, default=1000
-        The first columns or words that are measured; the others are `not_measured`.
+        Number of columns, of those that the background changes, or words that are measured. The
+        others are `not_measured`.
     feature_names : sequence of str, optional
         Names of the columns, where neither the rows nor the model have them.
     random_state : int, RandomState instance or None, default=0
@@ -106,10 +107,11 @@ def explain_row(
         rows, n_background = _with_background(row, background, max_background, random_state)
     table = column_rows(rows)
     names = feature_names_of(model, table.names, feature_names, table.n_columns)
-    chosen, left_out = _columns(names, columns, max_columns)
     first = np.zeros(n_background, dtype=int)
     sources = np.arange(n_background) + (0 if is_texts(row) else 1)
-    changes = [changed_rows(table, first, j, sources) for j in chosen]
+    changes = [changed_rows(table, first, j, sources) for j in _positions(names, columns)]
+    changes, left_out = _first_changes(changes, max_columns)
+    chosen = [change.column for change in changes]
     before = probabilities[0]
     scaled = _as_is if scale == "probability" else _logit
     falls = np.zeros((len(chosen), len(before)))
@@ -129,7 +131,7 @@ def explain_row(
         None if sets is None else sets[0][wanted],
         falls.T[wanted],
         scale,
-        left_out,
+        [names[j] for j in left_out],
     )
 
 
@@ -175,17 +177,24 @@ def _with_background(
     return concatenate_features([row, background]), n_background
 
 
-def _columns(
-    names: list[str], columns: Sequence[str] | None, max_columns: int | None
-) -> tuple[list[int], list[str]]:
-    position = {name: j for j, name in enumerate(names)}
+def _positions(names: list[str], columns: Sequence[str] | None) -> list[int]:
+    """The numbers of the columns of these names, or of all."""
     if columns is None:
-        chosen = list(range(len(names)))
-    else:
-        if unknown := [name for name in columns if name not in position]:
-            raise InputError(f"there is no column or word {unknown[0][:80]!r} in the row")
-        chosen = [position[name] for name in columns]
-    return chosen[:max_columns], [names[j] for j in chosen[len(chosen[:max_columns]) :]]
+        return list(range(len(names)))
+    position = {name: j for j, name in enumerate(names)}
+    if unknown := [name for name in columns if name not in position]:
+        raise InputError(f"there is no column or word {unknown[0][:80]!r} in the row")
+    return [position[name] for name in dict.fromkeys(columns)]
+
+
+def _first_changes(
+    changes: Sequence[Change], max_columns: int | None
+) -> tuple[list[Change], list[int]]:
+    """The changes that are measured, and the columns that are not because there are too many."""
+    effective = [change.column for change in changes if len(change.rows)]
+    left_out = [] if max_columns is None else effective[max_columns:]
+    skipped = set(left_out)
+    return [change for change in changes if change.column not in skipped], left_out
 
 
 def _label_sets(model: Any, probabilities: np.ndarray) -> np.ndarray | None:

@@ -47,7 +47,8 @@ class ModelFacts(NamedTuple):
     n_features: int | None
     accepts_known: bool
     can_change_labels: bool
-    can_explain: bool
+    explains_by: str | None  # "labels", "words" or "columns"
+    reference: Any  # typical values of each column, for explanations; None if there are none
     has_label_vectors: bool
     label_names: np.ndarray
     descriptions: dict[str, str]
@@ -58,17 +59,28 @@ def describe(model: Any) -> ModelFacts:
     """Return the facts of a model."""
     can = capabilities(model)
     single_label = getattr(model, "_single_label", False)
+    reference = vars(model).get("_reference")  # set by `read_model`
     return ModelFacts(
         input="texts" if can.texts else "images" if can.images else "vectors",
         n_features=getattr(model, "n_features_in_", None),
         accepts_known=can.known_labels,
         can_change_labels=can.new_labels,
-        can_explain=isinstance(model, Explaining),
+        explains_by=_explains_by(model, reference),
+        reference=reference,
         has_label_vectors=isinstance(model, LabelVectors),
         label_names=np.array([str(name) for name in model.label_names_], dtype=object),
         descriptions=dict(getattr(model, "label_descriptions_", {})),
         threshold=TopK(1) if single_label else model.threshold_,
     )
+
+
+def _explains_by(model: Any, reference: Any) -> str | None:
+    can = capabilities(model)
+    if isinstance(model, Explaining):
+        return "labels"
+    if can.texts:
+        return "words"
+    return "columns" if reference is not None and not can.images else None
 
 
 class LoadedModel:

@@ -154,6 +154,7 @@ def read_model(
 
     model, origin = open_model(str(folder), trusted, trusted_keys)
     disable_caches(model)
+    model._reference = origin.reference  # for explanations
     # Small batches are slower with several threads. Only a neural model has imported torch.
     if (torch := sys.modules.get("torch")) is not None:
         torch.set_num_threads(threads)

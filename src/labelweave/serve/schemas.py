@@ -40,6 +40,15 @@ Inputs = Annotated[
         json_schema_extra={"items": _INPUT},
     ),
 ]
+Background = Annotated[
+    list[Any],
+    Field(
+        min_length=1,
+        description="Rows like the inputs, whose values take the place of those of an input; by "
+        "default typical values of the training rows.",
+        json_schema_extra={"items": _INPUT},
+    ),
+]
 # Label names may not contain control characters: pages and databases cannot handle them.
 LabelName = Annotated[
     str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")
@@ -99,7 +108,17 @@ class ExplainRequest(StrictModel):
     """Inputs for which to explain the labels."""
 
     inputs: Inputs
-    top_k: int = Field(5, ge=1, le=100)
+    top_k: int = Field(5, ge=1, le=100, description="The k most probable labels.")
+    labels: list[str] | None = Field(
+        None, min_length=1, max_length=100, fail_fast=True, description="These labels instead."
+    )
+    columns: list[str] | None = Field(
+        None, min_length=1, fail_fast=True, description="Only these columns or words."
+    )
+    features: int = Field(
+        10, ge=1, le=1000, description="The most columns or words to return per label."
+    )
+    background: Background | None = None
     absent: Literal["error", "zero"] = "error"
 
 
@@ -148,7 +167,7 @@ class ModelDetail(ModelSummary):
     feature_names: list[str] | None
     takes_known: bool
     can_change_labels: bool
-    can_explain: bool
+    explains_by: Literal["labels", "words", "columns"] | None
     has_label_map: bool
 
 

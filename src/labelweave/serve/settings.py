@@ -56,6 +56,8 @@ class Settings:
     # max_rows, max_text: Inputs per request, characters per text
     max_rows: int = 1024
     max_text: int = 100_000
+    # Rows that the model predicts for the explanations of one request
+    max_explained_rows: int = 4096
     # max_pixels, max_pixels_in_flight: Pixels of one image, and of all images that are decoded or
     # predicted at the same time; more wait
     max_pixels: int = 25_000_000

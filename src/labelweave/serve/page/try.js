@@ -19,7 +19,8 @@ async function choose() {
   byId("try-image-part").hidden = about.input !== "images";
   byId("try-csv-part").hidden = about.input === "images";
   byId("try-result").hidden = true;
-  byId("try-explain").hidden = !about.can_explain;
+  byId("try-explain").hidden = !about.explains_by;
+  byId("try-explain").textContent = about.explains_by === "labels" ? "Why the new labels?" : "Why these labels?";
   byId("try-why").replaceChildren();
   const input = about.input === "vectors" ? `${about.features} numbers` : about.input;
   byId("try-about").textContent = `${about.method}, ${about.labels} labels, input: ${input}`;
@@ -61,12 +62,29 @@ function draw() {
 
 async function explain() {
   const answer = await call(`${model(byId("try-model").value)}/explain`, { inputs: [inputNow()], top_k: 5 });
+  if (answer.by !== "labels") {
+    byId("try-why").replaceChildren(...answer.explanations[0].map((one) => make("li", reasons(one, answer.by))));
+    return;
+  }
   const lines = answer.explanations[0].map((one) => {
     const from = one.because_of.map(({ label, score }) => `${label} (${score.toFixed(2)})`).join(", ");
     const near = one.similarity === null ? "" : `; similarity to the text ${one.similarity.toFixed(2)}`;
     return make("li", `${one.label}: ${from ? `because of ${from}` : "from its name and description"}${near}`);
   });
   byId("try-why").replaceChildren(...(lines.length ? lines : [make("li", "There is no unseen label to explain.")]));
+}
+
+// The columns or words that speak for and against a label, with the change of its probability.
+function reasons({ label, probability, features }, by) {
+  const side = (sign) =>
+    features
+      .filter(({ change }) => change * sign >= 0.0005)
+      .map(({ feature, value, change }) => {
+        const name = by === "words" ? feature : `${feature} = ${value ?? "blank"}`;
+        return `${name} (${change > 0 ? "+" : "−"}${Math.abs(change).toFixed(3)})`;
+      })
+      .join(", ");
+  return `${label}, ${probability.toFixed(2)}: for ${side(1) || "nothing"}; against ${side(-1) || "nothing"}`;
 }
 
 async function showCsv() {

@@ -65,7 +65,7 @@ async def describe_model(model: str, request: Request) -> ModelDetail:
         "feature_names": loaded.feature_names,
         "takes_known": facts.accepts_known,
         "can_change_labels": facts.can_change_labels,
-        "can_explain": facts.can_explain,
+        "explains_by": facts.explains_by,
         "has_label_map": facts.has_label_vectors,
     }
     return ModelDetail.model_validate(_summary(served) | details)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from labelweave.serve.explanations import explain_by_features
 from labelweave.serve.image_requests import IMAGE_TYPES
 from labelweave.serve.inputs_and_labels import LabelSelection, read_inputs
 from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
@@ -89,21 +90,28 @@ async def predict_image(
 
 @router.post("/explain", openapi_extra=request_body(ExplainRequest))
 async def explain(model: str, request: Request) -> Response:
-    """The most likely unseen labels, each with the seen labels that point to it."""
+    """Why labels are predicted: the columns or words that speak for and against them.
+
+    A zero-shot model names the seen labels that point to its likeliest unseen labels, unless
+    labels or words are asked for.
+    """
     service = service_of(request)
     served = service.models.get(model)
     await served.loaded()
     body = await read_body(request, ExplainRequest)
 
-    def explain_inputs(loaded: LoadedModel) -> list[list[Any]]:
-        if not loaded.facts.can_explain:
-            raise ProblemError(409, "This model cannot explain its labels.")
+    def explain_inputs(loaded: LoadedModel) -> dict[str, Any]:
+        if loaded.facts.input == "images":
+            raise ProblemError(409, "The labels of images cannot be explained.")
+        asks_for_labels = body.labels is None and body.columns is None
+        if loaded.facts.explains_by != "labels" or not asks_for_labels:
+            return explain_by_features(body, loaded, service.settings)
         X = read_inputs(body.inputs, loaded, service.settings, absent=body.absent)
-        return loaded.ask(methodcaller("explain", X, body.top_k))
+        explanations = loaded.ask(methodcaller("explain", X, body.top_k))
+        rows = [[_plain(explanation) for explanation in row] for row in explanations]
+        return {"by": "labels", "explanations": rows}
 
-    explanations = await served.call(explain_inputs)
-    rows = [[_plain(explanation) for explanation in row] for row in explanations]
-    return _json_response({"model": model, "explanations": rows})
+    return _json_response({"model": model, **await served.call(explain_inputs)})
 
 
 def _plain(explanation: Any) -> dict[str, Any]:
