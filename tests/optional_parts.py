@@ -27,6 +27,7 @@ SMALL_TABLE = ("--data", "small.csv", "--labels", "1")
 ON_A_CLUSTER = ("--backend", "dask", "--address", "tcp://127.0.0.1:1")
 FILES = {
     "table.parquet": b"PAR1" + bytes(20) + b"PAR1",
+    "table.xlsx": b"PK\x03\x04" + bytes(20),
     "table.csv.zst": bytes.fromhex("28b52ffd") + bytes(20),
     "small.png": bytes.fromhex("89504e470d0a1a0a") + bytes(20),
     "small.csv": b"heat,hot\n" + b"0,0\n1,1\n" * 20,
@@ -68,6 +69,7 @@ PARTS = {
     "images": Part("images", "PIL.Image", lambda: np.asarray(lw.Images(["small.png"]))),
     "report": Part("report", "matplotlib", lambda: lw.report(trained(), (X, Y), "report.html")),
     "parquet": Part("formats", "pyarrow.parquet", lambda: lw.read_dataset("table.parquet")),
+    "excel": Part("formats", "openpyxl", lambda: lw.read_dataset("table.xlsx")),
     "zstandard": Part("formats", "zstandard", lambda: lw.read_dataset("table.csv.zst")),
     "onnx": Part("export", "onnxscript", lambda: export_onnx(trained(), "model.onnx")),
     "tune": Part("tune", "optuna", lambda: run("tune", "small.csv", "-m", "br")),

@@ -7,11 +7,11 @@ means the same rows, features and labels everywhere.
 from __future__ import annotations
 
 import difflib
-import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from glob import has_magic
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -149,7 +149,7 @@ def is_catalog_name(name: str) -> bool:
 
 
 def load_dataset(
-    name_or_path: str | PathLike[str],
+    name_or_path: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     drop_empty_labels: bool = False,
     download: bool = True,
@@ -163,9 +163,9 @@ def load_dataset(
 
     Parameters
     ----------
-    name_or_path : str or path-like
+    name_or_path : str, path-like or sequence of path-like
         A name of :func:`list_datasets`, or a file (``"./scene"`` for a file that has the name of
-        a data set).
+        a data set), several files, a pattern such as ``"part-*.csv"``, or a folder.
     drop_empty_labels : bool, default=False
         Whether to leave out the labels that no row has. By default they are kept, because the
         literature counts them.
@@ -196,7 +196,7 @@ def load_dataset(
 
         data = read_dataset(name_or_path, **options)
     else:
-        entry = get_entry(os.fspath(name_or_path))
+        entry = get_entry(str(name_or_path))
         choices = _checked_choices(entry, options)
         data = _load(entry.variant(choices), choices, download)
     if drop_empty_labels:
@@ -204,11 +204,13 @@ def load_dataset(
     return data
 
 
-def _is_path(name_or_path: str | PathLike[str]) -> bool:
+def _is_path(name_or_path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> bool:
+    if not isinstance(name_or_path, str):
+        return True
     path = Path(name_or_path)
     # No name of the catalog has an ending or a folder. A missing file gets the reader's error
     # message, which names the file.
-    if not isinstance(name_or_path, str) or path.suffix or len(path.parts) > 1:
+    if path.suffix or len(path.parts) > 1 or has_magic(name_or_path):
         return True
     return not is_catalog_name(name_or_path) and path.exists()
 

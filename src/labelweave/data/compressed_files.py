@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 from xml.etree import ElementTree
 
+from labelweave.data.text_encodings import EncodedPath, RecodedReader, likely_encoding
 from labelweave.exceptions import DataFileError, MissingExtraError, require
 
 FilePath = str | PathLike[str]
@@ -41,7 +42,8 @@ FREE_BYTES = 256 * 2**20
 def open_binary(path: FilePath) -> BinaryIO:
     """Open a file for reading bytes; .xz, .gz, .zst and .bz2 files are unpacked on the way.
 
-    Damage that is found while reading raises :class:`~labelweave.exceptions.DataFileError`.
+    The content of an :class:`~labelweave.data.text_encodings.EncodedPath` comes as UTF-8. Damage
+    that is found while reading raises :class:`~labelweave.exceptions.DataFileError`.
 
     >>> import gzip, tempfile
     >>> from pathlib import Path
@@ -52,6 +54,9 @@ def open_binary(path: FilePath) -> BinaryIO:
     ...         file.read()
     b'sea,sun'
     """
+    if isinstance(path, EncodedPath):
+        recoded = RecodedReader(open_binary(path.path), path, path.encoding)
+        return cast(BinaryIO, io.BufferedReader(recoded, buffer_size=2**17))
     path = Path(path)
     try:
         file = path.open("rb")
@@ -250,24 +255,32 @@ def decode(line: bytes, path: FilePath, number: int | None) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataFileError(
-            f"byte {error.start + 1} of the line is not UTF-8 text: convert the file to UTF-8",
+            f"byte {error.start + 1} of the line is not UTF-8 text: the encoding is probably "
+            f"{likely_encoding(line)}; say so with encoding=, or convert the file to UTF-8",
             path=path,
             line=number,
+            parameter="encoding",
         ) from None
 
 
 def iter_json_objects(path: FilePath) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Iterate over the objects of a JSON Lines file: line number and object."""
+    """Iterate over the objects of a JSON Lines file, or of one JSON array: line and object."""
+    from labelweave.data.json_arrays import is_json_array, iter_json_array
+
+    for number, value in iter_json_array(path) if is_json_array(path) else _json_lines(path):
+        if not isinstance(value, dict):
+            raise DataFileError(
+                'expected a JSON object such as {"text": ..., "labels": [...]}',
+                path=path,
+                line=number,
+            )
+        yield number, value
+
+
+def _json_lines(path: FilePath) -> Iterator[tuple[int, Any]]:
     for number, line in iter_lines(path):
         if line.strip():
-            record = parse_json(line, path, number)
-            if not isinstance(record, dict):
-                raise DataFileError(
-                    'expected a JSON object such as {"text": ..., "labels": [...]}',
-                    path=path,
-                    line=number,
-                )
-            yield number, record
+            yield number, parse_json(line, path, number)
 
 
 def parse_json(text: str | bytes, path: FilePath, line: int | None = None) -> Any:

@@ -14,6 +14,7 @@ from labelweave.data.compressed_files import (
     read_small_file,
     uncompressed_name,
 )
+from labelweave.data.several_files import SeveralFiles
 from labelweave.exceptions import DataFileError
 
 __all__ = ["find_label_file", "read_label_file"]
@@ -28,6 +29,8 @@ _Entry = tuple[int | None, str, str]  # line number, name, description
 
 def find_label_file(path: FilePath) -> Path | None:
     """Find `labels.jsonl`, `labels.json` or `labels.txt` in the folder of a data file."""
+    if isinstance(path, SeveralFiles):
+        path = path.files[0]
     candidates = (Path(path).parent / name for name in _FILE_NAMES)
     return next((file for file in candidates if file.is_file() and file != Path(path)), None)
 

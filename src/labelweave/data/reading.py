@@ -16,7 +16,8 @@ from labelweave.data.compressed_files import (
 )
 from labelweave.data.dataset import Dataset, no_labels
 from labelweave.data.image_layouts import LAYOUTS, find_layout, get_layout
-from labelweave.data.readers import FORMATS, find_format, get_reader
+from labelweave.data.readers import ENDINGS, FORMATS, find_format, get_reader
+from labelweave.data.several_files import SeveralFiles, resolve_files
 from labelweave.exceptions import DataFileError, InputError
 
 if TYPE_CHECKING:
@@ -26,18 +27,30 @@ if TYPE_CHECKING:
 __all__ = ["iter_batches", "read_dataset"]
 
 _HEAD_BYTES = 2**16
+_SEVERAL = ("table", "jsonl")  # formats of which several files can be read together
+_BINARY = ("npz",)
 
 
-def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -> Dataset:
-    r"""Read a data file, compressed or not, or a folder of images.
+def read_dataset(
+    path: FilePath | Sequence[FilePath],
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+    **options: Any,
+) -> Dataset:
+    r"""Read a data file, compressed or not, several files, or a folder.
 
     Parameters
     ----------
-    path : path-like
+    path : path-like, or sequence of path-like
+        A file, a folder of images or of Parquet files (also partitioned), or several tables or
+        JSON Lines files with the same columns: a list, or a pattern such as ``"part-*.csv"``.
     format : str, optional
         A format (one of :data:`labelweave.data.readers.FORMATS`) or an image layout (one of
         :data:`labelweave.data.image_layouts.LAYOUTS`). By default the content and the ending of
         the file decide.
+    encoding : str, optional
+        The encoding of a text file, such as ``"cp1252"``. Default: UTF-8.
     **options
         Options of the reader of the format, such as `labels`, `label_column`, `text_column`,
         `id_column`, `drop`, `require_labels`; for images `size`, `resize`, `on_error`.
@@ -52,19 +65,21 @@ def read_dataset(path: FilePath, *, format: str | None = None, **options: Any) -
     ...     read_dataset(path, labels=2)
     <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels per row>
     """
+    path = resolve_files(path, encoding)
     name = _format_of(path, format)
-    _check_options(name, options)
+    _check_options(name, options, encoding)
     return _reader_of(name).read(path, **options)
 
 
 def iter_batches(
-    path: FilePath,
+    path: FilePath | Sequence[FilePath],
     *,
     batch_rows: int = 4096,
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
     is_table: bool = False,
     format: str | None = None,
+    encoding: str | None = None,
     **options: Any,
 ) -> Iterator[Dataset]:
     r"""Read the features of a file in batches of rows, to predict on large files.
@@ -73,7 +88,8 @@ def iter_batches(
 
     Parameters
     ----------
-    path : path-like
+    path : path-like, or sequence of path-like
+        As for :func:`read_dataset`.
     batch_rows : int, default=4096
         Number of rows per batch (the last may be shorter).
     n_features : int, optional
@@ -85,7 +101,7 @@ def iter_batches(
         Whether the model takes a mixed table: X of the batches is then a
         :class:`~labelweave.tables.Table`, whose cells may be words or blank. Columns of the model
         that the file does not have are left to the model.
-    format : str, optional
+    format, encoding : str, optional
         As for :func:`read_dataset`.
     **options
         As for :func:`read_dataset`.
@@ -106,6 +122,7 @@ def iter_batches(
     """
     if batch_rows < 1:
         raise InputError(f"batch_rows must be at least 1, not {batch_rows}")
+    path = resolve_files(path, encoding)
     name = _format_of(path, format)
     if name in LAYOUTS:
         if "require_labels" in _options_of(name):
@@ -118,7 +135,7 @@ def iter_batches(
     from labelweave.data.readers.reader import FeatureSpec, rebatch
 
     options = {key: value for key, value in options.items() if key != "require_labels"}
-    _check_options(name, options)
+    _check_options(name, options, encoding)
     features = FeatureSpec(feature_names, n_features, is_table)
     chunks = get_reader(name).iter_features(path, features, **options)
     for rows in rebatch(chunks, batch_rows):
@@ -135,13 +152,16 @@ def _format_of(path: FilePath, format: str | None) -> str:
                 f"there is no format {format!r}; the formats are {known}", parameter="format"
             )
         return format
+    if isinstance(path, SeveralFiles):
+        return _format_of_several(path)
     layout = find_layout(Path(path))
     if layout is not None:
         return layout
     if Path(path).is_dir():
         known = "; ".join(f"{name}: {summary}" for name, summary in LAYOUTS.items())
         raise DataFileError(f"the folder has no known layout ({known})", path=path)
-    with open_binary(path) as file:
+    ending_decides = Path(uncompressed_name(path)).suffix.lower() in ENDINGS
+    with open_binary(Path(path) if ending_decides else path) as file:  # not decoded without need
         head = file.read(_HEAD_BYTES)
     if not head.strip():
         raise DataFileError("the file is empty", path=path)
@@ -154,6 +174,24 @@ def _format_of(path: FilePath, format: str | None) -> str:
             parameter="format",
         )
     return name
+
+
+def _format_of_several(files: SeveralFiles) -> str:
+    formats = [_format_of(file, None) for file in files.files]
+    for file, name in zip(files.files, formats, strict=True):
+        if name not in _SEVERAL:
+            raise DataFileError(
+                f"a file of the format {name} cannot be read together with others; only tables "
+                "and JSON Lines can",
+                path=file,
+            )
+        if name != formats[0]:
+            raise DataFileError(
+                f"the file has the format {name}, but {files.files[0]} has {formats[0]}: files "
+                "that are read together must have the same format",
+                path=file,
+            )
+    return formats[0]
 
 
 def _reader_of(name: str) -> Reader | ImageLayout:
@@ -171,7 +209,9 @@ def _options_of(name: str) -> list[str]:
     return options
 
 
-def _check_options(name: str, options: Mapping[str, Any]) -> None:
+def _check_options(name: str, options: Mapping[str, Any], encoding: str | None) -> None:
+    if encoding is not None and (name in LAYOUTS or name in _BINARY):
+        raise InputError(f"files of the format {name} have no encoding: leave out encoding=")
     known = _options_of(name)
     for option in options:
         if option not in known:

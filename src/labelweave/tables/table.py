@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
 
-from labelweave.capabilities import MultiLabelTags
 from labelweave.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -102,6 +99,11 @@ def rows_for(model: Any, X: Any) -> Any:
     >>> type(rows_for(DummyClassifier(), Table(pd.DataFrame({"a": [1]})))).__name__
     'DataFrame'
     """
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import get_tags
+
+    from labelweave.capabilities import MultiLabelTags
+
     is_ours = isinstance(model, BaseEstimator) and isinstance(get_tags(model), MultiLabelTags)
     return X.frame if isinstance(X, Table) and not is_ours else X
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from labelweave.data import compressed_files
 from labelweave.data.readers.table import read_table
 from labelweave.data.reading import iter_batches, read_dataset
-from labelweave.exceptions import DataFileError
+from labelweave.exceptions import DataFileError, LabelweaveWarning
 
 FILE = "days.csv"
 
@@ -166,7 +166,7 @@ def test_batches_of_a_table_have_its_columns_in_any_file(write):
         ("a,y\n" + "1,0\n" * 3000 + "x,1\n", 3002, "'x' in column 'a' is not a number"),
         # A broken header, which is not taken for a row.
         ("a,a,y\n1,2,1\n", 1, "the header has the name 'a' twice"),
-        (",a,y\n0,2,1\n", 1, "the header has no name for column 1"),
+        ("a,,y\n0,2,1\n", 1, "the header has no name for column 2"),
     ],
 )
 def test_mistakes(write, text, line, message):
@@ -191,6 +191,42 @@ def test_rows_of_empty_cells_are_rows(write):
 def test_header_or_not(write):
     assert read_table(write("1,2,1\n3,4,0\n"), labels=1).feature_names == ["column_1", "column_2"]
     assert len(read_table(write("1,2,1\n3,4,0\n"), labels=1, header=True)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::labelweave.exceptions.LabelweaveWarning")
+def test_the_index_of_pandas_names_the_rows(write, tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "y": [1, 0]}, index=["mon", "tue"])
+    once = frame.to_csv()
+    twice = pd.read_csv(write(once)).to_csv(index=False)
+    for text in (once, twice):
+        data = read_table(write(text), labels=["y"])
+        assert (data.feature_names, data.row_ids) == (["a"], ["mon", "tue"])
+        assert next(iter_batches(write(text), feature_names=["a"])).row_ids == ["mon", "tue"]
+    frame.assign(id=["x", "z"]).to_csv(tmp_path / "both.csv")
+    data = read_table(tmp_path / "both.csv", labels=["y"])
+    assert (data.feature_names, data.row_ids) == (["a"], ["x", "z"])
+    frame.to_parquet(tmp_path / "days.parquet")
+    data = read_table(tmp_path / "days.parquet", labels=["y"])
+    assert (data.feature_names, data.row_ids) == (["a"], ["mon", "tue"])
+
+
+def test_the_index_of_pandas_is_mentioned(write):
+    with pytest.warns(LabelweaveWarning, match="'Unnamed: 0' is taken for the index"):
+        data = read_table(write(",a,y\n0,2,1\n"), labels=1)
+    assert data.facts["not_features"] == {"Unnamed: 0": "the name of the row"}
+
+
+def test_decimal_commas(write):
+    path = write("a;b;y\n1,5;2;1\n-2,25e1;;0\n")
+    data = read_table(path, labels=1, decimal=",")
+    np.testing.assert_array_equal(data.X, [[1.5, 2], [-22.5, np.nan]])
+    assert next(iter_batches(path, decimal=",", labels=1)).X[0].tolist() == [1.5, 2]
+    with pytest.raises(DataFileError, match=r"'1\.500' in column 'a' is not a number"):
+        read_table(write("a;y\n" + "1,5;1\n" * 3000 + "1.500;0\n"), labels=1, decimal=",")
+    with pytest.raises(DataFileError, match="both the decimal sign and the separator"):
+        read_table(write("a,y\n1,1\n"), labels=1, decimal=",", separator=",")
+    with pytest.raises(DataFileError, match="decimal= must be"):
+        read_table(path, labels=1, decimal="x")
 
 
 def test_repeated_words_above_words_are_a_row(write):

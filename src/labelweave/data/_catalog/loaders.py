@@ -113,7 +113,7 @@ def _load_reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Datase
 
 def _load_debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Package descriptions, grouped by source package."""
-    data = read_dataset(files["documents.jsonl"])
+    data = read_dataset(files["documents.jsonl"], text_only=True)
     groups = [record["source"] for record in _records(files["documents.jsonl"], "source")]
     return train_rows_first(replace(data, groups=groups))
 

@@ -24,10 +24,10 @@ FORMATS = {
     "xc": "Extreme Classification repository, 'rows features labels' then "
     "'label,label index:value'",
     "svmlight": "svmlight or libsvm lines, 'label,label index:value ...'",
-    "jsonl": "JSON Lines, one object with text and labels per line",
+    "jsonl": "JSON Lines or a JSON array, one object with text and labels per row",
     "fasttext": "fastText lines, '__label__name ... text'",
     "npz": "NumPy archive with X and Y",
-    "table": "CSV, TSV or Parquet with one column per label or one column of label names",
+    "table": "CSV, TSV, Parquet or Excel with one column per label or one column of label names",
 }
 """Names of the formats, which are also the names of their modules, and what they look like."""
 
@@ -35,12 +35,15 @@ ENDINGS = {
     ".arff": "arff",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".npz": "npz",
     ".csv": "table",
     ".tsv": "table",
     ".tab": "table",
     ".parquet": "table",
     ".pq": "table",
+    ".xlsx": "table",
+    ".xlsm": "table",
 }
 """Endings of names that decide the format, whatever the file holds."""
 
@@ -87,7 +90,7 @@ def _format_of_content(head: bytes, ending: str) -> str | None:
     lines = lines[: max(1, len(lines) - 1)]  # the last may be incomplete
     if lines and all(_SVMLIGHT_LINE.match(line) for line in lines if not line.startswith(b"#")):
         return "svmlight"
-    if head.lstrip().startswith(b"{") and b'"' in head and b":" in head:
+    if re.match(rb"\s*(\[\s*)?\{", head) and b'"' in head and b":" in head:
         return "jsonl"
     if ending in (".svm", ".svmlight", ".libsvm"):
         return "svmlight"

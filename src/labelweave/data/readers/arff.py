@@ -92,8 +92,8 @@ def read_arff(
     array([[ 1.,  0.],
            [nan,  1.]], dtype=float32)
     """
-    path = Path(path)
-    with open_binary(path) as file:
+    source, path = path, Path(path)
+    with open_binary(source) as file:
         header = read_header(file, path)
         label_columns = _label_columns(header, labels, path)
         if label_columns is None and require_labels:
@@ -135,8 +135,8 @@ def _iter_features(
     drop: Sequence[str] = (),
     nominal: str = "one-hot",
 ) -> Iterator[RowChunk]:
-    path = Path(path)
-    with open_binary(path) as file:
+    source, path = path, Path(path)
+    with open_binary(source) as file:
         header = read_header(file, path)
         label_columns = _label_columns(header, labels, path, may_be_missing=True) or []
         if features.names is not None:

@@ -9,7 +9,7 @@ from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import find_label_file, read_label_file
 from labelweave.data.readers._shared.label_lists import label_matrix, names_of_ids, vocabulary
 from labelweave.data.readers._table.column_roles import ColumnRoles
-from labelweave.data.readers._table.csv_parquet import open_table
+from labelweave.data.readers._table.open_table import open_table
 from labelweave.data.readers.reader import (
     LABELS_LISTED,
     FeatureSpec,
@@ -40,9 +40,11 @@ def read_table(
     separator: str | None = None,
     header: bool | None = None,
     quotes: bool | None = None,
+    decimal: str = ".",
+    sheet: str | int | None = None,
     require_labels: bool = True,
 ) -> Dataset:
-    r"""Read a CSV, TSV or Parquet table.
+    r"""Read a CSV, TSV, Parquet or Excel table.
 
     All columns besides labels and ids are features. X is an array where they are numbers without
     blanks, a list where the only one is a column of texts, and else a
@@ -53,6 +55,8 @@ def read_table(
     Parameters
     ----------
     path : path-like
+        A file, or :class:`~labelweave.data.several_files.SeveralFiles`. The index that pandas
+        writes in a column without a name holds the names of the rows, and is not a feature.
     labels : int, str or sequence of str, optional
         The columns that hold one label each (1, 0, or empty for unknown): k for the last k, -k
         for the first k, a pattern (``"Class*"``) or a list of names. Together with
@@ -84,6 +88,10 @@ def read_table(
         The character between cells; whether the first line names the columns; whether cells
         may be quoted. By default the first line of the file decides, and tab-separated files
         have no quotes.
+    decimal : {".", ","}
+        The sign before the decimals of numbers in CSV files.
+    sheet : str or int, optional
+        The sheet of an Excel file, by its name or its number from 0. By default the first.
     require_labels : bool, default=True
         False accepts a table without labels.
 
@@ -103,7 +111,9 @@ def read_table(
     >>> data.X.tolist(), data.Y.to_numpy().tolist()
     ([[21.5], [14.0]], [[1.0, 0.0], [nan, 1.0]])
     """
-    table = open_table(path, separator=separator, header=header, quotes=quotes)
+    table = open_table(
+        path, separator=separator, header=header, quotes=quotes, decimal=decimal, sheet=sheet
+    )
     roles = ColumnRoles(
         path,
         table,
@@ -206,10 +216,14 @@ def _iter_features(
     separator: str | None = None,
     header: bool | None = None,
     quotes: bool | None = None,
+    decimal: str = ".",
+    sheet: str | int | None = None,
     labels_file: object = None,
     **columns: Any,
 ) -> Iterator[RowChunk]:
-    table = open_table(path, separator=separator, header=header, quotes=quotes)
+    table = open_table(
+        path, separator=separator, header=header, quotes=quotes, decimal=decimal, sheet=sheet
+    )
     if isinstance(labels, list | tuple) and label_column is None:
         labels = [name for name in labels if name in table.names] or None
     columns |= {"labels": labels, "label_column": label_column}

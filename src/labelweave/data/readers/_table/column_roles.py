@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,10 +19,11 @@ from labelweave.data.readers._shared.columns import (
     part_name,
 )
 from labelweave.data.readers._table.cells import is_number, parse_numbers
-from labelweave.data.readers._table.csv_parquet import Table, TableRows
+from labelweave.data.readers._table.csv_parquet import TableRows
 from labelweave.data.readers._table.mixed_columns import is_missing, mixed_table
+from labelweave.data.readers._table.open_table import Table
 from labelweave.data.readers.reader import FeatureSpec, RowChunk, feature_dtype
-from labelweave.exceptions import DataFileError
+from labelweave.exceptions import DataFileError, LabelweaveWarning
 
 _LABEL_CELLS = "expected 1, 0 or an empty cell"
 
@@ -64,6 +66,9 @@ class ColumnRoles:
         self.is_mixed = False
         self.text = self._position(text_column)
         self.row_id = self._position(id_column, ID_FIELDS)
+        self.index = table.index_column
+        if self.row_id is None:
+            self.row_id = self.index
         self.split = self._position(split_column, SPLIT_FIELDS)
         self.group = self._position(group_column)
         self.weight = self._position(weight_column)
@@ -78,7 +83,7 @@ class ColumnRoles:
             self.label_list = _column_of_label_ids(table)
         self.dropped = find_columns(drop, names, path)
         self.label_columns = [j for j in self.label_columns if j not in set(self.dropped)]
-        others = (self.row_id, self.split, self.group, self.weight, self.label_list)
+        others = (self.index, self.row_id, self.split, self.group, self.weight, self.label_list)
         used = {*others, *self.label_columns, *self.dropped}
         remaining = [j for j in range(len(names)) if j not in used]
         self.features: list[int] = []
@@ -93,6 +98,13 @@ class ColumnRoles:
         else:
             self._find_features(remaining, sample, kinds or {}, may_be_mixed=model is None)
         self._words = self._columns_of_words(table) if self.is_mixed else []
+        if self.index is not None and model is None and self.index not in self.dropped:
+            warnings.warn(
+                f"{path}: the column {names[self.index]!r} is taken for the index that pandas "
+                "writes, and is not a feature",
+                LabelweaveWarning,
+                stacklevel=4,
+            )
         self.label_separator = label_separator
         if self.label_list is not None and self.label_separator is None:
             self.label_separator = _separator_of(sample.columns[self.label_list])
@@ -182,6 +194,7 @@ class ColumnRoles:
     def not_features(self) -> dict[str, str]:
         """The columns that are neither features nor labels, and what they are."""
         roles = {
+            self.index: "the index that pandas wrote",
             self.row_id: "the name of the row",
             self.split: "the part of the row",
             self.group: "the group of the row",
@@ -227,7 +240,7 @@ class ColumnRoles:
             name = self.names[self.label_columns[k]]
             raise DataFileError(
                 f"the label column {name!r} holds {Y[i, k]:g}: {_LABEL_CELLS}",
-                path=self.path,
+                path=rows.path or self.path,
                 line=rows.lines[i],
             )
         return RowChunk(
@@ -258,7 +271,7 @@ class ColumnRoles:
                 )
                 if j in self.label_columns:
                     message = f"the label column {name!r} holds {cell!r}: {_LABEL_CELLS}"
-                raise DataFileError(message, path=self.path, line=rows.lines[wrong])
+                raise DataFileError(message, path=rows.path or self.path, line=rows.lines[wrong])
         return matrix
 
     def label_lists(self, rows: TableRows) -> list[list[str]]:

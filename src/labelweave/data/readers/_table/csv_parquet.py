@@ -30,6 +30,10 @@ from labelweave.exceptions import DataFileError, require
 
 CHUNK_ROWS = 2048
 _SAMPLE_BYTES = 2**21  # of the first chunk at most, unless one row is longer
+INDEX_NAME = "Unnamed: 0"
+"""What pandas calls the column of an index without a name when it reads it again."""
+
+_INDEX_NAMES = (INDEX_NAME, "__index_level_0__")
 _DECODED_ROWS = 64  # of a Parquet file, at once: a long text may be stored once for all rows
 _DECODED_BYTES = 2**28
 _TEXT_EXPANSION = 20  # texts seldom compress further
@@ -41,18 +45,7 @@ class TableRows:
 
     columns: list[Sequence[Any]]
     lines: Sequence[int]
-
-
-def open_table(path: FilePath, **csv_options: Any) -> Table:
-    """Open a table; the ending and the first bytes decide whether it is CSV or Parquet.
-
-    `csv_options` are those of :class:`CsvTable`.
-    """
-    if not uncompressed_name(path).lower().endswith((".parquet", ".pq")):
-        with open_binary(path) as file:
-            if file.read(4) != b"PAR1":
-                return CsvTable(path, **csv_options)
-    return ParquetTable(path)
+    path: FilePath | None = None  # the file, where the table consists of several
 
 
 class CsvTable:
@@ -61,7 +54,8 @@ class CsvTable:
     The separator is the one that occurs most often in the first line. A first line with an empty,
     repeated or numeric cell (or a list of numbers) is not a header, and the columns are then called
     column_1, column_2, ... But a first line of words with an empty or repeated cell above a line
-    with numbers is a broken header, which is refused. Tab-separated files have no quotes by
+    with numbers is a broken header, which is refused, unless only the first cell is empty: this is
+    the index that pandas writes (`index_column`). Tab-separated files have no quotes by
     default, as their standard says.
     """
 
@@ -76,20 +70,35 @@ class CsvTable:
     ) -> None:
         self.path = path
         self.decimal = decimal
+        if decimal not in (".", ","):
+            raise DataFileError(
+                f"decimal= must be '.' or ',', not {decimal!r}", path=path, parameter="decimal"
+            )
         self._first: _FirstChunk | None = None
         first = next((line for _, line in iter_lines(path) if line.strip()), None)
         if first is None:
             raise DataFileError("the file is empty", path=path)
         tab = uncompressed_name(path).lower().endswith((".tsv", ".tab"))
-        self.separator = separator or ("\t" if tab else max(",;\t|", key=first.count))
+        possible = [sign for sign in ",;\t|" if sign != decimal]
+        self.separator = separator or ("\t" if tab else max(possible, key=first.count))
         if len(self.separator) != 1:
             raise DataFileError(f"the separator {separator!r} is not one character", path=path)
+        if self.separator == decimal:
+            raise DataFileError(
+                f"{decimal!r} cannot be both the decimal sign and the separator of cells: say with "
+                "separator= what separates them",
+                path=path,
+                parameter=("decimal", "separator"),
+            )
         self.quotes = (self.separator != "\t") if quotes is None else quotes
         with open_binary(path) as file:
             head = list(islice(self._rows(_lines(file, path)), 2))
         if not head:
             raise DataFileError("the file has no rows", path=path)
         cells, line = head[0]
+        self.index_column: int | None = None
+        if header is not False and _is_index_header(*(row for row, _ in head)):
+            self.index_column, cells = 0, [INDEX_NAME, *cells[1:]]
         self.has_header = _looks_like_header(cells) if header is None else header
         if header is None and not self.has_header and _is_broken_header(*(row for row, _ in head)):
             raise DataFileError(
@@ -248,6 +257,9 @@ class ParquetTable:
         self._parquet = require("pyarrow.parquet", "formats")
         with self._open() as file:
             self.names = [str(name) for name in file.schema_arrow.names]
+            self.index_column = next(
+                (j for j, name in enumerate(self.names) if name in _INDEX_NAMES), None
+            )
             self._decoded_rows = self._guarded(lambda: self._checked_metadata(file.metadata))
 
     def _open(self) -> Any:
@@ -317,10 +329,6 @@ class ParquetTable:
                 n_read += n_rows
 
 
-Table = CsvTable | ParquetTable
-"""A table with the names of its columns and `chunks`, its rows, which can be read repeatedly."""
-
-
 def _columns(batches: list[Any]) -> list[Sequence[Any]]:
     table = require("pyarrow", "formats").Table.from_batches(batches)
     return [_arrow_values(column) for column in table.columns]
@@ -346,6 +354,18 @@ def _is_broken_header(first: list[str], second: Sequence[str] = ()) -> bool:
     if any(is_number(name.replace(",", "")) for name in names):
         return False
     return any(bool(name) and is_number(below) for name, below in zip(names, second, strict=False))
+
+
+def _is_index_header(first: list[str], second: Sequence[str] = ()) -> bool:
+    """Whether only the first cell of a header is empty or called as pandas calls such a column."""
+    names = [cell.strip() for cell in first]
+    if names[0] == INDEX_NAME:
+        return True
+    if names[0] or len(names) < 2 or not second or not second[0].strip():
+        return False
+    return _looks_like_header(names[1:]) and (
+        is_number(second[0]) or _is_broken_header(first, second)
+    )
 
 
 def _header_fault(cells: list[str]) -> str:
