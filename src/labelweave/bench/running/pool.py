@@ -6,6 +6,9 @@ joblib does the work; this module chooses its backend and reports a worker that 
 from __future__ import annotations
 
 import importlib
+import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -73,7 +76,7 @@ class Pool:
         options: dict[str, Any] = {"n_jobs": self.jobs, "batch_size": 1}
         options["return_as"] = "generator_unordered"
         if self.backend == "loky":
-            options |= {"initializer": _import_all, "initargs": (self.modules,)}
+            options |= {"initializer": _start_worker, "initargs": (os.getpid(), self.modules)}
         with self._configured(), warnings.catch_warnings():
             parallel = Parallel(**options)
             # loky replaces a worker that has grown with large data: no reason for a warning.
@@ -101,9 +104,20 @@ class Pool:
             yield
 
 
-def _import_all(modules: tuple[str, ...]) -> None:
+def _start_worker(parent: int, modules: tuple[str, ...] = ()) -> None:
+    """Let a process of this machine end with its parent, and import what it needs.
+
+    A worker that outlived a killed run would go on for hours, and keep its cell from the next run.
+    """
+    threading.Thread(target=_end_with, args=[parent], daemon=True).start()
     for module in modules:
         importlib.import_module(module)
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:  # on Windows the number stays after the parent has ended
+        time.sleep(1)
+    os._exit(1)
 
 
 def run_alone(function: Callable[..., T], *call: Any) -> T:
@@ -112,7 +126,9 @@ def run_alone(function: Callable[..., T], *call: Any) -> T:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), _start_worker, (os.getpid(),)
+    ) as executor:
         try:
             return executor.submit(function, *call).result()
         except BrokenProcessPool as error:
