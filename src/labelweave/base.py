@@ -26,12 +26,18 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from labelweave.capabilities import capabilities, with_capabilities
 from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError, in_one_line
-from labelweave.input_checks import LARGEST, as_single_target, first_out_of_range, is_texts
+from labelweave.input_checks import (
+    LARGEST,
+    as_single_target,
+    check_weight,
+    first_out_of_range,
+    is_texts,
+)
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.tables.table import Table, numbers_or_table
 from labelweave.thresholds import Threshold, make_threshold
 
-__all__ = ["MultiLabelClassifier", "MultiLabelPredictor"]
+__all__ = ["MultiLabelClassifier", "MultiLabelPredictor", "WeightedClassifier"]
 
 _TINY = np.finfo(np.float32).tiny
 _ALMOST_ONE = np.nextafter(np.float32(1), np.float32(0))
@@ -410,7 +416,8 @@ class MultiLabelClassifier(MultiLabelPredictor):
         X: Any,
         y: Any,
         validation: Any,
-        learn: Callable[[Any, LabelMatrix, Pair | None], None],
+        learn: Callable[..., None],
+        sample_weight: Any = None,
     ) -> Self:
         """Check the data, hold rows out if needed, learn, and tune the threshold.
 
@@ -421,6 +428,16 @@ class MultiLabelClassifier(MultiLabelPredictor):
         self.__dict__.pop("_loaded_from", None)
         X, Y = self._checked_training_data(X, y)
         able = capabilities(self)
+        weight = check_weight(sample_weight, Y.n_rows)
+        if weight is not None:
+            if not able.sample_weight:
+                raise InputError(f"this {type(self).__name__} takes no sample_weight")
+            counted = weight > 0  # the others are as good as absent
+            if not counted.all():
+                kept = np.flatnonzero(counted)
+                X = [X[i] for i in kept] if isinstance(X, list) else X[kept]
+                Y, weight = Y[kept], weight[kept]
+                _check_known(Y)
         if able.label_prevalence:
             positives, known = Y.counts()
             self.label_prevalence_ = positives / known
@@ -432,6 +449,7 @@ class MultiLabelClassifier(MultiLabelPredictor):
             if rows is not None:
                 rest, held = rows
                 X, Y, held_out = X[rest], Y[rest], (X[held], Y[held])
+                weight = None if weight is None else weight[rest]
         if isinstance(X, Table):
             X = self._fit_encoder(X, Y)
             if held_out is not None:
@@ -440,7 +458,7 @@ class MultiLabelClassifier(MultiLabelPredictor):
             held_out = self._checked_validation(validation)
         if held_out is None and must_tune:
             raise _too_few(Y)
-        learn(X, Y, held_out)
+        learn(X, Y, held_out, **({} if weight is None else {"sample_weight": weight}))
         if rule.needs_validation:
             rule.fit(*self._tuning_predictions(held_out, Y))
         self.threshold_ = rule
@@ -488,13 +506,7 @@ class MultiLabelClassifier(MultiLabelPredictor):
             labels = as_labels(Y)
             if labels.n_labels == 0:
                 raise InputError("Y has no label: it needs at least one column")
-            _, known = labels.counts()
-            if not known.all():
-                blank = labels.names[int(np.argmin(known > 0))]
-                raise InputError(
-                    f"the label {blank!r} has no known entry in the training rows: leave it out",
-                    parameter="Y",
-                )
+            _check_known(labels)
             self.classes_ = np.tile([0, 1], (labels.n_labels, 1))
         dtype = getattr(Y, "dtype", None)
         plain = isinstance(dtype, np.dtype) and dtype.kind in "iub"
@@ -515,6 +527,46 @@ class MultiLabelClassifier(MultiLabelPredictor):
             return None
         seed = self._generator().randint(np.iinfo(np.int32).max)
         return stratified_holdout(Y, self.validation_fraction, X=X, random_state=seed)
+
+
+class WeightedClassifier(MultiLabelClassifier):
+    """Base of the estimators whose `fit` takes weights of the rows.
+
+    Their ``_fit`` has a further parameter, ``sample_weight=None``; the weights are positive.
+    """
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, validation: Any = None) -> Self:
+        """Fit to features and labels.
+
+        Parameters
+        ----------
+        X, y, validation
+            As for every estimator: see :meth:`MultiLabelClassifier.fit`.
+        sample_weight : array-like of shape (n,), optional
+            How much each row counts in training. A row of weight 2 counts as two equal rows, and a
+            row of weight 0 as none. Thresholds are tuned without weights.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_checked(X, y, validation, self._fit, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.capabilities.sample_weight = True
+        return tags
+
+
+def _check_known(labels: LabelMatrix) -> None:
+    """Raise an error about a label without any known entry."""
+    _, known = labels.counts()
+    if not known.all():
+        blank = labels.names[int(np.argmin(known > 0))]
+        raise InputError(
+            f"the label {blank!r} has no known entry in the training rows: leave it out",
+            parameter="Y",
+        )
 
 
 def _too_few(Y: LabelMatrix) -> InputError:

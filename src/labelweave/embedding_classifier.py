@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import Pair, WeightedClassifier
 from labelweave.capabilities import capabilities
 from labelweave.labels import LabelMatrix
 
 __all__ = ["EmbeddingClassifier"]
 
 
-class EmbeddingClassifier(MultiLabelClassifier):
+class EmbeddingClassifier(WeightedClassifier):
     """A classifier of texts or images that turns them into features for another classifier.
 
     A subclass computes the features in `_checked_features` and has a parameter `classifier`, an
@@ -29,12 +29,19 @@ class EmbeddingClassifier(MultiLabelClassifier):
 
     classifier: Any
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         classifier = self._unfitted_classifier()
         takes_seed = "random_state" in classifier.get_params(deep=False)
         if takes_seed and classifier.get_params(deep=False)["random_state"] is None:
             classifier.set_params(random_state=self.random_state)
-        self.classifier_ = classifier.fit(X, Y, validation=validation)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.classifier_ = classifier.fit(X, Y, validation=validation, **weights)
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         return self.classifier_.predict_proba(X)
@@ -44,6 +51,7 @@ class EmbeddingClassifier(MultiLabelClassifier):
         inner = capabilities(self._unfitted_classifier())
         tags.capabilities.label_prevalence = inner.label_prevalence
         tags.capabilities.out_of_fold = inner.out_of_fold
+        tags.capabilities.sample_weight = inner.sample_weight
         tags.capabilities.soft_targets = inner.soft_targets
         tags.capabilities.randomized = inner.randomized
         tags.capabilities.vectors = False

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, first_marked
 
 __all__ = [
     "LARGEST",
     "as_single_target",
+    "check_weight",
     "first_out_of_range",
     "is_mostly_zero",
     "is_texts",
@@ -48,6 +50,22 @@ def as_single_target(Y: Any) -> np.ndarray | None:
         if type_of_target(flat) in ("binary", "multiclass") and not np.isin(flat, [0, 1]).all():
             return flat
     return None
+
+
+def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return weights of rows as numbers; raise an error unless they can be weights.
+
+    >>> check_weight([1, 2], 2)
+    array([1., 2.])
+    """
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise InputError(f"sample_weight has shape {weight.shape}, but there are {n_rows} rows")
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise InputError("sample_weight must be finite, not negative and not all zero")
+    return weight
 
 
 def is_texts(X: Any) -> bool:

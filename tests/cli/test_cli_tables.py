@@ -145,3 +145,30 @@ def test_numbers_with_blanks(run, workdir):
     run("train", "x.csv", "--labels", "is_*", "-m", "br", "--out", "model")
     scores = json.loads(run("evaluate", "model", "whole.csv", "--json", "-q").stdout)["scores"]
     assert scores["map"] > 0.95
+
+
+def test_weights_of_rows(run, workdir):
+    """Each row is there twice, with contradictory labels; the heavier one decides."""
+    frame = pd.DataFrame({"a": np.tile(np.linspace(-1, 1, 60), 2), "w": np.repeat([1, 9], 60)})
+    is_high = frame["a"] > 0
+    frame["is_high"] = np.where(frame["w"] == 9, is_high, ~is_high).astype(int)
+    frame["is_low"] = 1 - frame["is_high"]
+    frame.to_csv("x.csv", index=False)
+    options = ("--labels", "is_*", "--weight", "w", "--threshold", 0.5)
+    run("train", "x.csv", *options, "-m", "br", "--out", "model")
+    assert lw.load("model").predict([[0.9], [-0.9]]).tolist() == [[1, 0], [0, 1]]
+    failed = run("train", "x.csv", *options, "-m", "mlknn", status=2)
+    assert "MLkNN takes no weights of rows" in failed.stderr
+    assert "(option --weight)" in failed.stderr
+    frame.assign(w=-1).to_csv("x.csv", index=False)
+    failed = run("train", "x.csv", *options, "-m", "br", status=2)
+    assert "the column 'w' cannot be weights: sample_weight must be finite" in failed.stderr
+
+
+def test_groups_stay_in_one_part(run, products):
+    shown = run("train", products, "--labels", "is_*", "--groups", "brand", *TREES).stdout
+    assert "groups of rows: the split keeps each in one part" in shown
+    data = lw.load_dataset(products, labels="is_*", group_column="brand")
+    parts = data.split(validation=0.2)
+    brands = [{group for group in part.groups if group is not None} for part in parts]
+    assert sum(map(len, brands)) == len(set.union(*brands)) == 3

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import scipy.sparse as sp
 
-from labelweave.base import MultiLabelClassifier
+from labelweave.base import MultiLabelClassifier, WeightedClassifier
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix, as_labels
 
@@ -373,3 +373,36 @@ class AcceptsAnyKnown(SoundWithKnown):
     def _checked_known(self, known):
         known = np.clip(np.nan_to_num(np.asarray(known, dtype=float), nan=0.5), 0, 1)
         return np.resize(np.where(known == 0.5, np.nan, known), (60, 3))
+
+
+class SoundWithWeights(Sound, WeightedClassifier):
+    """A sound method whose rows have weights.
+
+    Parameters
+    ----------
+    n_jobs
+        Changes nothing.
+    threshold, validation_fraction, random_state
+
+    Examples
+    --------
+    None is needed in a test.
+    """
+
+    def _fit(self, X, Y, validation, sample_weight=None):
+        if sample_weight is None:
+            sample_weight = np.full(X.shape[0], 0.5)
+        copies = np.repeat(np.arange(X.shape[0]), np.ceil(2 * sample_weight).astype(int))
+        super()._fit(X[copies], Y[copies], validation)
+
+
+class IgnoresWeights(SoundWithWeights):
+    def _fit(self, X, Y, validation, sample_weight=None):
+        super()._fit(X, Y, validation)
+
+
+class CountsRowsOfWeightZero(SoundWithWeights):
+    def fit(self, X, y, *, sample_weight=None, validation=None):
+        if sample_weight is not None:
+            sample_weight = np.maximum(sample_weight, 0.5)
+        return super().fit(X, y, sample_weight=sample_weight, validation=validation)

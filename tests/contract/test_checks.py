@@ -62,6 +62,7 @@ BROKEN = {
     "forms_of_known": ["TakesKnownByPosition"],
     "wrong_known_is_refused": ["AcceptsAnyKnown"],
     "known_labels_help": ["IgnoresKnown"],
+    "weights_of_rows": ["IgnoresWeights", "CountsRowsOfWeightZero"],
 }
 # Where the method itself raises, before the check can say what is wrong.
 OWN_ERRORS = {
@@ -96,7 +97,11 @@ def _registered(monkeypatch):
     ("name", "check"),
     [
         pytest.param(*check, id=f"{type(sound).__name__}-{check[0]}")
-        for sound in (broken_methods.Sound(), broken_methods.SoundWithKnown())
+        for sound in (
+            broken_methods.Sound(),
+            broken_methods.SoundWithKnown(),
+            broken_methods.SoundWithWeights(),
+        )
         for check in estimator_checks(sound)
     ],
 )
@@ -114,7 +119,8 @@ def test_a_broken_method_fails(name, broken):
 
 
 def test_every_check_has_a_method_that_breaks_it():
-    assert {name for name, _ in estimator_checks(broken_methods.SoundWithKnown())} == set(BROKEN)
+    sound = (broken_methods.SoundWithKnown(), broken_methods.SoundWithWeights())
+    assert {name for one in sound for name, _ in estimator_checks(one)} == set(BROKEN)
 
 
 def test_check_estimator_says_which_check_failed():

@@ -3,17 +3,20 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from labelweave.capabilities import capabilities
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.exceptions import InputError
 
@@ -156,3 +159,54 @@ def test_a_classifier_without_scores_is_refused(data):
 @parametrize_with_checks([BinaryRelevance(GaussianNB())])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
+
+
+def test_weights_of_rows_and_of_positives_are_those_of_scikit_learn():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 3))
+    Y = (X[:, :2] + random.normal(size=(80, 2)) > [0.5, 1.5]).astype(float)
+    weight = random.random(80) + 0.1
+    Y[::7, 0] = np.nan
+    known = ~np.isnan(Y[:, 0])
+
+    def expected(rows, j, weight=None, **settings):
+        model = LogisticRegression(max_iter=10_000, **settings)
+        return model.fit(X[rows], Y[rows, j], sample_weight=weight).predict_proba(X)[:, 1]
+
+    every = slice(None)
+    model = BinaryRelevance().fit(X, Y, sample_weight=weight)
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities[:, 0], expected(known, 0, weight[known]), rtol=1e-6)
+    np.testing.assert_allclose(probabilities[:, 1], expected(every, 1, weight), rtol=1e-6)
+    balanced = BinaryRelevance(class_weight="balanced").fit(X, Y).predict_proba(X)
+    by_hand = {"class_weight": "balanced"}
+    np.testing.assert_allclose(balanced[:, 0], expected(known, 0, **by_hand), rtol=1e-4)
+    np.testing.assert_allclose(balanced[:, 1], expected(every, 1, **by_hand), rtol=1e-4)
+    labels = pd.DataFrame(Y, columns=["sea", "sun"])
+    of_sun = BinaryRelevance(class_weight={"sun": 5}).fit(X, labels).predict_proba(X)
+    by_hand = {"class_weight": {0: 1, 1: 5}}
+    np.testing.assert_allclose(of_sun[:, 0], expected(known, 0), rtol=1e-6)
+    np.testing.assert_allclose(of_sun[:, 1], expected(every, 1, **by_hand), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"class_weight": {"rain": 2}}, "class_weight names 'rain', which is no label"),
+        ({"class_weight": {"sea": -1}}, "class_weight of 'sea' is -1, not a positive number"),
+        (
+            {"class_weight": "balanced", "estimator": KNeighborsClassifier()},
+            "class_weight needs an estimator whose fit takes sample_weight, which KNeighbors",
+        ),
+    ],
+)
+def test_wrong_weights_of_positives(settings, words):
+    with pytest.raises(InputError, match=words):
+        BinaryRelevance(**settings).fit(np.eye(4), [["sea"], [], ["sea"], []])
+
+
+def test_an_estimator_without_weights():
+    model = BinaryRelevance(KNeighborsClassifier(1))
+    assert not capabilities(model).sample_weight
+    with pytest.raises(InputError, match="this BinaryRelevance takes no sample_weight"):
+        model.fit(np.eye(4), [["a"], [], ["a"], []], sample_weight=np.ones(4))

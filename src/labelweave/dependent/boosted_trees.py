@@ -156,14 +156,20 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
         tags.capabilities.categories = True
         return tags
 
-    def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         self.features_ = None
         if sp.issparse(X) and X.shape[1] > self.max_dense_features:
             counts = np.bincount(X.indices, weights=X.data != 0, minlength=X.shape[1])
             self.features_ = np.sort(np.argsort(-counts, kind="stable")[: self.max_dense_features])
         cannot_split = X.shape[0] < 2 * self.min_samples_leaf
         self.leaf_size_ = max(1, X.shape[0] // 10) if cannot_split else self.min_samples_leaf
-        super()._fit(self._dense(X), y, validation)
+        super()._fit(self._dense(X), y, validation, sample_weight)
 
     def _keep(self, learnt: list[int], fitted: list[Any], X: Any) -> None:
         """Store the trees of all labels as a few arrays, which are quick to save and to load."""

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from scipy.special import expit, logit
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
 from labelweave.exceptions import InputError
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
@@ -27,7 +27,7 @@ from labelweave.shallow.per_label import (
 __all__ = ["ClassifierChain"]
 
 
-class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
+class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier):
     """One scikit-learn classifier per label, linked in a chain [1]_.
 
     The classifier of a label sees the features and the labels that come before it in the chain:
@@ -131,7 +131,13 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
         tags.capabilities.randomized = False  # the default classifier has one solution
         return tags
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         template = self._template()
         self.order_ = self._checked_order()
         self.constant_probabilities_ = constant_label_probabilities(Y)
@@ -140,10 +146,11 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
         clones = seeded_clones(self, template, self.n_labels_)
         places = [p for p, j in enumerate(self.order_) if np.isnan(self.constant_probabilities_[j])]
         if Y.has_unknown:
-            fitted = self._fit_one_by_one(X, labels.copy(), clones, places)
+            fitted = self._fit_one_by_one(X, labels.copy(), clones, places, sample_weight)
         else:
             fitted = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_link)(clones[p], X, labels, self.order_[: p + 1]) for p in places
+                delayed(_fit_link)(clones[p], X, labels, self.order_[: p + 1], sample_weight)
+                for p in places
             )
         self._keep(dict(zip(self.order_[places].tolist(), fitted, strict=True)), X)
 
@@ -158,12 +165,14 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
             raise InputError(f"order must contain each of the {n_labels} labels once")
         return np.array(positions, dtype=np.intp)
 
-    def _fit_one_by_one(self, X: Any, labels: np.ndarray, clones: Any, places: Any) -> list[Any]:
+    def _fit_one_by_one(
+        self, X: Any, labels: np.ndarray, clones: Any, places: Any, weight: np.ndarray | None
+    ) -> list[Any]:
         """Fit the classifiers in the order of the chain and fill in unknown entries on the way."""
         fitted = {}
         for p, j in enumerate(self.order_):
             if p in places:
-                fitted[p] = _fit_link(clones[p], X, labels, self.order_[: p + 1])
+                fitted[p] = _fit_link(clones[p], X, labels, self.order_[: p + 1], weight)
             unknown = np.isnan(labels[:, j])
             if not unknown.any():
                 continue
@@ -217,13 +226,16 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin):
         return result
 
 
-def _fit_link(estimator: Any, X: Any, labels: np.ndarray, order: np.ndarray) -> Any:
+def _fit_link(
+    estimator: Any, X: Any, labels: np.ndarray, order: np.ndarray, weight: np.ndarray | None
+) -> Any:
     """Fit the classifier of the last label of `order` to the rows in which it is known."""
     *before, j = order.tolist()
     known = ~np.isnan(labels[:, j])
     rows = slice(None) if known.all() else np.flatnonzero(known)
     inputs = _with_labels(X[rows], labels[rows][:, before])
-    return estimator.fit(inputs, labels[rows, j].astype(np.int8))
+    weights = {} if weight is None else {"sample_weight": weight[rows]}
+    return estimator.fit(inputs, labels[rows, j].astype(np.int8), **weights)
 
 
 def _with_labels(X: Any, labels: np.ndarray) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
-from labelweave.input_checks import first_out_of_range
+from labelweave.input_checks import check_weight, first_out_of_range
 from labelweave.labels import LabelMatrix, as_labels, is_frame, is_lists_of_names
 from labelweave.rows import row_chunks
 
@@ -91,18 +91,6 @@ def check_score(
         if columns is not None:
             scores = scores[:, columns]
     return truth, scores
-
-
-def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Return one finite, non-negative weight per row, not all zero; None means equal weights."""
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise InputError(f"sample_weight has shape {weight.shape}, but there are {n_rows} rows")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise InputError("sample_weight must be finite, not negative and not all zero")
-    return weight
 
 
 def mean_of_defined(

@@ -16,7 +16,14 @@ from labelweave.exceptions import InputError
 from labelweave.pipeline.data_parts import Parts
 from labelweave.pipeline.parameters import check_names, default_values
 
-__all__ = ["Recipe", "check_parameters", "defaults", "fit", "threshold_in_words"]
+__all__ = [
+    "Recipe",
+    "check_parameters",
+    "defaults",
+    "fit",
+    "threshold_in_words",
+    "weights_for",
+]
 
 DEFAULT_THRESHOLD = "tuned"
 # Before the parameters of what stands before the method: TextClassifier, ImageEncoder.
@@ -205,10 +212,24 @@ def check_parameters(method: str, names: Collection[str]) -> None:
     check_names(outer, defaults(method), f"parameter of {method} called")
 
 
+def weights_for(model: Any, data: Dataset) -> dict[str, Any]:
+    """The weights of the rows as an argument of `fit`, where there are any."""
+    if data.weights is None:
+        return {}
+    if not capabilities(model).sample_weight:
+        raise InputError(
+            f"{type(model).__name__} takes no weights of rows: `labelweave methods --accepts "
+            "sample_weight` lists the methods that do",
+            parameter="weight_column",
+        )
+    return {"sample_weight": data.weights}
+
+
 def fit(model: Any, parts: Parts) -> float:
     """Fit a model and return the seconds it took; validation rows stop it early and tune it."""
     start = time.perf_counter()
-    model.fit(parts.train.X, parts.train.Y, validation=parts.validation)
+    weights = weights_for(model, parts.train)
+    model.fit(parts.train.X, parts.train.Y, validation=parts.validation, **weights)
     return time.perf_counter() - start
 
 

@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
 
-class PerLabelClassifier(MultiLabelClassifier):
+class PerLabelClassifier(WeightedClassifier):
     """Base class of methods that fit one scikit-learn classifier to each label.
 
     A method implements ``_template()``, which returns the classifier that is cloned for each label,
@@ -31,7 +32,17 @@ class PerLabelClassifier(MultiLabelClassifier):
     def _template(self) -> Any:
         """Return the unfitted classifier that is cloned for each label."""
 
-    def _fit(self, X: Any, y: LabelMatrix, validation: Pair | None) -> None:
+    def _label_weights(self, label: int, target: np.ndarray, weight: Any) -> np.ndarray | None:
+        """Return the weights of the rows of one label; `weight` are those of all labels."""
+        return weight
+
+    def _fit(
+        self,
+        X: Any,
+        y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         template = self._template()
         self.constant_probabilities_ = constant_label_probabilities(y)
         X = with_int32_indices(X)
@@ -39,8 +50,16 @@ class PerLabelClassifier(MultiLabelClassifier):
         columns = sp.csc_array(y.values) if y.is_sparse else y.values
         learnt = np.flatnonzero(np.isnan(self.constant_probabilities_)).tolist()
         clones = seeded_clones(self, template, len(learnt))
+
+        def of_label(j: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+            target, rows = known_rows(columns, j, y.absent)
+            weight = sample_weight
+            if weight is not None and rows is not None:
+                weight = weight[rows]
+            return target, rows, self._label_weights(j, target, weight)
+
         fitted = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_fit_label)(estimator, X, *known_rows(columns, j, y.absent))
+            delayed(_fit_label)(estimator, X, *of_label(j))
             for j, estimator in zip(learnt, clones, strict=True)
         )
         self._keep(learnt, fitted, X)
@@ -92,6 +111,8 @@ class InnerClassifierMixin(MultiLabelClassifier):
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, BaseEstimator):
             tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+            if not has_fit_parameter(self.estimator, "sample_weight"):
+                tags.capabilities.sample_weight = False
         return tags
 
 
@@ -162,8 +183,17 @@ def known_rows(columns: Any, j: int, absent: float) -> tuple[np.ndarray, np.ndar
     return values[known].astype(np.int8), rows
 
 
-def _fit_label(estimator: Any, X: Any, target: np.ndarray, rows: np.ndarray | None) -> Any:
-    return estimator.fit(X if rows is None else X[rows], target)
+def _fit_label(
+    estimator: Any,
+    X: Any,
+    target: np.ndarray,
+    rows: np.ndarray | None,
+    weight: np.ndarray | None,
+) -> Any:
+    X = X if rows is None else X[rows]
+    if weight is None:
+        return estimator.fit(X, target)
+    return estimator.fit(X, target, sample_weight=weight)
 
 
 def is_linear(estimator: Any) -> bool:

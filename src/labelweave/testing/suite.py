@@ -80,6 +80,7 @@ def _checks_for(estimator: Any) -> list[Check]:
         *learning_checks.CHECKS,
         *label_checks.CHECKS,
         *(capability_checks.OF_KNOWN_LABELS if capabilities(estimator).known_labels else ()),
+        *(capability_checks.OF_WEIGHTS if capabilities(estimator).sample_weight else ()),
         *(capability_checks.OF_IMPORTANCE if capabilities(estimator).feature_importance else ()),
         *input_checks.CHECKS,
         *table_checks.CHECKS,

@@ -17,7 +17,7 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.pipeline.data_parts import Parts
-from labelweave.pipeline.recipe import Recipe, defaults
+from labelweave.pipeline.recipe import Recipe, defaults, weights_for
 
 KEEPABLE = ("label_similarity", "class_similarity", "test_curve:<metric>")
 
@@ -78,7 +78,8 @@ def fit(cell: Cell, parts: Parts, **more: Any) -> tuple[Any, float]:
     _watch_test_rows(cell, model, parts)
     started = time.perf_counter()
     validation = parts.validation if len(parts.validation) else None
-    model.fit(parts.train.X, parts.train.Y, validation=validation)
+    weights = weights_for(model, parts.train)
+    model.fit(parts.train.X, parts.train.Y, validation=validation, **weights)
     return model, time.perf_counter() - started
 
 

@@ -20,6 +20,7 @@ from labelweave.data.readers.reader import (
     make_dataset,
 )
 from labelweave.exceptions import DataFileError, InputError
+from labelweave.input_checks import check_weight
 from labelweave.tables.table import Table
 
 
@@ -157,6 +158,12 @@ def read_table(
         "feature_names": roles.feature_names,
         "facts": facts,
     }
+    if rows.weights is not None:
+        try:
+            check_weight(rows.weights, len(rows))
+        except InputError as error:
+            message = f"the column {weight_column!r} cannot be weights: {error}"
+            raise DataFileError(message, path=path, parameter="weight_column") from None
     X = _with_kinds(rows.X, roles, kinds) if roles.is_mixed else rows.X
     if roles.label_list is None:
         return make_dataset(path, X, rows.Y, roles.label_names, **attributes)
