@@ -308,7 +308,7 @@ class SetsMoreThanItsParameters(Sound):
     """
 
     def __init__(self, threshold=0.5, validation_fraction=0.2, random_state=None):
-        super().__init__(threshold, validation_fraction, random_state)
+        super().__init__(None, threshold, validation_fraction, random_state)
         self.more = 1
 
 
