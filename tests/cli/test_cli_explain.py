@@ -130,3 +130,35 @@ def test_a_damaged_file_of_typical_values_is_named(run, csv_file, model):
     assert "reference.json is damaged: delete it" in error
     Path(model, "reference.json").unlink()
     run("explain", model, csv_file)
+
+
+@pytest.fixture
+def products(workdir):
+    """products.csv: a mixed table with blanks, whose labels depend on price and brand."""
+    random = np.random.default_rng(0)
+    price, brand = random.normal(size=200).round(3), random.choice(["acme", "bolt"], 200)
+    frame = pd.DataFrame(
+        {
+            "price": np.where(random.random(200) < 0.1, np.nan, price),
+            "brand": brand,
+            "weight": random.normal(size=200).round(3),
+            "is_cheap": (price < 0).astype(int),
+            "is_acme": (brand == "acme").astype(int),
+        }
+    )
+    frame.to_csv("products.csv", index=False)
+    return frame
+
+
+def test_a_mixed_table(run, products):
+    run("train", "products.csv", "--labels", "is_*", "-m", "br", "--out", "products", "-q")
+    result = explained(run, "products", "products.csv")
+    expected = {"is_cheap": "price", "is_acme": "brand"}
+    assert best_features(result) == expected
+    assert best_features(result["stated"]) == expected
+    row = explained(run, "products", "products.csv", "--row", 17, "--only", "is_acme")
+    strongest = row["labels"][0]["features"][0]
+    assert (strongest["feature"], strongest["value"]) == ("brand", products["brand"][17])
+    assert (strongest["change"] > 0) == (products["brand"][17] == "acme")
+    stored = json.loads(Path("products", "reference.json").read_text())
+    assert set(stored["columns"]["brand"]) == {"acme", "bolt"}

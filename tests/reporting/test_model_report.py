@@ -31,6 +31,7 @@ def test_a_model_in_memory(make_data, page):
         "precision-recall",
         "reliability",
         "threshold",
+        "important-columns",
         "co-occurrence",
         "confusion",
     ]
@@ -168,7 +169,7 @@ def test_markdown(make_data, tmp_path):
     text = path.read_text()
     for name in re.findall(r"\((shapes-plots/[^)]+)\)", text):
         assert (tmp_path / name).read_text().startswith("<?xml")
-    assert text.count("](shapes-plots/") == 6
+    assert text.count("](shapes-plots/") == 7
 
 
 @pytest.mark.parametrize(

@@ -86,14 +86,14 @@ def command(
     if out is not None and not out.lower().endswith(".csv"):
         raise click.UsageError(f"--out {out}: the ending must be .csv.")
 
-    from labelweave.pipeline.data_parts import Source, check_width, with_labels
+    from labelweave.pipeline.data_parts import Source, with_labels
     from labelweave.pipeline.model_folder import open_model
+    from labelweave.pipeline.model_input import input_of_model
     from labelweave.pipeline.model_scores import rows_to_score, verdict_on
 
     fitted, origin = open_model(model, trusted)
     reading = reading or origin.reading_of(data)
-    loaded = Source(data, reading).load()
-    check_width(loaded, getattr(fitted, "n_features_in_", None))
+    loaded = input_of_model(fitted, Source(data, reading).load())
     if loaded.is_image:
         raise InputError("the labels of images cannot be explained by columns or words")
     names = loaded.feature_names or origin.feature_names

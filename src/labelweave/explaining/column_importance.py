@@ -29,7 +29,9 @@ METRICS: dict[str, tuple[str, Callable[..., np.ndarray]]] = {
     "ap": ("average precision", ap_of_labels),
     "auc": ("AUC", auc_of_labels),
 }
-_N_SCREENED = 20  # rows on which columns are compared to choose those that are measured
+# Rows on which columns are compared to choose those that are measured: at most this many, and
+# fewer for tables of very many columns, so that about this many predictions are enough.
+_N_SCREENED, _SCREENING_PREDICTIONS = 20, 20_000
 
 
 def feature_importance(
@@ -166,7 +168,8 @@ def _columns_to_measure(
         return np.arange(table.n_columns)
     variation = table.variation()
     if variation is None:
-        few = random.permutation(len(before))[:_N_SCREENED]
+        n_few = int(np.clip(_SCREENING_PREDICTIONS // table.n_columns, 2, _N_SCREENED))
+        few = random.permutation(len(before))[:n_few]
         sources = few[random.permutation(len(few))]
         changes = [changed_rows(table, few, j, sources) for j in range(table.n_columns)]
         predictions = predict_changed(model, table, changes, before.shape[1])

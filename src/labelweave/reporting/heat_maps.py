@@ -1,4 +1,4 @@
-"""Heat maps of labels against labels, and which labels they show in which order."""
+"""Heat maps of labels against labels or columns, and which labels they show in which order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from labelweave.labels import LabelMatrix
 from labelweave.plotting import HEAT, draw, shorten
 
-__all__ = ["HeatMap", "draw_heat_maps", "most_frequent", "similar_side_by_side"]
+__all__ = ["HeatMap", "draw_heat_maps", "draw_importance", "most_frequent", "similar_side_by_side"]
 
 _MOST_NUMBERS = 12  # with more labels the numbers in the cells are too small to read
 
@@ -87,7 +87,7 @@ def draw_heat_maps(
                 heat_map.values, cmap=HEAT, vmin=span[0], vmax=span[1], aspect="equal"
             )
             axis.set_title(heat_map.title)
-            _name_cells(axis, labels, rows, columns)
+            _name_cells(axis, labels, labels, rows, columns)
             if n <= _MOST_NUMBERS:
                 _write_numbers(axis, heat_map.values, span)
         for group in [list(axes)] if wide else [[axis] for axis in axes]:
@@ -97,21 +97,47 @@ def draw_heat_maps(
     return draw(name, width, height, paint)
 
 
-def _name_cells(axis: Any, labels: Sequence[str], rows: str, columns: str) -> None:
-    names = [shorten(label) for label in labels]
-    places = np.arange(len(names))
-    size = 8 if len(names) <= 20 else 7
-    axis.set_xticks(places, names, rotation=90, fontsize=size)
-    axis.set_yticks(places, names, fontsize=size)
+def draw_importance(
+    name: str, values: np.ndarray, labels: Sequence[str], columns: Sequence[str], unit: str
+) -> str:
+    """Return an SVG of a heat map with one row per label and one column per column or word."""
+    n_rows, n_columns = values.shape
+    width = float(np.clip(2.6 + 0.34 * n_columns, 4.0, 9.5))
+    height = float(np.clip(1.7 + 0.27 * n_rows, 2.6, 10.0))
+    top = np.nanmax(values, initial=0.0)
+    span = (0.0, float(top) if top > 0 else 1.0)
+
+    def paint(figure: Any) -> None:
+        axis = figure.subplots()
+        image = axis.imshow(values, cmap=HEAT, vmin=span[0], vmax=span[1], aspect="auto")
+        _name_cells(axis, labels, columns, "label", unit)
+        if max(n_rows, n_columns) <= _MOST_NUMBERS:
+            _write_numbers(axis, values, span)
+        bar = figure.colorbar(image, ax=axis, shrink=0.7, label="drop in average precision")
+        bar.outline.set_visible(False)
+
+    return draw(name, width, height, paint)
+
+
+def _name_cells(
+    axis: Any, row_names: Sequence[str], column_names: Sequence[str], rows: str, columns: str
+) -> None:
+    places, across = np.arange(len(row_names)), np.arange(len(column_names))
+    for set_ticks, names, options in (
+        (axis.set_xticks, column_names, {"rotation": 90}),
+        (axis.set_yticks, row_names, {}),
+    ):
+        size = 8 if len(names) <= 20 else 7
+        shown = [shorten(name) for name in names]
+        set_ticks(np.arange(len(names)), shown, fontsize=size, **options)
     axis.set(xlabel=columns, ylabel=rows)
     axis.tick_params(length=0)
     axis.grid(visible=False)
     for spine in axis.spines.values():
         spine.set_visible(False)
     # Thin white lines separate neighbouring cells of similar colour.
-    ends = (-0.5, len(names) - 0.5)
-    axis.hlines(places[1:] - 0.5, *ends, color="white", linewidth=0.8)
-    axis.vlines(places[1:] - 0.5, *ends, color="white", linewidth=0.8)
+    axis.hlines(places[1:] - 0.5, -0.5, len(across) - 0.5, color="white", linewidth=0.8)
+    axis.vlines(across[1:] - 0.5, -0.5, len(places) - 0.5, color="white", linewidth=0.8)
 
 
 def _write_numbers(axis: Any, values: np.ndarray, span: tuple[float, float]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from labelweave.methods import method_of
 from labelweave.reporting.evaluated_model import EvaluatedModel
 from labelweave.reporting.model_sections.example_rows import examples_section
+from labelweave.reporting.model_sections.important_columns import important_columns_section
 from labelweave.reporting.model_sections.label_pairs import label_pair_sections
 from labelweave.reporting.model_sections.label_scores import label_scores_section
 from labelweave.reporting.model_sections.learning_curves import learning_section
@@ -41,6 +42,7 @@ def model_report(evaluated: EvaluatedModel, n_shown: int = 30) -> Report:
             label_scores_section(evaluated),
             probabilities_section(evaluated),
             threshold_section(evaluated),
+            important_columns_section(evaluated, n_shown),
             *label_pair_sections(evaluated, n_shown),
             examples_section(evaluated),
             _facts_section(evaluated),
