@@ -162,3 +162,22 @@ def test_a_mixed_table(run, products):
     assert (strongest["change"] > 0) == (products["brand"][17] == "acme")
     stored = json.loads(Path("products", "reference.json").read_text())
     assert set(stored["columns"]["brand"]) == {"acme", "bolt"}
+
+
+def test_a_row_of_data_without_labels(run, csv_file, model, products, workdir):
+    X, _ = make_rows(30, seed=2)
+    write_csv(workdir / "new.csv", X, None, ids=[f"n{k}" for k in range(30)])
+    options = ("--data-option", "id_column=id", "--row", "n4", "--only", "blue")
+    result = explained(run, model, "new.csv", *options)
+    strongest = result["labels"][0]["features"][0]
+    assert (strongest["feature"], strongest["value"]) == ("f2", X[4, 1])
+    shown = run("explain", model, "new.csv", *options).stdout
+    assert "30 rows of new (without labels): the model has seen none of them" in shown
+    # the importance needs labels
+    error = run("explain", model, "new.csv", *options[:2], status=2).stderr
+    assert "--labels" in error
+    run("train", "products.csv", "--labels", "is_*", "-m", "br", "--out", "products", "-q")
+    products[["weight", "brand", "price"]].to_csv("more.csv", index=False)
+    result = explained(run, "products", "more.csv", "--row", 3, "--only", "is_acme")
+    strongest = result["labels"][0]["features"][0]
+    assert (strongest["feature"], strongest["value"]) == ("brand", products["brand"][3])

@@ -46,14 +46,14 @@ def test_batches_change_nothing(run, model, new_rows):
 
 def test_no_more_rows_than_a_batch_are_predicted_at_once(run, model, new_rows, monkeypatch):
     sizes = []
-    real = predict._batches
+    real = predict.feature_batches
 
     def watched(*arguments):
         for batch in real(*arguments):
             sizes.append(len(batch))
             yield batch
 
-    monkeypatch.setattr(predict, "_batches", watched)
+    monkeypatch.setattr(predict, "feature_batches", watched)
     run("predict", model, "new.csv", "--batch-rows", 10)
     assert sizes == [10, 10, 5]
 
@@ -130,7 +130,7 @@ def test_a_failure_leaves_the_old_output(run, model, new_rows, workdir, monkeypa
         yield from ()
         raise InputError("line 7 is broken")
 
-    monkeypatch.setattr(predict, "_batches", fail)
+    monkeypatch.setattr(predict, "feature_batches", fail)
     run("predict", model, "new.csv", "--out", "out.csv", status=2)
     assert (workdir / "out.csv").read_text() == "old"
     assert not [path for path in workdir.iterdir() if ".tmp" in path.name]

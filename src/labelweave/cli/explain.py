@@ -22,8 +22,10 @@ from labelweave.exceptions import InputError
 if TYPE_CHECKING:
     from labelweave.data import Dataset
     from labelweave.explaining import FeatureImportance, RowExplanation
+    from labelweave.pipeline.model_folder import Origin
 
 
+_BATCH_ROWS = 4096
 _LEAST_SHOWN = 0.0005  # smaller numbers would be shown as zero
 
 
@@ -80,27 +82,19 @@ def command(
 
     With --row, the columns or words that speak for and against each predicted label of one row:
     by how much its probability is higher than with the values of other rows, or without the word.
+    DATA needs no labels then.
     """
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
     if out is not None and not out.lower().endswith(".csv"):
         raise click.UsageError(f"--out {out}: the ending must be .csv.")
 
-    from labelweave.pipeline.data_parts import Source, with_labels
     from labelweave.pipeline.model_folder import open_model
-    from labelweave.pipeline.model_input import input_of_model
-    from labelweave.pipeline.model_scores import rows_to_score, verdict_on
 
     fitted, origin = open_model(model, trusted)
-    reading = reading or origin.reading_of(data)
-    loaded = input_of_model(fitted, Source(data, reading).load())
-    if loaded.is_image:
-        raise InputError("the labels of images cannot be explained by columns or words")
+    loaded, held_out, how = _read(fitted, origin, data, part, reading, needs_labels=row is None)
     names = loaded.feature_names or origin.feature_names
-    chosen = rows_to_score(loaded, part, origin, reading)
-    held_out = with_labels(chosen.rows, list(fitted.label_names_))
-    seen = verdict_on(origin.count_seen(held_out), len(held_out))
-    output.say(f"{len(held_out):,} rows of {loaded.name} ({chosen.how}): {seen}")
+    output.say(f"{len(held_out):,} rows of {loaded.name} {how}")
     if row is not None:
         from labelweave.explaining import explain_row
 
@@ -134,6 +128,56 @@ def command(
     stated = _stated_importance(fitted, importance, names)
     _show_importance(output, importance, stated, top)
     _write(output, importance, out, stated)
+
+
+def _read(
+    model: Any,
+    origin: Origin,
+    data: str,
+    part: str | None,
+    reading: dict[str, Any],
+    *,
+    needs_labels: bool,
+) -> tuple[Dataset, Dataset, str]:
+    """All rows of the data, the held-out rows among them, and in words which these are.
+
+    The values of held-out rows take the place of those of a row, for which labels are not needed:
+    of data without labels, all rows are held out.
+    """
+    from labelweave.pipeline.data_parts import Source, with_labels
+    from labelweave.pipeline.model_input import input_of_model
+    from labelweave.pipeline.model_scores import rows_to_score, verdict_on
+
+    options = reading or origin.reading_of(data)
+    try:
+        loaded = input_of_model(model, Source(data, options).load())
+    except InputError as error:
+        if needs_labels or part is not None or not {"labels", "label_column"} & {*error.parameters}:
+            raise
+        options = reading or origin.reading_of(data, leave=("labels", "label_column"))
+        loaded = _read_features(model, origin, data, options)
+        rows, how = loaded, "without labels"
+    else:
+        chosen = rows_to_score(loaded, part, origin, options)
+        rows, how = with_labels(chosen.rows, list(model.label_names_)), chosen.how
+    if loaded.is_image:
+        raise InputError("the labels of images cannot be explained by columns or words")
+    return loaded, rows, f"({how}): {verdict_on(origin.count_seen(rows), len(rows))}"
+
+
+def _read_features(model: Any, origin: Origin, data: str, reading: dict[str, Any]) -> Dataset:
+    from dataclasses import replace
+    from pathlib import Path
+
+    from labelweave.cli.predict import feature_batches
+    from labelweave.data.dataset import no_labels
+    from labelweave.rows import concatenate_features
+
+    batches = list(feature_batches(model, origin, Path(data), data, _BATCH_ROWS, reading))
+    X = concatenate_features([batch.X for batch in batches])
+    ids = [id for batch in batches for id in batch.row_ids or ()] or None
+    n_rows = sum(len(batch) for batch in batches)
+    return replace(batches[0], X=X, Y=no_labels(n_rows), row_ids=ids)
 
 
 def _position(data: Dataset, row: str) -> int:

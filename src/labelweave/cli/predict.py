@@ -111,7 +111,7 @@ def command(
         ProgressBar("predicting", verbose=not quiet) as bar,
     ):
         writer = make_writer(kind, file, names, every_label=proba == "all", separator=separator)
-        for batch in _batches(fitted, origin, path, shown, batch_rows, reading):
+        for batch in feature_batches(fitted, origin, path, shown, batch_rows, reading):
             if given is None:
                 probabilities = fitted.predict_proba(batch.X)
                 chosen = rule.apply(probabilities)
@@ -158,7 +158,7 @@ def _rule(model: Any, top: int | None, threshold: str | None) -> Any:
     return rule
 
 
-def _batches(
+def feature_batches(
     model: Any,
     origin: Origin,
     path: Path,
@@ -166,6 +166,7 @@ def _batches(
     batch_rows: int,
     reading: dict[str, Any],
 ) -> Iterator[Dataset]:
+    """Yield the features of a file or data set in the form that a model takes."""
     from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.reading import iter_batches
     from labelweave.pipeline.data_parts import check_finite
