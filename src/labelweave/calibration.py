@@ -206,10 +206,11 @@ class CalibratedMultiLabel(KnownLabelsMixin):
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         able = capabilities(as_label_pipeline(self.estimator))
-        if not (able.images or able.texts or self._has_pipeline):
+        has_texts = able.texts and (not able.vectors or is_texts(X))
+        if not (able.images or has_texts or self._has_pipeline):
             return super()._checked_features(X, reset=reset)
         rows = _unchecked_rows(X, images=able.images)  # the estimator checks them
-        if able.texts and not is_texts(rows):
+        if has_texts and not is_texts(rows):
             raise InputError("X must be a list of texts, which the estimator is for")
         if reset:
             self.__dict__.pop("feature_names_in_", None)

@@ -279,3 +279,18 @@ def test_largest_drop_row_by_row():
         drops = [a - b for a, b in itertools.pairwise(ranked)]
         threshold = ranked[int(np.argmax(drops))] if max(drops) > 0 else np.inf
         np.testing.assert_array_equal(chosen, row >= threshold)
+
+
+def test_the_median_over_samples_of_the_rows():
+    """On few rows it varies less from one set of rows to another than the best threshold."""
+    rng = np.random.default_rng(0)
+    best, median = [], []
+    for _ in range(20):
+        scores = rng.random((60, 4))
+        Y = (rng.random((60, 4)) < scores).astype(float)
+        best.append(TunedThreshold().fit(Y, scores).value_)
+        steady = TunedThreshold(n_resamples=30).fit(Y, scores)
+        median.append(steady.value_)
+        chosen = get_metric("f1_example")(Y, Y_pred=steady.apply(scores))
+        assert steady.score_ == pytest.approx(chosen)
+    assert np.std(median) < 0.9 * np.std(best)

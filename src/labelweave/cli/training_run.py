@@ -86,7 +86,8 @@ def with_label_texts(
 
 def for_method(data: Dataset, recipe: Recipe, output: Output) -> Dataset:
     """The data in the form that the method takes: of a table, a method of texts takes the texts."""
-    if not data.is_table or not capabilities(recipe.make()).texts:
+    can = capabilities(recipe.make())
+    if not data.is_table or not can.texts or can.vectors:
         return data
     data, left_out = texts_alone(data, recipe.method)
     output.say(left_out)

@@ -30,14 +30,17 @@ from labelweave.dependent.weave_stacking import (
 )
 from labelweave.dependent.weave_trials import Clock, Trial, fit_to_all_rows, run_trials, seed_of
 from labelweave.exceptions import InputError, LabelweaveWarning
-from labelweave.input_checks import LARGEST, is_mostly_zero
+from labelweave.input_checks import LARGEST, is_mostly_zero, is_texts
 from labelweave.labels import LabelMatrix
 from labelweave.probabilities import log_odds
 from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.tables.table import Table
+from labelweave.text.tfidf import TfidfEmbedder
+from labelweave.thresholds import TunedThreshold, make_threshold
 
 __all__ = ["Weave"]
 
+N_RESAMPLES = 30  # of the rows, for a tuned threshold
 MIN_ROWS = 10  # fewer rows are not split into folds
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
 
@@ -50,6 +53,8 @@ class Weave(MultiLabelClassifier):
     sees the log-odds of all labels [2]_; it is used if it is better out of fold than the weighted
     mean. For networks the models of all folds are kept and averaged; other members are fitted
     once more to all rows.
+
+    X may be features, a table of mixed columns, or a list of texts.
 
     What is tried depends on the size of the data and on `effort`, not on the clock: the same seed
     gives the same model on a busy machine and with any `n_jobs`.
@@ -79,13 +84,16 @@ class Weave(MultiLabelClassifier):
     threshold, validation_fraction, random_state
         As for every estimator: see :class:`~labelweave.base.MultiLabelClassifier`. A threshold
         is tuned on out-of-fold probabilities: no rows are held out, and `validation` rows are
-        used for training like the others.
+        used for training like the others. "tuned" and "tuned:METRIC" take the median of the best
+        thresholds of 30 samples of the rows, which is steadier on few rows.
 
     Attributes
     ----------
     members_ : DataFrame
         One row per member: mean average precision out of fold, weight, seconds, predicted seconds,
         and a note if it was left out or cut short.
+    text_embedder_ : TfidfEmbedder
+        Weights of words and of runs of characters. Only after a fit to texts.
     plan_ : str
         What was planned, in one line.
     scaler_ : StandardScaler or None
@@ -131,6 +139,8 @@ class Weave(MultiLabelClassifier):
     }
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("n_jobs", "verbose")
 
+    text_embedder_: TfidfEmbedder
+
     tuning_space: ClassVar = {"n_folds": ("choice", [3, 5, 8])}
 
     def __init__(
@@ -161,6 +171,10 @@ class Weave(MultiLabelClassifier):
         tags.capabilities.progress_bar = True
         tags.capabilities.out_of_fold = True
         tags.capabilities.passes_tables = True
+        is_fitted = "models_" in vars(self)
+        has_texts = "text_embedder_" in vars(self)
+        tags.capabilities.texts = has_texts or not is_fitted
+        tags.capabilities.vectors = not has_texts
         return tags
 
     def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
@@ -235,6 +249,29 @@ class Weave(MultiLabelClassifier):
                 LabelweaveWarning,
                 stacklevel=3,
             )
+
+    def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        if reset:
+            self.__dict__.pop("text_embedder_", None)
+        elif ("text_embedder_" in vars(self)) != is_texts(X):
+            fitted_to = "texts" if "text_embedder_" in vars(self) else "features"
+            raise InputError(f"the model was fitted to {fitted_to}: pass {fitted_to} as X")
+        if not is_texts(X):
+            return super()._checked_features(X, reset=reset)
+        if not reset:
+            return self.text_embedder_.transform(X)
+        for name in ("n_features_in_", "feature_names_in_", "table_encoder_"):
+            self.__dict__.pop(name, None)
+        embedder = TfidfEmbedder(characters=True)
+        features = embedder.fit_transform(X)
+        self.text_embedder_ = embedder
+        return features
+
+    def _threshold_rule(self) -> Any:
+        rule = make_threshold(self.threshold)
+        if isinstance(self.threshold, str) and isinstance(rule, TunedThreshold):
+            return rule.set_params(n_resamples=N_RESAMPLES if rule.grid is None else 0)
+        return self.threshold
 
     def _scaled(self, X: Any) -> Any:
         if self.scaler_ is None:

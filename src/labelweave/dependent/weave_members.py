@@ -105,11 +105,22 @@ def _by_shape(X: Any, n_labels: int, n_trees: int) -> Sequence[Any]:
         # Trees take categories and blanks as they are; the others need numbers.
         return [*boosted, extra, random, "br", "ls-svm", "mlp", "mlknn", "c-gmvae", "mulsupcon"]
     if X.shape[1] > MANY_FEATURES or is_mostly_zero(X):
-        return ["br", "ls-svm", "mlp", extra, random, "mlknn", "c-gmvae", "mulsupcon"]
+        # Which penalty and which class weights suit the words is decided by the weights.
+        weak, balanced = _linear("br-C10", C=10.0), _linear("br-balanced", class_weight="balanced")
+        first = [balanced, "ls-svm", weak, "br", "mlp", extra, random]
+        return [*first, "mlknn", "c-gmvae", "mulsupcon"]
     # Trees that try many features per split differ from those that try few.
     more_features = forest("extra-trees-30%", max_features=0.3)
     first = [extra, "ls-svm", "mlp", random, "br", more_features, "mlknn"]
     return [*first, *boosted, "c-gmvae", "mulsupcon"]
+
+
+def _linear(name: str, **settings: Any) -> Member:
+    """Binary relevance with a logistic regression whose solver is quick on sparse features."""
+    from sklearn.linear_model import LogisticRegression
+
+    estimator = LogisticRegression(solver="liblinear", **settings)
+    return Member(name, make("br", estimator=estimator), False)
 
 
 def _member(method: Any, X: Any) -> Member:

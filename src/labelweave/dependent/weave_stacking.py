@@ -18,6 +18,7 @@ from scipy.special import expit, logit
 
 from labelweave.calibration import LabelCalibrator
 from labelweave.metrics import get_metric, sweep_f1
+from labelweave.probabilities import log_odds
 
 __all__ = [
     "FORMS",
@@ -44,6 +45,8 @@ N_DIRECTIONS = 32
 _MAX_WEIGHT_ENTRIES = 1_000_000  # rows x labels, for the weights of the members
 _MATERIAL = 0.01  # relative rise of the cross-entropy that is worth a costly member
 _THRESHOLDS = np.linspace(0.05, 0.95, 19)
+_FEW_POSITIVES = 100  # per label: with fewer, the forms with small penalties over-fit
+_SMALL_PENALTY = 10.0
 
 
 def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:
@@ -313,6 +316,9 @@ def best_layer(
 ) -> Stack:
     """The form of the layer that is best out of fold, fitted to all rows.
 
+    The weighted mean is kept unless another form is better out of fold both in cross-entropy and in
+    the mean of mAP and F1; small penalties are tried only if there are enough positives per label.
+
     Parameters
     ----------
     odds, targets, common
@@ -328,14 +334,25 @@ def best_layer(
     rows = _sample_rows(targets, max_entries, seed)
     sampled_odds, sampled = odds[:, rows], targets[rows]
     cost = _seconds_per_form(sampled_odds, sampled, common) if np.isfinite(seconds) else 0.0
+    per_label = np.nansum(sampled) / sampled.shape[1]
     quality: dict[Form, float] = {}
+    entropy: dict[Form, float] = {}
     for form in FORMS:
-        if form == "mean" or time.monotonic() + 2.5 * cost < ends:
-            probabilities = _out_of_fold(sampled_odds, sampled, common, form, seed)
+        is_late = time.monotonic() + 2.5 * cost >= ends
+        if form != "mean" and (is_late or _over_fits(form, per_label)):
+            continue
+        probabilities = _out_of_fold(sampled_odds, sampled, common, form, seed)
+        entropy[form] = mean_entropy(log_odds(probabilities, LOGIT_EPS), sampled)
+        if entropy[form] <= entropy["mean"]:
             quality[form] = _quality(sampled, probabilities)
     form = max(quality, key=lambda tried: quality[tried])
     layer = _layer(sampled_odds, sampled, common, form)
     return Stack(layer, form, _out_of_fold(odds, targets, common, form, seed, max_entries))
+
+
+def _over_fits(form: Form, per_label: float) -> bool:
+    """Whether the form has too many free parameters for so few positives per label."""
+    return per_label < _FEW_POSITIVES and isinstance(form, float) and form <= _SMALL_PENALTY
 
 
 def _seconds_per_form(odds: np.ndarray, targets: np.ndarray, common: np.ndarray) -> float:

@@ -88,7 +88,8 @@ class Recipe:
         if of_image or data.is_image:
             shared = {name: plain[name] for name in ("threshold", "random_state")}
             return _of_images(model, data, self.method, of_image, shared)
-        if capabilities(model).texts:
+        can = capabilities(model)
+        if can.texts and not (can.vectors and (of_text or not data.is_text)):
             if not data.is_text:
                 raise InputError(f"{self.method} takes texts, but {data.name} holds features")
             if of_text:
