@@ -163,7 +163,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
         if not learnt:
             reasons = ", ".join(f"{row['column']!r} ({row['left_out']})" for row in rows[:5])
-            raise InputError(f"no column of the table can be learnt from: {reasons}")
+            raise InputError(
+                f"no column of the table (n_samples = {len(frame)}) can be learnt from: {reasons}"
+            )
         # codes of categories come first and texts last; the others keep their order
         first = "category" if self.output == "codes" else None
         learnt.sort(key=lambda item: (item[1].kind != first, item[1].kind == "text", item[0]))
@@ -183,7 +185,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = column_names(frame)
         if not len(frame) or not names:
             raise InputError(
-                f"the table has {len(frame)} rows and {len(names)} columns: nothing can be learnt"
+                f"the table has {len(frame)} rows and {len(names)} columns, and nothing can be "
+                f"learnt from it: {len(frame)} sample(s), {len(names)} feature(s) "
+                f"(shape={frame.shape}) while a minimum of 1 is required."
             )
         check_kinds(self.kinds or {}, names)
         return names
@@ -360,6 +364,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []  # the output decides
         return tags
 
     # -- persistence -------------------------------------------------------------------

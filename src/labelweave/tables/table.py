@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 
@@ -123,15 +124,24 @@ def as_frame(rows: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
         return rows
     if hasattr(rows, "to_pandas"):
         return rows.to_pandas()
+    if sp.issparse(rows):
+        raise InputError("sparse input is not supported: a table must be a DataFrame")
     values = rows if hasattr(rows, "shape") else np.array(rows, dtype=object)
-    if getattr(values, "ndim", 0) != 2 or not isinstance(values, np.ndarray):
+    if not isinstance(values, np.ndarray):
         raise InputError(f"a table must be a DataFrame, not {type(rows).__name__}")
+    if values.ndim != 2:
+        raise InputError(
+            f"a table has rows and columns, but X has shape {values.shape}. Reshape your data, or "
+            "pass a DataFrame"
+        )
+    if values.dtype.kind == "c":
+        raise InputError("Complex data not supported: make two columns of a complex number")
     if columns is None:
         columns = [f"x{j}" for j in range(values.shape[1])]
     if values.shape[1] != len(columns):
         raise InputError(
-            f"X has {values.shape[1]} columns without names, but the table had {len(columns)}: "
-            "pass a DataFrame with the names of the columns"
+            f"X has {values.shape[1]} features, but TableEncoder is expecting {len(columns)} "
+            "features as input: pass a DataFrame with the names of the columns"
         )
     return pd.DataFrame(values, columns=list(columns)).infer_objects()
 
