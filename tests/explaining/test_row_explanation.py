@@ -122,6 +122,15 @@ def test_what_is_special_about_a_row_is_said_once(mixed):
     assert len(all_) == 1
 
 
+def test_one_class_per_row(linear):
+    _, X, _ = linear
+    classes = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = lw.BinaryRelevance().fit(X, classes)
+    explanation = explain_row(model, X[0], X)
+    assert explanation.labels == ["0", "1", "2"]
+    assert explanation.predicted.tolist() == [k == model.predict(X[:1])[0] for k in range(3)]
+
+
 def test_a_frame_of_results(mixed):
     model, X, _ = mixed
     frame = explain_row(model, X.iloc[:1], X).to_frame()

@@ -6,7 +6,9 @@ import json
 import numpy as np
 import pytest
 
+from labelweave.data import Dataset
 from labelweave.exceptions import ModelFolderError
+from labelweave.pipeline import model_folder
 from labelweave.pipeline.model_folder import read_origin
 
 ORIGIN = {
@@ -23,6 +25,7 @@ ORIGIN = {
 def folder(tmp_path):
     (tmp_path / "training.json").write_text(json.dumps(ORIGIN))
     np.save(tmp_path / "rows-seen.npy", np.arange(3, dtype=np.uint64))
+    (tmp_path / "reference.json").write_text('{"kind": "array", "rows": [[1.5], [2.5]]}')
     return tmp_path
 
 
@@ -30,9 +33,20 @@ def test_the_record_of_the_training_is_read(folder):
     origin = read_origin(folder)
     assert origin.source == "x.csv"
     assert origin.seen.tolist() == [0, 1, 2]
+    assert origin.reference.tolist() == [[1.5], [2.5]]
 
 
-@pytest.mark.parametrize("name", ["training.json", "rows-seen.npy"])
+def test_typical_values_of_many_rows_come_from_some_of_them(monkeypatch):
+    data = Dataset(np.arange(100.0)[:, None], [["a"]] * 100)
+    expected = np.array(model_folder._reference_of(data)["rows"])
+    monkeypatch.setattr(model_folder, "_REFERENCE_ROWS", 30)
+    few = np.array(model_folder._reference_of(data)["rows"])
+    assert (few != expected).any()
+    np.testing.assert_allclose(few, expected, atol=4)
+    assert model_folder._reference_of(Dataset(["a text"], [["a"]])) is None
+
+
+@pytest.mark.parametrize("name", ["training.json", "rows-seen.npy", "reference.json"])
 def test_links_and_devices_beside_the_model_are_not_read(folder, name):
     (folder / name).rename(folder / "elsewhere")
     (folder / name).symlink_to(folder / "elsewhere")

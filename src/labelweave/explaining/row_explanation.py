@@ -198,7 +198,10 @@ def _first_changes(
 
 
 def _label_sets(model: Any, probabilities: np.ndarray) -> np.ndarray | None:
-    rule = getattr(core_of(model), "threshold_", None)
+    core = core_of(model)
+    if getattr(core, "_single_label", False):  # one class per row
+        return probabilities == probabilities.max(axis=1, keepdims=True)
+    rule = getattr(core, "threshold_", None)
     return rule.apply(probabilities).astype(bool) if isinstance(rule, Threshold) else None
 
 

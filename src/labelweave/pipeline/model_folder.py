@@ -30,6 +30,7 @@ __all__ = ["Origin", "checked_folder", "open_model", "save_model"]
 
 ORIGIN, SEEN, METRICS = "training.json", "rows-seen.npy", "metrics.json"
 REFERENCE = "reference.json"
+_REFERENCE_ROWS = 20_000
 
 
 class Origin(NamedTuple):
@@ -152,7 +153,8 @@ def _reference_of(train: Dataset) -> dict[str, Any] | None:
         return None
     from labelweave.explaining.reference import reference_rows, reference_to_plain
 
-    return reference_to_plain(reference_rows(train.X))
+    step = -(-len(train) // _REFERENCE_ROWS)  # quantiles of very many rows need no more
+    return reference_to_plain(reference_rows(train[::step].X if step > 1 else train.X))
 
 
 def _json_bytes(value: Any) -> bytes:
