@@ -204,6 +204,19 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
 
         save(self, path)
 
+    def input_columns(self) -> list[Any] | None:
+        """Return the columns of the mixed table that the model was fitted to; None otherwise.
+
+        Each is a :class:`~labelweave.tables.input_columns.InputColumn`: name, kind, whether it may
+        be blank.
+        """
+        check_is_fitted(self)
+        if "table_encoder_" not in vars(self):
+            return None
+        from labelweave.tables.input_columns import columns_of_encoder
+
+        return columns_of_encoder(self.table_encoder_)
+
     def default_part(self, parameter: str) -> Any:
         """Return the estimator that None or an id stands for in a parameter.
 

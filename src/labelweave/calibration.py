@@ -25,7 +25,7 @@ from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_texts
 from labelweave.known_labels import KnownLabelsMixin
-from labelweave.label_pipeline import as_label_pipeline
+from labelweave.label_pipeline import LabelPipeline, as_label_pipeline
 from labelweave.labels import LabelMatrix, as_labels, is_frame
 from labelweave.metrics._inputs import check_score, chunks
 from labelweave.probabilities import log_odds
@@ -224,6 +224,12 @@ class CalibratedMultiLabel(KnownLabelsMixin):
     def _has_pipeline(self) -> bool:
         """Whether the estimator is a pipeline, which gets the columns of a table as they are."""
         return isinstance(self.estimator, Pipeline)
+
+    def input_columns(self) -> list[Any] | None:
+        """Return the columns of the mixed table, as the estimator expects them."""
+        check_is_fitted(self)
+        is_pipeline = isinstance(self.estimator_, LabelPipeline)
+        return self.estimator_.input_columns() if is_pipeline else super().input_columns()
 
     def _fit_encoder(self, table: Table, Y: LabelMatrix | None) -> Any:
         return table if self._has_pipeline else super()._fit_encoder(table, Y)

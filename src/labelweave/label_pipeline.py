@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.capabilities import MultiLabelTags, capabilities, with_capabilities
 from labelweave.exceptions import InputError, LabelweaveError, in_one_line
+from labelweave.tables.input_columns import InputColumn, columns_of_steps, takes_texts
 from labelweave.tables.table import Table
 
-__all__ = ["LabelPipeline", "as_label_pipeline", "takes_texts"]
+__all__ = ["LabelPipeline", "as_label_pipeline"]
 
 
 class LabelPipeline(Pipeline):
@@ -81,6 +82,14 @@ class LabelPipeline(Pipeline):
         from labelweave.persistence import save
 
         save(self, path)
+
+    def input_columns(self) -> list[InputColumn] | None:
+        """Return the columns that rows must have; None if the pipeline was fitted without names.
+
+        Their kinds are derived from the first transformers.
+        """
+        check_is_fitted(self)
+        return columns_of_steps(self[:-1] if len(self.steps) > 1 else self._classifier)
 
     def _features(self, X: Any) -> Any:
         """Return what the last step receives; errors of a step about the rows name the step."""
@@ -193,24 +202,6 @@ def as_label_pipeline(estimator: Any) -> Any:
         memory=estimator.memory,
         verbose=estimator.verbose,
     )
-
-
-def takes_texts(step: Any) -> bool:
-    """Whether a transformer expects a list of texts, by its tags or those of its parts.
-
-    >>> from sklearn.feature_extraction.text import TfidfVectorizer
-    >>> from sklearn.preprocessing import OneHotEncoder
-    >>> takes_texts(TfidfVectorizer()), takes_texts(OneHotEncoder())
-    (True, False)
-    """
-    if isinstance(step, FeatureUnion):
-        return any(takes_texts(part) for _, part in step.transformer_list)
-    if isinstance(step, Pipeline):
-        return bool(step.steps) and takes_texts(step.steps[0][1])
-    if not isinstance(step, BaseEstimator):
-        return False
-    accepted = get_tags(step).input_tags
-    return accepted.string and not accepted.two_d_array
 
 
 def _is_ours(step: Any) -> bool:

@@ -6,7 +6,6 @@ import logging
 import secrets
 import socket
 import sys
-import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -20,7 +19,7 @@ from starlette.types import ASGIApp
 from labelweave.exceptions import InputError, LabelweaveError
 from labelweave.serve.connection_limits import limited_protocol
 from labelweave.serve.middleware import DirectRoute, ProtectionMiddleware
-from labelweave.serve.model_process import NO_FEATURE_NAMES
+from labelweave.serve.model_process import ignore_expected_warnings
 from labelweave.serve.problems import install_handlers
 from labelweave.serve.routes import health, inference, models, page, predictions, reviews
 from labelweave.serve.service import Service
@@ -191,7 +190,7 @@ def _set_up_logging(access_log: bool) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("labelweave.serve").setLevel(logging.INFO)
     logging.getLogger("labelweave.access").setLevel(logging.INFO if access_log else logging.WARNING)
-    warnings.filterwarnings("ignore", message=NO_FEATURE_NAMES)
+    ignore_expected_warnings()
 
 
 def _announce(

@@ -11,6 +11,8 @@ from pydantic import FailFast, Field, Strict, StringConstraints, TypeAdapter, Va
 from labelweave.exceptions import InputError
 from labelweave.serve.problems import ProblemError, validation_message
 from labelweave.serve.settings import Settings
+from labelweave.tables.input_columns import InputColumn, new_categories, read_records
+from labelweave.tables.table import Table
 from labelweave.thresholds import FixedThreshold
 
 if TYPE_CHECKING:
@@ -18,9 +20,14 @@ if TYPE_CHECKING:
 
 _MAX_NUMBER = 1e300
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False, ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+NumberOrNull = Number | None
 # They stop at the first fault: there may be millions.
 _VECTORS = TypeAdapter(Annotated[list[Annotated[list[Number], FailFast()]], FailFast()])
+_VECTORS_WITH_BLANKS = TypeAdapter(
+    Annotated[list[Annotated[list[NumberOrNull], FailFast()]], FailFast()]
+)
 _RECORDS = TypeAdapter(Annotated[list[dict[str, Number]], FailFast()])
+_RECORDS_WITH_BLANKS = TypeAdapter(Annotated[list[dict[str, NumberOrNull]], FailFast()])
 _TEXTS = TypeAdapter(Annotated[list[Annotated[str, Strict(), StringConstraints()]], FailFast()])
 
 
@@ -41,12 +48,16 @@ def check_n_rows(n_rows: int, settings: Settings) -> None:
 def read_inputs(
     inputs: Sequence[Any], loaded: LoadedModel, settings: Settings, *, absent: str = "error"
 ) -> Any:
-    """Check inputs and convert them: vectors and records to an array, texts to a list.
+    """Check inputs and convert them: to an array, a table or a list of texts.
 
-    * `inputs`: Lists of numbers, objects of feature names and numbers, or texts.
+    * `inputs`: Lists of numbers, objects of names and values, or texts.
     * `absent`: The meaning of a feature that a record leaves out.
     """
     check_n_rows(len(inputs), settings)
+    if loaded.facts.input == "records":
+        return _read_table(inputs, loaded.facts.columns or [], settings, absent)
+    if absent == "blank":
+        raise InputError("absent='blank' is for tables of mixed columns: use 'zero' or 'error'")
     if loaded.facts.input == "texts":
         return _read_texts(inputs, settings)
     if loaded.facts.input == "images":
@@ -57,7 +68,8 @@ def read_inputs(
         raise InputError("this model predicts from vectors of numbers, not from texts")
     # Looking at the types is much quicker than validating, and almost always enough.
     only_numbers = all(type(row) is list and set(map(type, row)) <= {float, int} for row in inputs)
-    rows = inputs if only_numbers else _validate(_VECTORS, inputs)
+    vectors = _VECTORS_WITH_BLANKS if loaded.facts.takes_blanks else _VECTORS
+    rows = inputs if only_numbers else _validate(vectors, inputs)
     for i, row in enumerate(rows):
         if len(row) != loaded.facts.n_features:
             raise InputError(
@@ -68,9 +80,44 @@ def read_inputs(
         X = np.array(rows, dtype=np.float64)
     except OverflowError:  # an integer that no float can hold
         X = np.full((1, 1), np.inf)
-    if not np.abs(X).max() <= _MAX_NUMBER:  # also true for NaN
-        _validate(_VECTORS, inputs)  # raises an error that names the number
+    if not np.fmax.reduce(np.abs(X), axis=None, initial=0) <= _MAX_NUMBER or (
+        only_numbers and np.isnan(X).any()
+    ):
+        _validate(vectors, inputs)  # raises an error that names the number
     return X
+
+
+def new_category_warnings(inputs: Sequence[Any], loaded: LoadedModel) -> list[str]:
+    """Return one sentence per column with categories that no training row had."""
+    sentences = []
+    for column in loaded.facts.columns or ():
+        if numbers := new_categories(inputs, column):
+            value = str(inputs[numbers[0]][column.name])[:80]
+            others = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+            sentences.append(
+                f"inputs.{numbers[0]}.{column.name}{others}: no training row had {value!r}"
+            )
+    return sentences
+
+
+def _read_table(
+    inputs: Sequence[Any], columns: Sequence[InputColumn], settings: Settings, absent: str
+) -> Table:
+    if absent == "zero":
+        raise InputError("absent='zero' is for models of numbers: use 'blank' or 'error'")
+    for i, record in enumerate(inputs):
+        if not isinstance(record, dict):
+            raise InputError(
+                f"inputs.{i}: this model predicts from records, objects of column names and values"
+            )
+        for name, value in record.items():
+            if isinstance(value, str) and len(value) > settings.max_text:
+                raise ProblemError(
+                    413,
+                    f"The text inputs.{i}.{name[:80]} has {len(value):,} characters, but a text "
+                    f"may have at most {settings.max_text:,}.",
+                )
+    return read_records(inputs, columns, absent=absent, place="inputs")
 
 
 def _read_texts(inputs: Sequence[Any], settings: Settings) -> list[str]:
@@ -96,7 +143,7 @@ def _read_records(inputs: Sequence[Any], loaded: LoadedModel, absent: str) -> np
             unknown = next((name for name in record if name not in positions), None)
             if unknown is not None:
                 raise InputError(f"inputs.{i}: the model has no feature {unknown[:80]!r}")
-    records = _validate(_RECORDS, inputs)
+    records = _validate(_RECORDS_WITH_BLANKS if loaded.facts.takes_blanks else _RECORDS, inputs)
     X = np.zeros((len(records), len(names)))
     for i, record in enumerate(records):
         if absent == "error" and len(record) < len(names):

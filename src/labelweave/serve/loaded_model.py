@@ -11,12 +11,14 @@ import numpy as np
 
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
+from labelweave.rows import concatenate_features
 from labelweave.serve.batching import Batcher, StoppedError
 from labelweave.serve.inputs_and_labels import LabelSelection, ScoredRows, select_labels
 from labelweave.serve.label_relations import LabelVectors
 from labelweave.serve.model_process import ModelCrashedError, ModelHost
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.settings import Settings
+from labelweave.tables.input_columns import InputColumn
 from labelweave.thresholds import TopK
 
 __all__ = ["LoadedModel", "ModelFacts", "PreparedRequest", "describe"]
@@ -40,11 +42,20 @@ class Explaining(Protocol):
     def explain(self, X: Any, k: int = 5) -> Any: ...
 
 
+@runtime_checkable
+class HasColumns(Protocol):
+    """A model that may have been fitted to a table of named columns."""
+
+    def input_columns(self) -> list[InputColumn] | None: ...
+
+
 class ModelFacts(NamedTuple):
     """What the service has to know of a model, wherever the model is."""
 
-    input: str  # "texts", "images" or "vectors"
+    input: str  # "texts", "images", "vectors" or "records"
     n_features: int | None
+    columns: list[InputColumn] | None  # of records
+    takes_blanks: bool  # whether numbers of vectors may be blank
     accepts_known: bool
     can_change_labels: bool
     explains_by: str | None  # "labels", "words" or "columns"
@@ -60,9 +71,15 @@ def describe(model: Any) -> ModelFacts:
     can = capabilities(model)
     single_label = getattr(model, "_single_label", False)
     reference = vars(model).get("_reference")  # set by `read_model`
+    columns = model.input_columns() if isinstance(model, HasColumns) else None
+    if columns is not None and all(c.kind == "number" and not c.may_be_blank for c in columns):
+        columns = None  # vectors of numbers
+    of_features = "vectors" if columns is None else "records"
     return ModelFacts(
-        input="texts" if can.texts else "images" if can.images else "vectors",
+        input="texts" if can.texts else "images" if can.images else of_features,
         n_features=getattr(model, "n_features_in_", None),
+        columns=columns,
+        takes_blanks=can.missing_values,
         accepts_known=can.known_labels,
         can_change_labels=can.new_labels,
         explains_by=_explains_by(model, reference),
@@ -173,7 +190,7 @@ class LoadedModel:
 
     def _predict_group(self, group: list[PreparedRequest]) -> list[Any]:
         """Predict requests together of which all or none have known labels."""
-        X = _concatenate([request.X for request in group])
+        X = concatenate_features([request.X for request in group])
         if group[0].known is None:
             known = None
             probabilities = self.ask(methodcaller("predict_proba", X))
@@ -214,11 +231,3 @@ class LoadedModel:
             except InputError as error:  # concerns this request only
                 results.append(error)
         return results
-
-
-def _concatenate(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], list):
-        return [item for part in parts for item in part]
-    return np.concatenate(parts)

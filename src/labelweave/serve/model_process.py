@@ -25,10 +25,23 @@ from sklearn.base import BaseEstimator
 
 from labelweave.exceptions import LabelweaveError
 
-__all__ = ["ModelCrashedError", "ModelHost", "ModelInService", "ModelProcess", "disable_caches"]
+__all__ = [
+    "ModelCrashedError",
+    "ModelHost",
+    "ModelInService",
+    "ModelProcess",
+    "disable_caches",
+    "ignore_expected_warnings",
+]
 
-# Records are matched with the feature names before they become arrays without names.
-NO_FEATURE_NAMES = "X does not have valid feature names"
+_EXPECTED_WARNINGS = (
+    # Records are matched with the feature names before they become arrays without names.
+    "X does not have valid feature names",
+    # Rows of clients differ from the training rows: the response says so, and not the log.
+    "Found unknown categories in columns",
+    "the column .* has .* that no training row had",
+    "the column .* is missing: its cells count as blank",
+)
 _STOP_SECONDS = 5.0
 
 
@@ -162,6 +175,12 @@ def read_model(
     return model, origin.feature_names if names is None else names
 
 
+def ignore_expected_warnings() -> None:
+    """Keep warnings that depend on the rows of clients out of the log."""
+    for message in _EXPECTED_WARNINGS:
+        warnings.filterwarnings("ignore", message=message)
+
+
 def disable_caches(model: Any) -> None:
     """Stop the encoders inside a model from keeping embeddings and features on disk.
 
@@ -224,7 +243,7 @@ def main(folder: str, threads: str, trust: str) -> None:
     """Load a model, and answer until the input ends."""
     for name in ("SIGINT", "SIGTERM"):  # the service finishes what it has accepted, then closes
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    warnings.filterwarnings("ignore", message=NO_FEATURE_NAMES)
+    ignore_expected_warnings()
     requests = os.fdopen(os.dup(0), "rb")
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no response

@@ -28,7 +28,10 @@ _OTHER_CONTAINERS = 2000  # of a body, besides those of its inputs
 _INPUT = {
     "anyOf": [
         {"type": "array", "items": {"type": "number"}},
-        {"type": "object", "additionalProperties": {"type": "number"}},
+        {
+            "type": "object",
+            "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+        },
         {"type": "string"},
     ]
 }
@@ -36,7 +39,7 @@ Inputs = Annotated[
     list[Any],
     Field(
         min_length=1,
-        description="Vectors, records (feature name to number) or texts, depending on the model.",
+        description="Vectors, records (name to value) or texts, depending on the model.",
         json_schema_extra={"items": _INPUT},
     ),
 ]
@@ -70,6 +73,9 @@ KnownLabels = Annotated[
 ]
 
 
+Absent = Literal["error", "zero", "blank"]
+
+
 class StrictModel(BaseModel):
     """A request in which unknown fields, such as misspelt ones, are an error."""
 
@@ -98,9 +104,10 @@ class PredictRequest(StrictModel):
         description="For each input, labels that are known to be present or absent.",
     )
     scores: bool = Field(False, description="Also return the scores of all labels, best first.")
-    absent: Literal["error", "zero"] = Field(
+    absent: Absent = Field(
         "error",
-        description="Whether a record that lacks a feature is an error, or the feature is 0.",
+        description="Whether a record that lacks a feature is an error, or the feature is 0 or "
+        "blank. In a table of mixed columns, one that had blanks in training may always be absent.",
     )
 
 
@@ -119,7 +126,7 @@ class ExplainRequest(StrictModel):
         10, ge=1, le=1000, description="The most columns or words to return per label."
     )
     background: Background | None = None
-    absent: Literal["error", "zero"] = "error"
+    absent: Absent = "error"
 
 
 class ScoredLabel(BaseModel):
@@ -141,6 +148,9 @@ class PredictResponse(BaseModel):
 
     model: str
     predictions: list[Prediction]
+    warnings: list[str] | None = Field(
+        None, description="Categories of the inputs that no training row had."
+    )
 
 
 class LabelInfo(BaseModel):
@@ -159,12 +169,24 @@ class ModelSummary(BaseModel):
     state: Literal["not loaded", "ready", "failed"]
 
 
+class ColumnInfo(BaseModel):
+    """A column of the records that a model predicts from."""
+
+    name: str
+    kind: str
+    may_be_blank: bool
+    may_be_absent: bool
+    values: list[str | float] | None = Field(None, description="The first categories.")
+    format: str | None = Field(None, description="The format of dates.")
+
+
 class ModelDetail(ModelSummary):
     """What a model predicts from, and what it can do."""
 
-    input: Literal["texts", "vectors", "images"]
+    input: Literal["texts", "vectors", "images", "records"]
     features: int | None
     feature_names: list[str] | None
+    columns: list[ColumnInfo] | None
     takes_known: bool
     can_change_labels: bool
     explains_by: Literal["labels", "words", "columns"] | None
@@ -259,10 +281,13 @@ class InferOutput(BaseModel):
 
 
 class InferRequest(BaseModel):
-    """A request of the Open Inference Protocol; parameters are not used."""
+    """A request of the Open Inference Protocol; parameters are not used.
+
+    There is one tensor, or for a table one per column.
+    """
 
     id: str | None = Field(None, max_length=200)
-    inputs: list[InferTensor] = Field(min_length=1, max_length=16)
+    inputs: list[InferTensor] = Field(min_length=1, max_length=1000)
     outputs: list[InferOutput] | None = Field(None, fail_fast=True)
 
 

@@ -35,6 +35,8 @@ __all__ = [
     "date_format",
     "find_kind",
     "is_dates",
+    "is_yes_or_no",
+    "parsed_dates",
     "read_dates",
     "read_numbers",
     "read_words",
@@ -217,7 +219,7 @@ def read_dates(column: pd.Series, format: str | None, words: Words | None = None
         moments = pd.DatetimeIndex(column)
         return _seconds(moments.tz_convert(None) if moments.tz is not None else moments)
     words = words or read_words(column)
-    moments = _parsed(words.values, format or "ISO8601")
+    moments = parsed_dates(words.values, format or "ISO8601")
     _refuse(np.asarray(moments.isna()), words, column, f"a date of the form {_shown(format)}")
     return np.append(_seconds(moments), np.nan)[words.codes]
 
@@ -233,11 +235,21 @@ def date_format(values: np.ndarray) -> str | None:
     """Return the format of which every string is a date, or None."""
     if not all(_DATE_START.match(value) for value in values):
         return None
-    formats = (format for format in _FORMATS if not _parsed(values, format).isna().any())
+    formats = (format for format in _FORMATS if not parsed_dates(values, format).isna().any())
     return next(formats, None)
 
 
-def _parsed(values: np.ndarray, format: str) -> Any:
+def is_yes_or_no(value: Any) -> bool:
+    """Whether a value is one of yes, no, true, false, 1 and 0.
+
+    >>> is_yes_or_no("Yes"), is_yes_or_no(False), is_yes_or_no(2)
+    (True, True, False)
+    """
+    return str(value).strip().lower() in _YES or value in (0, 1)
+
+
+def parsed_dates(values: np.ndarray, format: str) -> Any:
+    """Return strings of a format as moments; those that are no dates are NaT."""
     import pandas as pd
 
     return pd.to_datetime(

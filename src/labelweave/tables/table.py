@@ -185,4 +185,6 @@ def concatenate_tables(tables: Sequence[Table]) -> Table:
     import pandas as pd
 
     frames = [table.frame for table in tables]
-    return Table(pd.concat(frames, ignore_index=True), tables[0].encoder)
+    table = Table(pd.concat(frames, ignore_index=True), tables[0].encoder)
+    table.reported = all(part.reported for part in tables)
+    return table

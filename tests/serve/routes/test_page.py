@@ -2,17 +2,20 @@
 
 import os
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from serving import KEY, FakeZeroShot, PredictsBrightness, encode_image, running, use_fakes
 
+import labelweave as lw
 from labelweave.labels import as_labels
 from labelweave.serve import model_process
 from labelweave.serve.label_relations import Cooccurrence
 from labelweave.serve.review_queues import read_queues
 from labelweave.thresholds import FixedThreshold
+from product_table import product_table
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = [
@@ -66,6 +69,13 @@ def served(monkeypatch, sqlite, tmp_path):
 
 @pytest.fixture
 def page(browser, served):
+    with opened_page(browser, served) as opened:
+        yield opened
+
+
+@contextmanager
+def opened_page(browser, served):
+    """The page of a service, on which no script fails and which asks no other server."""
     context = browser.new_context(viewport={"width": 1000, "height": 900})
     context.set_default_timeout(300_000)  # a busy machine is slow
     opened = context.new_page()
@@ -262,3 +272,39 @@ def test_phone_width_dark_and_names_for_screen_readers(browser, served):
     )
     assert nameless == []
     context.close()
+
+
+def test_columns_of_a_table_are_a_form(browser, sqlite, tmp_path):
+    frame, labels = product_table()
+    lw.BinaryRelevance(random_state=0).fit(frame, labels).save(tmp_path / "products")
+    folders = {"products": tmp_path / "products"}
+    with running(folders, database=sqlite) as service, opened_page(browser, service) as page:
+        assert "input: 5 columns" in page.locator("#try-about").inner_text()
+        names = [text.split() for text in page.locator("#try-record label").all_inner_texts()]
+        assert [name[0] for name in names] == list(frame.columns)
+        assert [" ".join(name[1:]) for name in names] == [
+            "text",
+            "number",
+            "category",
+            "yes/no",
+            "date",
+        ]
+        page.get_by_label("title").fill("the blue lamp <b>")
+        page.get_by_label("brand").fill("zeta")
+        page.get_by_label("new").select_option("yes")
+        page.get_by_role("button", name="Label it").click()
+        page.wait_for_selector("#try-bars li")
+        assert "no training row had 'zeta'" in page.locator("#try-default").inner_text()
+        shot(page, "record")
+        page.get_by_label("added").fill("soon")
+        page.get_by_role("button", name="Label it").click()
+        page.wait_for_selector("#notice:not([hidden])")
+        assert "'soon', which is not a date" in page.locator("#notice").inner_text()
+        rows = tmp_path / "rows.csv"
+        frame[:2].to_csv(rows, index=False)
+        page.get_by_text("Pick a row of a CSV file").click()
+        page.get_by_label("CSV file", exact=True).set_input_files(rows)
+        page.get_by_role("button", name="Row 2").click()
+        page.wait_for_function("document.querySelector('#notice').hidden")
+        assert page.get_by_label("title").input_value() == frame["title"][1]
+        assert page.get_by_role("spinbutton", name="price").input_value() == str(frame["price"][1])

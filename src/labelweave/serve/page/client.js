@@ -59,11 +59,18 @@ export function make(tag, text, className) {
   return node;
 }
 
-// The input for a model: the text itself, or the numbers in it.
+// The input for a model: the text itself, or the record or numbers in it.
 export function asInput(about, text) {
   if (about.input === "texts") {
     if (!text.trim()) throw new Error("Type a text first.");
     return text;
+  }
+  if (about.input === "records") {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new Error("This model predicts from records: type a JSON object of column names and values.");
+    }
   }
   const parts = text.split(/[\s,;]+/).filter(Boolean);
   const numbers = parts.map(Number);

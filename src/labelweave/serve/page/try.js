@@ -1,6 +1,7 @@
-// Predictions for a text, numbers, a row of a CSV file or an image.
+// Predictions for a text, numbers, a record, a row of a CSV file or an image.
 import { asInput, byId, call, get, guarded, make, model, sendFile } from "./client.js";
 import { drawBars } from "./bars.js";
+import { drawForm, fillForm, readForm } from "./record.js";
 import { readCsv, table } from "./table.js";
 
 const MAX_ROWS = 200;
@@ -16,17 +17,20 @@ async function choose() {
   about = await get(model(name));
   byId("try-text-part").hidden = about.input !== "texts";
   byId("try-vector-part").hidden = about.input !== "vectors";
+  byId("try-record-part").hidden = about.input !== "records";
+  if (about.input === "records") drawForm(byId("try-record"), about.columns);
   byId("try-image-part").hidden = about.input !== "images";
   byId("try-csv-part").hidden = about.input === "images";
   byId("try-result").hidden = true;
   byId("try-explain").hidden = !about.explains_by;
   byId("try-explain").textContent = about.explains_by === "labels" ? "Why the new labels?" : "Why these labels?";
   byId("try-why").replaceChildren();
-  const input = about.input === "vectors" ? `${about.features} numbers` : about.input;
+  const sizes = { vectors: `${about.features} numbers`, records: `${about.columns?.length} columns` };
+  const input = sizes[about.input] ?? about.input;
   byId("try-about").textContent = `${about.method}, ${about.labels} labels, input: ${input}`;
 }
 
-const inputNow = () => asInput(about, byId(about.input === "texts" ? "try-text" : "try-vector").value);
+const inputNow = () => about.input === "records" ? readForm(byId("try-record"), about.columns) : asInput(about, byId(about.input === "texts" ? "try-text" : "try-vector").value);
 
 async function go() {
   const name = byId("try-model").value;
@@ -41,7 +45,8 @@ async function go() {
   scores = prediction.scores.slice(0, MAX_BARS);
   showAll = false;
   const labels = prediction.labels.slice(0, FIRST_BARS).map(({ label }) => label).join(", ");
-  byId("try-default").textContent = `With its own threshold the model predicts: ${labels || "no label"}`;
+  const unusual = (answer.warnings || []).map((warning) => ` (${warning})`).join("");
+  byId("try-default").textContent = `With its own threshold the model predicts: ${labels || "no label"}${unusual}`;
   // The threshold that selects the labels of the model, if there is one.
   const least = Math.min(1, ...prediction.labels.map(({ score }) => score));
   byId("try-threshold").value = prediction.labels.length ? Math.floor(100 * least) / 100 : 0.5;
@@ -108,6 +113,7 @@ function fill(header, row) {
     byId("try-text").value = row[named >= 0 ? named : longest];
     return;
   }
+  if (about.input === "records") return fillForm(byId("try-record"), about.columns, header, row);
   const names = about.feature_names;
   const positions = names && names.map((name) => header.indexOf(name));
   const values = positions && positions.every((j) => j >= 0) ? positions.map((j) => row[j]) : row.slice(0, about.features);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from starlette.responses import Response
 
 from labelweave.exceptions import InputError
 from labelweave.serve.inputs_and_labels import check_n_rows, read_inputs
-from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
+from labelweave.serve.loaded_model import LoadedModel, ModelFacts, PreparedRequest
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import InferRequest, InferTensor, parse_json, request_body
 from labelweave.serve.service import Service, service_of
@@ -36,18 +37,11 @@ async def model_metadata(model: str, request: Request) -> dict[str, Any]:
     """Inputs and outputs of a model; the parameters of the output name the labels."""
     loaded = await service_of(request).models.get(model).loaded()
     names = loaded.label_names
-    texts = loaded.facts.input == "texts"
     return {
         "name": model,
         "versions": [str(loaded.version)],
         "platform": "labelweave",
-        "inputs": [
-            {
-                "name": "X",
-                "datatype": "BYTES" if texts else "FP64",
-                "shape": [-1] if texts else [-1, loaded.facts.n_features],
-            }
-        ],
+        "inputs": _described_inputs(loaded.facts),
         "outputs": [
             {
                 "name": OUTPUT,
@@ -57,6 +51,28 @@ async def model_metadata(model: str, request: Request) -> dict[str, Any]:
             }
         ],
     }
+
+
+def _described_inputs(facts: ModelFacts) -> list[dict[str, Any]]:
+    if facts.columns is not None:
+        return [
+            {
+                "name": column.name,
+                "datatype": "BYTES" if str in column.types else "FP64",
+                "shape": [-1],
+                "parameters": {"kind": column.kind},
+            }
+            for column in facts.columns
+            if column.is_used
+        ]
+    texts = facts.input == "texts"
+    return [
+        {
+            "name": "X",
+            "datatype": "BYTES" if texts else "FP64",
+            "shape": [-1] if texts else [-1, facts.n_features],
+        }
+    ]
 
 
 @router.get("/models/{model}/ready")
@@ -79,13 +95,16 @@ async def infer_response(service: Service, model: str, content_type: str, body: 
     served = service.models.get(model)
     await served.loaded()  # bodies wait for it as they came: parsed, they take more memory
     request = parse_json(content_type, body, InferRequest, service.settings.max_rows)
-    if len(request.inputs) != 1:
-        raise InputError("inputs must contain exactly one tensor")
     if any(output.name != OUTPUT for output in request.outputs or ()):
         raise InputError(f"the only output is {OUTPUT!r}")
 
     def prepare(loaded: LoadedModel) -> PreparedRequest:
-        rows = _rows(request.inputs[0], service.settings)
+        if loaded.facts.input == "records":
+            rows = _records(request.inputs, service.settings)
+        elif len(request.inputs) == 1:
+            rows = _rows(request.inputs[0], service.settings)
+        else:
+            raise InputError("inputs must contain exactly one tensor")
         return PreparedRequest(read_inputs(rows, loaded, service.settings), None, None)
 
     scored = await served.predict(prepare)
@@ -101,6 +120,28 @@ async def infer_response(service: Service, model: str, content_type: str, body: 
     if request.id is not None:
         response["id"] = request.id
     return to_json(response)
+
+
+def _records(tensors: Sequence[InferTensor], settings: Settings) -> list[dict[str, Any]]:
+    """Return the rows of a table of which each tensor is a column; null is a blank."""
+    n_rows = tensors[0].shape[0] if tensors[0].shape else 0
+    check_n_rows(n_rows, settings)
+    records: list[dict[str, Any]] = [{} for _ in range(n_rows)]
+    for tensor in tensors:
+        name = tensor.name[:80]
+        if tensor.datatype not in {"BYTES", "BOOL", *_NUMBERS}:
+            raise InputError(f"the column {name!r} has the unknown datatype {tensor.datatype!r}")
+        if tensor.shape not in ([n_rows], [n_rows, 1]) or len(tensor.data) != n_rows:
+            raise InputError(
+                f"the tensor {name!r} must have the shape [{n_rows}] and as many values: one per "
+                "row, like the first tensor"
+            )
+        if tensor.name in records[0]:
+            raise InputError(f"there are two tensors named {name!r}")
+        for record, value in zip(records, tensor.data, strict=True):
+            is_nested = isinstance(value, list) and len(value) == 1
+            record[tensor.name] = value[0] if is_nested else value
+    return records
 
 
 def _rows(tensor: InferTensor, settings: Settings) -> list[Any]:

@@ -30,8 +30,11 @@ from labelweave.serve.schemas import (
 from labelweave.serve.served_models import ServedModel
 from labelweave.serve.service import service_of
 from labelweave.serve.state.service_store import Change
+from labelweave.tables.input_columns import InputColumn
 
 __all__ = ["router"]
+
+_MAX_VALUES = 100  # categories of a column that are shown
 
 router = APIRouter(prefix="/v1/models", tags=["models"], responses=PROBLEMS)
 
@@ -63,12 +66,28 @@ async def describe_model(model: str, request: Request) -> ModelDetail:
         "input": facts.input,
         "features": facts.n_features,
         "feature_names": loaded.feature_names,
+        "columns": None if facts.columns is None else _used_columns(facts.columns),
         "takes_known": facts.accepts_known,
         "can_change_labels": facts.can_change_labels,
         "explains_by": facts.explains_by,
         "has_label_map": facts.has_label_vectors,
     }
     return ModelDetail.model_validate(_summary(served) | details)
+
+
+def _used_columns(columns: list[InputColumn]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": column.name,
+            "kind": column.kind,
+            "may_be_blank": column.may_be_blank,
+            "may_be_absent": column.may_be_absent,
+            "values": None if column.values is None else list(column.values[:_MAX_VALUES]),
+            "format": column.format,
+        }
+        for column in columns
+        if column.is_used
+    ]
 
 
 @router.post("/{model}/reload", status_code=204)

@@ -11,7 +11,7 @@ from labelweave.serve.problems import ProblemError
 __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
-_SCRIPTS = ("page", "client", "try", "labels", "compare", "review", "bars", "table")
+_SCRIPTS = ("page", "client", "try", "record", "labels", "compare", "review", "bars", "table")
 _FILES = {"page.css": "text/css"} | {f"{name}.js": "text/javascript" for name in _SCRIPTS}
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from labelweave.serve.explanations import explain_by_features
 from labelweave.serve.image_requests import IMAGE_TYPES
-from labelweave.serve.inputs_and_labels import LabelSelection, read_inputs
+from labelweave.serve.inputs_and_labels import LabelSelection, new_category_warnings, read_inputs
 from labelweave.serve.loaded_model import LoadedModel, PreparedRequest
 from labelweave.serve.problems import PROBLEMS, ProblemError
 from labelweave.serve.schemas import (
@@ -49,11 +49,15 @@ async def predict_response(service: Service, model: str, content_type: str, body
     request = parse_json(content_type, body, PredictRequest, service.settings.max_rows)
     selection = LabelSelection(request.threshold, request.top_k, request.labels, request.scores)
 
+    unusual: list[str] = []
+
     def prepare(loaded: LoadedModel) -> PreparedRequest:
         X = read_inputs(request.inputs, loaded, service.settings, absent=request.absent)
+        unusual[:] = new_category_warnings(request.inputs, loaded)
         return PreparedRequest(X, loaded.known_labels(request.known, len(X)), selection)
 
-    return to_json({"model": model, "predictions": await served.predict(prepare)})
+    response = {"model": model, "predictions": await served.predict(prepare)}
+    return to_json(response | ({"warnings": unusual} if unusual else {}))
 
 
 _IMAGE = {"schema": {"type": "string", "format": "binary"}}
