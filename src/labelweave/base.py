@@ -354,8 +354,9 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
             if folder is None:
                 raise
             raise ModelFolderError(
-                f"{folder} contains a model that cannot predict ({in_one_line(error)}): it is "
-                "damaged or was changed"
+                f"{folder} contains a model that cannot predict these rows ({in_one_line(error)}): "
+                "pass rows of the form of the training rows, dense or sparse; if they are, the "
+                "folder is damaged or was changed"
             ) from error
 
     def _as_probabilities(self, raw: np.ndarray) -> np.ndarray:

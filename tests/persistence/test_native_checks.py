@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KernelDensity, KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
@@ -241,6 +241,41 @@ def test_clusters_vocabularies_and_encoders(rows, tmp_path):
     load_sklearn(stored(codes, tmp_path))
     codes._n_features_outs = [1]
     assert_refused(codes, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("_default_to_infrequent_mappings", [np.full(3, HUGE)]),
+        ("_default_to_infrequent_mappings", [np.full(3, -1)]),
+        ("_default_to_infrequent_mappings", [None]),
+        ("_drop_idx_after_grouping", np.array([HUGE], dtype=object)),
+        ("_infrequent_enabled", False),
+        ("categories_", [np.array([9.0, 1.0, 2.0])]),  # a search among them would end beyond
+    ],
+)
+def test_codes_of_categories(tmp_path, name, value):
+    encoder = OneHotEncoder(min_frequency=2, sparse_output=False).fit([[1.0], [1.0], [2.0], [9.0]])
+    assert list(load_sklearn(stored(encoder, tmp_path)).transform([[9.0]])[0]) == [0, 1]
+    setattr(encoder, name, value)
+    assert_refused(encoder, tmp_path)
+
+
+@pytest.mark.parametrize("categories", [[1.0, 2.0, np.nan], ["b", "a", None], ["b", "a"]])
+@pytest.mark.parametrize("drop", [None, "first"])
+def test_encoders_of_any_categories(tmp_path, categories, drop):
+    column = np.array(categories, dtype=object if None in categories else None)[:, None]
+    encoder = OneHotEncoder(sparse_output=False, drop=drop).fit(column)
+    again = load_sklearn(stored(encoder, tmp_path))
+    np.testing.assert_array_equal(again.transform(column), encoder.transform(column))
+
+
+@pytest.mark.parametrize(("name", "value"), [("_n_out_full", HUGE), ("_max_degree", HUGE)])
+def test_powers_of_features(rows, tmp_path, name, value):
+    features = PolynomialFeatures(2).fit(rows)
+    load_sklearn(stored(features, tmp_path))
+    setattr(features, name, value)
+    assert_refused(features, tmp_path)
 
 
 def test_matrices():

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import labelweave as lw
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, ModelFolderError
 from labelweave.persistence import load, save
 
 
@@ -56,6 +56,12 @@ def test_binary_relevance_over_scikit_learn(rows, labels, tmp_path, estimator):
     again = assert_same_through_disk(model, rows, tmp_path)
     assert type(again.estimator) is type(estimator)
     again.fit(rows, labels)
+
+
+def test_rows_of_another_form_than_the_training_rows(rows, labels, tmp_path):
+    lw.make("br", estimator=SVC()).fit(rows, labels).save(tmp_path / "model")
+    with pytest.raises(ModelFolderError, match=r"cannot predict these rows .* dense or sparse"):
+        load(tmp_path / "model").predict_proba(sp.csr_array(rows))
 
 
 def test_binary_relevance_over_code_is_refused(rows, labels, tmp_path):

@@ -95,6 +95,18 @@ def test_faiss_refuses_sparse_features(rng):
         NeighborSearch(sp.csr_array(rng.random((5, 3))), "faiss")
 
 
+def test_faiss_refuses_sparse_queries_and_squares_beyond_single_precision(rng):
+    pytest.importorskip("faiss")
+    search = NeighborSearch(rng.random((5, 3)), "faiss")
+    with pytest.raises(InputError, match="dense features only"):
+        search.of(sp.csr_array(rng.random((2, 3))), 2)
+    with pytest.raises(InputError, match="too large for FAISS"):
+        search.of(np.full((2, 3), 1.8e19), 2)
+    far = np.vstack([np.zeros((4, 3)), np.full((1, 3), 1.8e19)])
+    with pytest.raises(InputError, match="too large for FAISS"):
+        NeighborSearch(far, "faiss").among_themselves(2)
+
+
 def test_an_unknown_engine_is_named():
     with pytest.raises(InputError, match=r"'annoy'.*matrix, sklearn, faiss"):
         NeighborSearch(np.eye(3), "annoy")

@@ -26,7 +26,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._base import NeighborsBase
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
@@ -38,6 +38,7 @@ __all__ = ["MODEL", "check_loaded", "child_levels", "require_fit"]
 MODEL = "labelweave model"  # the key of the dict that stands for a model inside an estimator
 _MAX_THREADS = 1024
 _MAX_ITEM = 1 << 16  # bytes of an entry of an array
+_MAX_COLUMNS, _MAX_DEGREE = 10**7, 100  # of polynomial features
 
 
 def check_loaded(value: Any, models: Sequence[Any] = ()) -> Any:
@@ -312,9 +313,45 @@ def _has_columns(vectorizer: Any) -> bool:
 
 
 def _has_widths(encoder: Any) -> bool:
-    if encoder._drop_idx_after_grouping is not None:
-        require_fit(len(encoder._drop_idx_after_grouping) == len(encoder.categories_), "an encoder")
-    return list(encoder._n_features_outs) == list(encoder._compute_n_features_outs())
+    """Codes of categories, also of those that are grouped or dropped, are within the columns."""
+    n_columns = len(encoder.categories_)
+    nothing = [None] * n_columns
+    widths = list(encoder._n_features_outs)
+    dropped = encoder._drop_idx_after_grouping
+    groups = encoder._default_to_infrequent_mappings if encoder._infrequent_enabled else nothing
+    columns = (encoder.categories_, widths, nothing if dropped is None else dropped, groups)
+    return widths == list(encoder._compute_n_features_outs()) and all(
+        _has_codes(*column) for column in zip(*columns, strict=True)
+    )
+
+
+def _has_codes(names: np.ndarray, width: int, dropped: Any, groups: Any) -> bool:
+    """The codes of the categories of one column; numbers are searched for, so they are sorted."""
+    n_codes = width + (dropped is not None)
+    is_sorted = names.dtype.kind in "OUS" or not (names[1:] <= names[:-1]).any()
+    if names.ndim != 1 or not is_sorted or not (dropped is None or 0 <= dropped < n_codes):
+        return False
+    if groups is None:
+        return len(names) == n_codes
+    return len(groups) == len(names) and 0 <= groups.min() <= groups.max() < n_codes
+
+
+def _has_powers(features: Any) -> bool:
+    """As many columns are allocated as this number says."""
+    n = features._n_out_full
+    return isinstance(n, Integral) and n <= _MAX_COLUMNS and _powers(features) == n
+
+
+def _powers(features: Any) -> int:
+    low, high = features._min_degree, features._max_degree
+    require_fit(0 <= low <= high <= _MAX_DEGREE, "a PolynomialFeatures")
+    return features._num_combinations(
+        n_features=features.n_features_in_,
+        min_degree=0,
+        max_degree=high,
+        interaction_only=features.interaction_only,
+        include_bias=features.include_bias,
+    )
 
 
 def _has_threads(estimator: Any) -> bool:
@@ -346,4 +383,5 @@ _CHECKS: tuple[tuple[Any, str, Callable[[Any], bool]], ...] = (
     ((CountVectorizer, HashingVectorizer), "input", _reads_texts),
     ((FeatureHasher, HashingVectorizer), "n_features", _hashes),
     (OneHotEncoder, "_n_features_outs", _has_widths),
+    (PolynomialFeatures, "_n_out_full", _has_powers),
 )

@@ -99,20 +99,32 @@ class _Sklearn:
 class _Faiss:
     def __init__(self, X: Any, n_jobs: int | None) -> None:
         faiss = require("faiss", "neighbors")
-        if sp.issparse(X):
-            raise InputError("FAISS accepts dense features only: use neighbors='matrix'")
-        self._rows = np.ascontiguousarray(X, dtype=np.float32)
+        self._rows = self._dense(X)
         self._index = faiss.IndexFlatL2(X.shape[1])
         self._index.add(self._rows)
 
     def search(self, queries: Any, k: int) -> np.ndarray:
         if queries is not None:
-            return self._index.search(np.ascontiguousarray(queries, dtype=np.float32), k)[1]
-        nearest = self._index.search(self._rows, k + 1)[1]
+            return self._nearest(self._dense(queries), k)
+        nearest = self._nearest(self._rows, k + 1)
         # Among duplicates the row itself may be missing; then the last neighbour is dropped.
         drop = nearest == np.arange(len(nearest))[:, None]
         drop[~drop.any(axis=1), -1] = True
         return nearest[~drop].reshape(-1, k)
+
+    def _nearest(self, queries: np.ndarray, k: int) -> np.ndarray:
+        nearest = self._index.search(queries, k)[1]
+        if (nearest < 0).any():  # distances that are infinite have no row
+            raise InputError(
+                "X contains numbers that are too large for FAISS, whose squares must fit into "
+                "single precision: scale or clip them, or use neighbors='matrix'"
+            )
+        return nearest
+
+    def _dense(self, X: Any) -> np.ndarray:
+        if sp.issparse(X):
+            raise InputError("FAISS accepts dense features only: use neighbors='matrix'")
+        return np.ascontiguousarray(X, dtype=np.float32)
 
 
 class _MatrixProducts:
