@@ -80,8 +80,11 @@ def test_parameters_that_fit_would_refuse_are_refused(saved, method, name, value
 
 
 @pytest.mark.parametrize("vectorizer", [CountVectorizer, HashingVectorizer])
-def test_texts_are_not_taken_as_names_of_files(tmp_path, vectorizer):
-    save_sklearn(vectorizer(input="filename"), tmp_path / "part.skops", "the part")
+@pytest.mark.parametrize("settings", [{"input": "filename"}, {"ngram_range": (1, 10**6)}], ids=str)
+def test_texts_are_not_taken_as_names_of_files_or_in_all_their_parts(
+    tmp_path, vectorizer, settings
+):
+    save_sklearn(vectorizer(**settings), tmp_path / "part.skops", "the part")
     with pytest.raises(ModelFolderError, match="parts do not fit together"):
         load_sklearn(tmp_path / "part.skops")
 

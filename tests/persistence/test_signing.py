@@ -139,6 +139,13 @@ def test_signing_again_replaces_the_signature(signed, public, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"model", "other.pem", "other.pem.pub"}
 
 
+def test_a_signature_that_cannot_be_written(saved, key):
+    (saved / "signature.json").mkdir()
+    with pytest.raises(ModelFolderError, match=r"signature\.json cannot be written: Is a"):
+        sign(saved, key)
+    assert not list(saved.parent.glob(".*signature*"))
+
+
 def test_a_damaged_folder_is_not_signed(saved, key):
     (saved / "state.json").write_text("{}")
     with pytest.raises(ModelFolderError, match=r"state\.json"):

@@ -38,6 +38,7 @@ __all__ = ["MODEL", "check_loaded", "child_levels", "require_fit"]
 MODEL = "labelweave model"  # the key of the dict that stands for a model inside an estimator
 _MAX_THREADS = 1024
 _MAX_ITEM = 1 << 16  # bytes of an entry of an array
+_MAX_RUN = 100  # words or letters that count as one feature
 _MAX_COLUMNS, _MAX_DEGREE = 10**7, 100  # of polynomial features
 
 
@@ -365,8 +366,9 @@ def _hashes(vectorizer: Any) -> bool:
 
 
 def _reads_texts(vectorizer: Any) -> bool:
-    """Whether texts are texts, and not names of files that are opened."""
-    return vectorizer.input == "content"
+    """Whether texts are texts, not names of files that are opened, and their runs are short."""
+    low, high = vectorizer.ngram_range
+    return vectorizer.input == "content" and 1 <= low <= high <= _MAX_RUN
 
 
 # Classes, the attribute without which their compiled code is not reached, and the check.

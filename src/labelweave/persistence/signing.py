@@ -72,8 +72,14 @@ def sign(path: str | PathLike[str], key: str | PathLike[str]) -> int:
     document["signature"] = private.sign(_canonical(document)).hex()
     # Written beside the folder first, so that nothing but whole files is ever in it.
     written = folder.with_name(f".{folder.name}.{SIGNATURE_FILE}")
-    atomic_write_text(written, json.dumps(document, indent=2, sort_keys=True) + "\n")
-    written.replace(folder / SIGNATURE_FILE)
+    try:
+        atomic_write_text(written, json.dumps(document, indent=2, sort_keys=True) + "\n")
+        written.replace(folder / SIGNATURE_FILE)
+    except OSError as error:
+        written.unlink(missing_ok=True)
+        raise ModelFolderError(
+            f"{folder / SIGNATURE_FILE} cannot be written: {error.strerror}"
+        ) from error
     return len(files)
 
 

@@ -278,16 +278,33 @@ def test_many_rows_of_parquet_come_in_their_order(tmp_path):
 
 
 @pytest.mark.parametrize("values", [np.zeros(10**6), ["x" * 10**5] * 300])
+@pytest.mark.parametrize("store_schema", [False, True])  # True: read as numbers of a dictionary
 def test_a_repeated_value_in_parquet_is_refused_before_it_fills_the_memory(
-    tmp_path, monkeypatch, values
+    tmp_path, monkeypatch, values, store_schema
 ):
     monkeypatch.setattr(compressed_files, "FREE_BYTES", 2**14)
     path = tmp_path / "bomb.parquet"
     table = pa.table({"a": pa.array(values).dictionary_encode(), "labels": ["y"] * len(values)})
-    pq.write_table(table, path, compression="zstd", store_schema=False)
+    pq.write_table(table, path, compression="zstd", store_schema=store_schema)
     for read in (read_dataset, lambda path: list(iter_batches(path))):
         with pytest.raises(DataFileError, match="more than 2000 times its size"):
             read(path)
+
+
+def test_short_texts_in_parquet_count_as_much_as_they_take(tmp_path, monkeypatch):
+    monkeypatch.setattr(compressed_files, "FREE_BYTES", 2**20)
+    path = tmp_path / "days.parquet"
+    table = pa.table({"text": ["ab"] * 10**5, "labels": ["y"] * 10**5})
+    pq.write_table(table, path, compression="zstd")
+    assert path.stat().st_size < 4000
+    with pytest.raises(DataFileError, match="more than 2000 times its size"):
+        read_dataset(path)
+
+
+def test_categories_in_parquet_are_texts(tmp_path):
+    frame = pd.DataFrame({"text": pd.Categorical(["one", "two", "one"]), "labels": ["a", "b", "a"]})
+    frame.to_parquet(tmp_path / "days.parquet")
+    assert list(read_dataset(tmp_path / "days.parquet").X) == ["one", "two", "one"]
 
 
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12)

@@ -260,7 +260,9 @@ class ParquetTable:
             self.index_column = next(
                 (j for j, name in enumerate(self.names) if name in _INDEX_NAMES), None
             )
-            self._decoded_rows = self._guarded(lambda: self._checked_metadata(file.metadata))
+            self._decoded_rows = self._guarded(
+                lambda: self._checked_metadata(file.metadata, file.schema_arrow)
+            )
 
     def _open(self) -> Any:
         source: Any = Path(self.path)
@@ -284,18 +286,20 @@ class ParquetTable:
                 f"the Parquet file cannot be read ({message})", path=self.path
             ) from None
 
-    def _checked_metadata(self, metadata: Any) -> int:
+    def _checked_metadata(self, metadata: Any, schema: Any) -> int:
         """Refuse a table that is far larger than its file; return how many rows to decode at once.
 
         Repeated values take almost no room in the file: a number that is repeated is counted here,
-        before it is decoded, and texts while they are decoded, a few rows at a time.
+        before it is decoded, and texts while they are decoded, a few rows at a time. A text takes
+        some 64 bytes, however short it is.
         """
+        row_bytes = sum(8 if _is_numeric(kind) else 64 for kind in schema.types)
         # Not the metadata of single columns: where it is damaged, pyarrow ends the process.
         n_packed = Path(self.path).stat().st_size
         n_bytes, largest = 0, 0
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             unpacked = group.total_byte_size
-            n_bytes += max(8 * group.num_rows * metadata.num_columns, unpacked)
+            n_bytes += max(row_bytes * group.num_rows, unpacked)
             if unpacked > _TEXT_EXPANSION * n_packed:
                 largest = max(largest, unpacked)
         check_expansion(n_bytes, n_packed, self.path)
@@ -313,7 +317,7 @@ class ParquetTable:
                 decoded: list[Any] = []
                 start = n_bytes
                 while len(decoded) * self._decoded_rows < CHUNK_ROWS:
-                    batch = self._guarded(lambda: next(batches, None))
+                    batch = self._guarded(lambda: _decoded(next(batches, None)))
                     if batch is None:
                         break
                     decoded.append(batch)
@@ -329,15 +333,30 @@ class ParquetTable:
                 n_read += n_rows
 
 
+def _decoded(batch: Any) -> Any:
+    """Rows whose texts are not numbers of the entries of a dictionary, which hide their size."""
+    if batch is None:
+        return None
+    arrow = require("pyarrow", "formats")
+    columns = [
+        column.dictionary_decode() if arrow.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    return arrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _is_numeric(kind: Any) -> bool:
+    types = require("pyarrow", "formats").types
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+
+
 def _columns(batches: list[Any]) -> list[Sequence[Any]]:
     table = require("pyarrow", "formats").Table.from_batches(batches)
     return [_arrow_values(column) for column in table.columns]
 
 
 def _arrow_values(column: Any) -> Sequence[Any]:
-    types = require("pyarrow", "formats").types
-    kind = column.type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+    if _is_numeric(column.type):
         return column.cast("float64").to_numpy()
     return column.to_pylist()
 
