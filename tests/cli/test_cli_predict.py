@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from cli_data import make_rows, write_csv
 
@@ -64,6 +65,33 @@ def test_csv_can_be_read_back_as_data(run, model, new_rows):
         rows = list(csv.DictReader(file))
     assert len(rows) == 25
     assert set(rows[0]) == {"id", "labels", "probabilities"}
+
+
+def test_columns_and_parquet_hold_the_same_predictions(run, model, new_rows):
+    lists = json_lines(run("predict", model, "new.csv").stdout)
+    run("predict", model, "new.csv", "--out", "out.csv", "--as", "csv-columns", "--batch-rows", 10)
+    run("predict", model, "new.csv", "--out", "out.parquet", "--batch-rows", 10)
+    columns = pd.read_csv("out.csv", index_col="id")
+    parquet = pd.read_parquet("out.parquet")
+    for row, (_, indicator), stored in zip(
+        lists, columns.iterrows(), parquet.itertuples(), strict=True
+    ):
+        assert row["id"] == indicator.name == stored.id
+        assert set(row["labels"]) == set(indicator.index[indicator == 1]) == set(stored.labels)
+    refused = run("predict", model, "new.csv", "--as", "parquet", status=2)
+    assert "needs --out FILE" in refused.output
+
+
+def test_several_files_in_another_encoding(run, workdir):
+    rows = "".join(f"{i % 7},5;{i % 3};{int(i % 7 > 3)}\n" for i in range(40))
+    for part in (1, 2):
+        Path(f"part-{part}.csv").write_bytes(("größe;b;y\n" + rows).encode("cp1252"))
+    reading = ("--encoding", "cp1252", "--decimal", ",", "--delimiter", ";")
+    run("train", "part-*.csv", "--labels", "y", "-m", "br", "--out", "m", *reading)
+    predicted = json_lines(run("predict", "m", "part-*.csv").stdout)
+    assert len(predicted) == 80
+    score = run("evaluate", "m", "part-2.csv", *reading, "--labels", "y", "--json").stdout
+    assert json.loads(score)
 
 
 def test_top_and_other_thresholds(run, model, new_rows):
@@ -139,7 +167,7 @@ def test_a_failure_leaves_the_old_output(run, model, new_rows, workdir, monkeypa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--out", "out.xls"], "must be .csv or .jsonl"),
+        (["--out", "out.xls"], "must be .csv, .jsonl or .parquet"),
         (["--out", "model", "--as", "csv"], "is a folder"),
         (["--top", "2", "--threshold", "0.5"], "exclude each other"),
         (["--threshold", "tuned"], "has to be tuned"),

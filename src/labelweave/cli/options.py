@@ -17,6 +17,10 @@ READER_OPTIONS = (
     "kinds",
     "group_column",
     "weight_column",
+    "encoding",
+    "decimal",
+    "separator",
+    "sheet",
 )
 
 
@@ -60,6 +64,24 @@ class Kinds(click.ParamType):
                 self.fail(f"{pair.strip()!r} is not column=kind", param, ctx)
             kinds[column.strip()] = kind.strip()
         return kinds
+
+
+class Delimiter(click.ParamType):
+    """One character, or the word tab."""
+
+    name = "character"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return "\t" if value in ("tab", r"\t") else value
+
+
+class Sheet(click.ParamType):
+    """The name of a sheet, or its number."""
+
+    name = "sheet"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 class Share(click.ParamType):
@@ -181,6 +203,17 @@ column_options = _all_of(
     click.option(
         "--weight", "weight_column", metavar="COLUMN", help="The column of weights of the rows."
     ),
+    click.option("--encoding", metavar="NAME", help="Of a text file, such as cp1252.  [UTF-8]"),
+    click.option(
+        "--decimal", type=click.Choice([".", ","]), help="Before the decimals of numbers in CSV."
+    ),
+    click.option(
+        "--delimiter",
+        "separator",
+        type=Delimiter(),
+        help="Between the cells of a CSV file: one character, or tab.  [as in the first line]",
+    ),
+    click.option("--sheet", type=Sheet(), help="Of an Excel file: its name, or number from 0."),
     click.option(
         "--data-option",
         "data_options",

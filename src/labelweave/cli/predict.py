@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -35,10 +35,13 @@ STANDARD = "-"
 @click.option(
     "--out",
     default=STANDARD,
-    help="FILE.csv or FILE.jsonl; - is stdout.",
+    help="FILE.csv, FILE.jsonl or FILE.parquet; - is stdout.",
 )
 @click.option(
-    "--as", "kind", type=click.Choice(["csv", "jsonl"]), help="[default: by the ending, or jsonl]"
+    "--as",
+    "kind",
+    type=click.Choice(["csv", "csv-columns", "jsonl", "parquet"]),
+    help="csv: lists of labels; csv-columns: 0 or 1 per label. [default: by the ending, or jsonl]",
 )
 @click.option("--top", type=click.IntRange(min=1), help="The K most probable labels of each row.")
 @click.option("--threshold", help="Another threshold than the model's: a number, or top-3.")
@@ -53,7 +56,7 @@ STANDARD = "-"
     metavar="FILE",
     help="CSV of known labels: one column per label, 1, 0 or empty; rows as in INPUT.",
 )
-@click.option("--separator", default="|", help="Between labels in CSV.")
+@click.option("--separator", "between", default="|", help="Between labels in CSV.")
 @count_option("--batch-rows", 4096, "Rows in memory at a time.")
 @reader_options
 @trusted_option
@@ -67,7 +70,7 @@ def command(
     threshold: str | None,
     proba: str,
     known: str | None,
-    separator: str,
+    between: str,
     batch_rows: int,
     trusted: tuple[str, ...],
     as_json: bool,
@@ -88,6 +91,8 @@ def command(
     if top is not None and threshold is not None:
         raise click.UsageError("--top and --threshold exclude each other.")
     kind = kind or _kind_of(out)
+    if kind == "parquet" and out == STANDARD:
+        raise click.UsageError("--as parquet needs --out FILE.")
     if as_json and out == STANDARD:
         raise click.UsageError("--json needs --out FILE: stdout cannot hold both.")
     output = Output(as_json, quiet, stdout_taken=out == STANDARD)
@@ -107,10 +112,10 @@ def command(
     n_rows = 0
     with (
         _readable(input) as path,
-        _writable(out) as file,
+        _writable(out, binary=kind == "parquet") as file,
         ProgressBar("predicting", verbose=not quiet) as bar,
     ):
-        writer = make_writer(kind, file, names, every_label=proba == "all", separator=separator)
+        writer = make_writer(kind, file, names, every_label=proba == "all", separator=between)
         for batch in feature_batches(fitted, origin, path, shown, batch_rows, reading):
             if given is None:
                 probabilities = fitted.predict_proba(batch.X)
@@ -124,6 +129,7 @@ def command(
             bar.advance(len(batch))
         if given is not None:
             given.check_end(n_rows)
+        writer.finish()
     where = "stdout" if out == STANDARD else out
     output.say(f"{n_rows:,} rows predicted, written to {where} as {kind}")
     output.result({"rows": n_rows, "out": out, "format": kind, "threshold": rule.to_dict()})
@@ -136,10 +142,15 @@ def _plain(id: Any) -> Any:
 def _kind_of(out: str) -> str:
     if out == STANDARD:
         return "jsonl"
+    from labelweave.cli.prediction_writing import KINDS
+
     ending = Path(out).suffix.lower()
-    if ending in (".csv", ".jsonl"):
-        return ending[1:]
-    raise click.UsageError(f"--out {out}: the ending must be .csv or .jsonl, or say which by --as.")
+    kind = next((kind for kind, usual in KINDS.items() if usual == ending), None)
+    if kind is None:
+        raise click.UsageError(
+            f"--out {out}: the ending must be .csv, .jsonl or .parquet, or say which by --as."
+        )
+    return kind
 
 
 def _rule(model: Any, top: int | None, threshold: str | None) -> Any:
@@ -221,8 +232,8 @@ def _readable(input: str) -> Iterator[Path]:
 
 
 @contextmanager
-def _writable(out: str) -> Iterator[TextIO]:
-    """The output as a text file; a file appears under its name only when it is whole."""
+def _writable(out: str, *, binary: bool) -> Iterator[IO[Any]]:
+    """The output as a text or binary file; a file appears under its name only when it is whole."""
     from labelweave.files import atomic_path
 
     if out == STANDARD:
@@ -231,5 +242,9 @@ def _writable(out: str) -> Iterator[TextIO]:
     target = Path(out)
     if target.is_dir():
         raise InputError(f"--out {out} is a folder: name a file in it")
-    with atomic_path(target) as path, path.open("w", encoding="utf-8", newline="") as file:
-        yield file
+    with atomic_path(target) as path:
+        opened: IO[Any] = (
+            path.open("wb") if binary else path.open("w", encoding="utf-8", newline="")
+        )
+        with opened as file:
+            yield file

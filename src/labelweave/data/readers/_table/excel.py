@@ -101,7 +101,7 @@ def _chosen_sheet(names: list[str], sheet: str | int | None, path: FilePath) -> 
         return names[0]
     if isinstance(sheet, int) and not isinstance(sheet, bool) and 0 <= sheet < len(names):
         return names[sheet]
-    if sheet in names:
+    if str(sheet) in names:  # also a number
         return str(sheet)
     raise DataFileError(
         f"there is no sheet {sheet!r}; the sheets are {', '.join(map(repr, names))}",
