@@ -101,6 +101,8 @@ def fuzz(kind: str, options: list[str]) -> None:
             with suppress(LabelweaveError):
                 for _ in iter_batches(path, format=format):
                     pass
+            with suppress(LabelweaveError):
+                read_dataset(path, format=format, require_labels=False, encoding="cp1252")
 
         atheris.Setup([sys.argv[0], *options, f"-dict={words}", str(corpus)], read)
         atheris.Fuzz()

@@ -29,6 +29,14 @@ def _parquet() -> bytes:
     return file.getvalue()
 
 
+def _excel() -> bytes:
+    file = io.BytesIO()
+    pd.DataFrame({"id": ["r1", "r2"], "a": [1.5, None], "labels": ["x;y", None]}).to_excel(
+        file, index=False
+    )
+    return file.getvalue()
+
+
 VALID = {
     "arff-dense": (
         b"@relation 'r: -C -1'\n@attribute a numeric\n@attribute 'b c' {x,'y z',w}\n"
@@ -41,11 +49,17 @@ VALID = {
     "xc": b"3 5 4\n0,2 1:0.5 4:2\n 2:1\n3\n",
     "svmlight": b"1,3 1:0.5 4:-2\n# note\n 2:7 # tail\n2 3:1\n",
     "jsonl": json.dumps({"id": 1, "text": "a", "labels": ["x"], "split": "test"}).encode() + b"\n",
+    "jsonl-array": (
+        b'[{"text": "a", "price": 2.5, "new": true, "labels": ["x"]},\n'
+        b' {"text": null, "price": null, "labels": null}]\n'
+    ),
     "fasttext": b"__label__a __label__b some text\n__label__a more\n",
     "npz": _npz(),
     "table-csv": b"id,a,b,labels\nr1,1,2.5,x;y\nr2,,-1e5,\n",
     "table-tsv": b'some text\t0,2\tid1\n"more\t1\tid2\n',
+    "table-index.csv": b',a,"b",y\n0,1,"two\nlines",1\n1,,"say ""so""",0\n',
     "table-parquet": _parquet(),
+    "table-xlsx": _excel(),
 }
 TOKENS = [
     b"\n", b",", b":", b" ", b"{", b"}", b"'", b'"', b"\\", b"?", b"%", b"@data\n", b"\t", b";",
@@ -58,8 +72,9 @@ quiet = settings(max_examples=60)
 
 def read_all_ways(path, format):
     """Raises any error that is not one of labelweave."""
-    for options in ({}, {"require_labels": False}):
-        with suppress(LabelweaveError):
+    for options in ({}, {"require_labels": False}, {"encoding": "cp1252", "require_labels": False}):
+        with warnings.catch_warnings(), suppress(LabelweaveError):
+            warnings.simplefilter("ignore", LabelweaveWarning)
             data = read_dataset(path, format=format, **options)
             assert len(data.Y) == len(data) > 0
     with warnings.catch_warnings(), suppress(LabelweaveError):
@@ -117,4 +132,7 @@ def test_the_valid_files_are_valid(tmp_path, kind):
     ending = "." + kind.split("-")[1] if kind.startswith("table") else ""
     path = tmp_path / f"data{ending}"
     path.write_bytes(VALID[kind])
-    assert read_dataset(path).Y.n_labels > 0
+    options = {"labels": ["y"]} if "index" in kind else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelweaveWarning)
+        assert read_dataset(path, **options).Y.n_labels > 0

@@ -1,10 +1,12 @@
+import json
+
 import numpy as np
 import pytest
 
 from labelweave.data.readers._shared.label_lists import label_matrix
 from labelweave.data.readers.jsonl import read_jsonl
 from labelweave.data.reading import iter_batches, read_dataset
-from labelweave.exceptions import DataFileError
+from labelweave.exceptions import DataFileError, LabelweaveWarning
 
 FILE = "notes.jsonl"
 
@@ -33,12 +35,58 @@ def test_jsonl_named_fields(write):
     )
     assert (data.X, data.Y.to_lists(), data.row_ids) == (["two\none"], [["a", "b"]], [7])
     with pytest.raises(DataFileError, match="no field looks like text"):
-        read_jsonl(write(records))
+        read_jsonl(write(records), text_only=True)
     with pytest.raises(DataFileError, match="no row has the field 'z'"):
         read_jsonl(write(records), text_column="z")
     with pytest.raises(DataFileError, match="label_column="):
-        read_jsonl(write(records), text_column="q")
-    assert read_jsonl(write(records), text_column="q", require_labels=False).Y.shape == (1, 0)
+        read_jsonl(write(records), text_column="q", text_only=True)
+    data = read_jsonl(write(records), text_column="q", text_only=True, require_labels=False)
+    assert data.Y.shape == (1, 0)
+
+
+PRODUCTS = [
+    {"id": 1, "title": "Big", "text": "sea boat", "price": 2.5, "brand": "a", "tags": ["x"]},
+    {"id": 2, "text": "sun hat", "price": None, "brand": "b", "new": True, "tags": []},
+    {"id": 3, "text": "sea hat", "price": 4, "brand": "a", "sizes": [1, 2]},
+]
+
+
+def test_further_fields_are_columns(write):
+    with pytest.warns(LabelweaveWarning, match="these fields are left out: sizes"):
+        data = read_dataset(write(PRODUCTS))
+    frame = data.X.frame
+    assert list(frame.columns) == data.feature_names == ["text", "price", "brand", "new"]
+    assert frame["text"].tolist() == ["Big\nsea boat", "sun hat", "sea hat"]
+    np.testing.assert_array_equal(frame["price"], [2.5, np.nan, 4])
+    np.testing.assert_array_equal(data.Y.to_numpy(), [[1], [0], [np.nan]])
+    assert data.row_ids == [1, 2, 3]
+    batches = iter_batches(
+        write(PRODUCTS), batch_rows=2, feature_names=data.feature_names, is_table=True
+    )
+    first = next(batches).X.frame
+    assert first["text"].tolist() == ["Big\nsea boat", "sun hat"]
+    assert first["brand"].tolist() == ["a", "b"]
+    assert frame["text"].tolist() == read_dataset(write(PRODUCTS), text_only=True).X
+    some = read_dataset(write(PRODUCTS), drop=["sizes", "new", "brand"])
+    assert some.feature_names == ["text", "price"]
+
+
+def test_records_with_a_field_per_label(write):
+    records = [{"a": 1, "b": 2.5, "is_x": 1, "is_y": None}, {"a": 3, "b": 4, "is_x": 0, "is_y": 1}]
+    for content in (records, json.dumps(records)):
+        data = read_dataset(write(content), labels="is_*")
+        assert data.X.tolist() == [[1, 2.5], [3, 4]]
+        np.testing.assert_array_equal(data.Y.to_numpy(), [[1, np.nan], [0, 1]])
+    with pytest.raises(DataFileError, match=r"notes.jsonl, line 1: the label column 'a' holds 7"):
+        read_dataset(write([{"a": 7, "b": 1}]), labels=["a"])
+
+
+def test_options_that_need_further_fields(write):
+    records = [{"text": "a", "labels": ["x"]}]
+    with pytest.raises(DataFileError, match="no fields besides texts and labels for kinds="):
+        read_dataset(write(records), kinds={"text": "text"})
+    with pytest.raises(DataFileError, match="no row has the field 'z'"):
+        read_dataset(write(records), drop=["z"])
 
 
 def test_jsonl_vocabulary(write):

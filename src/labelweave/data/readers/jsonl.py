@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from labelweave.data.compressed_files import iter_json_objects
 from labelweave.data.dataset import Dataset
@@ -20,6 +21,7 @@ from labelweave.data.readers._shared.columns import (
     text_fields,
 )
 from labelweave.data.readers._shared.label_lists import label_matrix, vocabulary
+from labelweave.data.readers._table.records import Record, RecordTable
 from labelweave.data.readers.reader import (
     LABELS_LISTED,
     FeatureSpec,
@@ -28,9 +30,9 @@ from labelweave.data.readers.reader import (
     RowChunk,
     make_dataset,
 )
+from labelweave.data.readers.table import dataset_of_table, features_of_table
 from labelweave.data.several_files import SeveralFiles
 from labelweave.exceptions import DataFileError, LabelweaveWarning
-from labelweave.tables.table import Table
 
 _SAMPLE_ROWS = 100
 _CHUNK_ROWS = 1024
@@ -43,19 +45,23 @@ def read_jsonl(
     label_column: str | Sequence[str] | None = None,
     id_column: str | None = None,
     split_column: str | None = None,
-    labels: Sequence[str] | None = None,
+    group_column: str | None = None,
+    weight_column: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    labels: Any = None,
     labels_file: FilePath | None = None,
     drop: Sequence[str] = (),
-    text_only: bool = True,
+    text_only: bool = False,
     require_labels: bool = True,
 ) -> Dataset:
-    r"""Read JSON Lines, or a JSON array, of texts and their labels.
+    r"""Read JSON Lines, or a JSON array, of records: a text, its labels and further fields.
 
     Fields that are not named are found by their usual names: `title` and one of `text`,
     `abstract`, `body`, `description` for the text (joined by a line feed), one of `labels`,
-    `tags`, `topics`, `label`, `categories`, `major` for the labels, `id`, and `split`. X is a list
-    of texts. Where the objects have further fields, X is a :class:`~labelweave.tables.Table` of all
-    fields; those that hold lists or objects are left out, with a warning.
+    `tags`, `topics`, `label`, `categories`, `major` for the labels, `id`, and `split`. Where there
+    is nothing else, X is a list of texts. Further fields are columns, as those of a table, and X is
+    as :func:`labelweave.data.readers.table.read_table` says; the column of the text has the name of
+    its (last) field. Fields that hold lists or objects are left out, with a warning.
 
     Parameters
     ----------
@@ -66,17 +72,20 @@ def read_jsonl(
         The field of the labels (or several, which are combined): a list of names, or one name. The
         labels of a row without the field, or with null, are unknown; an empty list means that no
         label applies.
-    id_column, split_column : str, optional
-        The fields of row names and official parts.
-    labels : sequence of str, optional
-        The vocabulary and its order; by default the sorted names that occur.
+    id_column, split_column, group_column, weight_column : str, optional
+        The fields of row names, official parts, groups and weights.
+    kinds : mapping of field to kind, optional
+        The kinds of fields for which they are not to be found by themselves.
+    labels : int, str or sequence of str, optional
+        The vocabulary and its order; by default the sorted names that occur. In records without a
+        field of labels, the fields that hold one label each: a pattern, or their names.
     labels_file : path-like, optional
         File of names and descriptions of the labels (see
         :func:`labelweave.data.label_files.read_label_file`); by default `labels.jsonl`,
         `labels.json` or `labels.txt` in the same folder, if there is one.
     drop : sequence of str
         Fields to leave out.
-    text_only : bool, default=True
+    text_only : bool, default=False
         Whether to leave out all further fields, so that X is a list of texts.
     require_labels : bool, default=True
         False accepts a file without a labels field.
@@ -94,7 +103,29 @@ def read_jsonl(
     >>> data.X, data.Y.to_lists()
     (['waves', 'beach'], [['sea'], ['sea', 'sun']])
     """
-    fields = _Fields(path, text_column, label_column, id_column, split_column, drop, text_only)
+    fields = _Fields(path, text_column, label_column, id_column, split_column, drop)
+    if isinstance(labels, str | int) and label_column is None:
+        fields.labels = []  # each label has a field of its own
+    records = list(_iter_records(path))
+    named = {"group_column": group_column, "weight_column": weight_column}
+    further = [] if text_only else fields.further(records)
+    if further:
+        table = RecordTable(path, fields.columns(further), lambda: records, None)
+        return dataset_of_table(
+            table,
+            labels=labels,
+            labels_file=labels_file,
+            kinds=kinds,
+            require_labels=require_labels,
+            **fields.roles(),
+            **named,
+        )
+    for option, value in {**named, "kinds": kinds}.items():
+        if value is not None:
+            raise DataFileError(
+                f"there are no fields besides texts and labels for {option}=", path=path
+            )
+    fields.require_text()
     if not fields.labels and require_labels:
         raise DataFileError(
             "no field looks like labels: name it with label_column= (the fields are "
@@ -102,9 +133,7 @@ def read_jsonl(
             path=path,
             parameter="label_column",
         )
-    rows = list(_iter_rows(path))
-    label_lists = [fields.labels_of(row) for row in rows] if fields.labels else []
-    further = fields.further(rows)
+    label_lists = [fields.labels_of(record) for record in records] if fields.labels else []
     labels_file = find_label_file(path) if labels_file is None else labels_file
     descriptions: dict[str, str] = {}
     if labels_file is not None and fields.labels:
@@ -112,18 +141,16 @@ def read_jsonl(
     names = vocabulary(labels, label_lists) if fields.labels else []
     if not names and require_labels:
         raise DataFileError(f"no row has a label in {', '.join(fields.labels)}", path=path)
-    lines = [row.line for row in rows]
+    lines = [record.line for record in records]
+    parts = [part_name(record.values.get(fields.split or "")) for record in records]
     return make_dataset(
         path,
-        fields.features(rows, further),
+        [fields.text_of(record) for record in records],
         label_matrix(label_lists, names, path, lines) if fields.labels else None,
         names,
         descriptions=descriptions,
-        feature_names=[*fields.text, *further] if further else None,
-        row_ids=fields.values_of(fields.row_id, rows),
-        part=None
-        if fields.split is None
-        else [part_name(row.record.get(fields.split)) for row in rows],
+        row_ids=fields.ids_of(records),
+        part=None if fields.split is None else parts,
         facts=LABELS_LISTED,
     )
 
@@ -135,29 +162,27 @@ def _iter_features(
     text_column: str | Sequence[str] | None = None,
     id_column: str | None = None,
     label_column: str | Sequence[str] | None = None,
-    split_column: str | None = None,
     **ignored: object,
 ) -> Iterator[RowChunk]:
-    fields = _Fields(path, text_column, label_column, id_column, split_column)
-    records = _iter_rows(path)
+    fields = _Fields(path, text_column, label_column, id_column, None)
+    fields.labels = []
+    known = [name for name in features.names or () if name in fields.available]
+    if known or features.is_table:
+        further = [name for name in known if name not in fields.text]
+        columns = fields.columns(further)
+        table = RecordTable(path, columns, lambda: _iter_records(path), _CHUNK_ROWS)
+        yield from features_of_table(table, features, id_column=fields.row_id)
+        return
+    fields.require_text()
+    records = _iter_records(path)
     while rows := list(islice(records, _CHUNK_ROWS)):
-        further = [name for name in features.names or () if name not in fields.text]
-        X = fields.features(rows, further)
-        yield RowChunk(X, row_ids=fields.values_of(fields.row_id, rows))
+        yield RowChunk([fields.text_of(row) for row in rows], row_ids=fields.ids_of(rows))
 
 
-class _Row(NamedTuple):
-    """One object, and where it is."""
-
-    path: FilePath
-    line: int
-    record: dict[str, Any]
-
-
-def _iter_rows(path: FilePath) -> Iterator[_Row]:
+def _iter_records(path: FilePath) -> Iterator[Record]:
     for file in path.files if isinstance(path, SeveralFiles) else (path,):
-        for line, record in iter_json_objects(file):
-            yield _Row(file, line, record)
+        for line, values in iter_json_objects(file):
+            yield Record(file, line, values)
 
 
 class _Fields:
@@ -171,47 +196,47 @@ class _Fields:
         row_id: str | None,
         split: str | None,
         drop: Sequence[str] = (),
-        text_only: bool = False,
     ) -> None:
         self.path = path
-        sample = islice(_iter_rows(path), _SAMPLE_ROWS)
-        self.available = {key for row in sample for key in row.record}
+        sample = islice(_iter_records(path), _SAMPLE_ROWS)
+        self.available = {key for record in sample for key in record.values}
         if not self.available:
             raise DataFileError("the file has no rows", path=path)
-        text_names = [text] if isinstance(text, str) else list(text or text_fields(self.available))
+        self.dropped = set(drop)
+        kept = self.available - self.dropped
+        text_names = [text] if isinstance(text, str) else list(text or text_fields(kept))
         label_names = [labels] if isinstance(labels, str) else list(labels or ())
-        for name in (*text_names, *label_names, row_id, split):
+        for name in (*text_names, *label_names, row_id, split, *drop):
             if name is not None and name not in self.available:
                 raise DataFileError(
                     f"no row has the field {name!r}; the fields are "
                     f"{', '.join(sorted(self.available))}",
                     path=path,
                 )
-        if not text_names:
+        self.text = text_names
+        usual = first_of(LABEL_FIELDS, kept - set(text_names))
+        self.labels = label_names or ([] if usual is None else [usual])
+        self.row_id = row_id or first_of(ID_FIELDS, kept)
+        self.split = split or first_of(SPLIT_FIELDS, kept)
+
+    def require_text(self) -> None:
+        """Raise an error if no field is a text."""
+        if not self.text:
             raise DataFileError(
                 "no field looks like text: name it with text_column= (the fields are "
                 f"{', '.join(sorted(self.available))})",
-                path=path,
+                path=self.path,
                 parameter="text_column",
             )
-        self.text = text_names
-        usual = first_of(LABEL_FIELDS, self.available - set(text_names))
-        self.labels = label_names or ([] if usual is None else [usual])
-        self.row_id = row_id or first_of(ID_FIELDS, self.available)
-        self.split = split or first_of(SPLIT_FIELDS, self.available)
-        self.dropped = set(drop)
-        self.text_only = text_only
 
-    def further(self, rows: Sequence[_Row]) -> list[str]:
-        """The fields of these rows that have no other role and hold single values."""
-        if self.text_only:
-            return []
-        used = {*self.text, *self.labels, *LABEL_FIELDS, *self.dropped, self.row_id, self.split}
-        further = {key: None for row in rows for key in row.record if key not in used}
+    def further(self, records: Sequence[Record]) -> list[str]:
+        """The fields of these records that have no other role and hold single values."""
+        used = {*self.text, *self.labels, *self.dropped, self.row_id, self.split}
+        further = {key: None for record in records for key in record.values if key not in used}
         nested = {
             key
-            for row in rows
-            for key, value in row.record.items()
+            for record in records
+            for key, value in record.values.items()
             if key in further and isinstance(value, list | dict)
         }
         if nested:
@@ -223,48 +248,58 @@ class _Fields:
             )
         return [key for key in further if key not in nested]
 
-    def features(self, rows: Sequence[_Row], further: Sequence[str]) -> Any:
-        """The texts of rows or, with further fields, a table with a column per field."""
-        if not further:
-            return [self.text_of(row) for row in rows]
-        import pandas as pd
+    def columns(self, further: Sequence[str]) -> dict[str, Callable[[Record], Any]]:
+        """The columns of a table: the text as one of them, the labels, and other fields."""
+        others = [name for name in (self.row_id, self.split) if name is not None]
+        columns: dict[str, Callable[[Record], Any]] = {}
+        if self.text:
+            columns[self.text[-1]] = self.text_of
+        columns |= {name: partial(_value, name) for name in (*further, *others)}
+        if self.labels:
+            columns[self.labels[0]] = self.labels_of
+        return columns
 
-        for row in rows:
-            self.text_of(row)
-        columns = {name: self.values_of(name, rows) for name in (*self.text, *further)}
-        return Table(pd.DataFrame(columns))
+    def roles(self) -> dict[str, str | None]:
+        """The options of a table that name these columns."""
+        return {
+            "text_column": self.text[-1] if self.text else None,
+            "label_column": self.labels[0] if self.labels else None,
+            "id_column": self.row_id,
+            "split_column": self.split,
+        }
 
-    def values_of(self, name: str | None, rows: Sequence[_Row]) -> list[Any] | None:
-        """The values of a field."""
-        if name is None:
-            return None
-        values = [row.record.get(name) for row in rows]
-        return [clean_text(value) if isinstance(value, str) else value for value in values]
+    def ids_of(self, records: Sequence[Record]) -> list[Any] | None:
+        return None if self.row_id is None else [_value(self.row_id, row) for row in records]
 
-    def text_of(self, row: _Row) -> str:
-        texts = [row.record.get(name) for name in self.text]
+    def text_of(self, record: Record) -> str:
+        texts = [record.values.get(name) for name in self.text]
         for name, text in zip(self.text, texts, strict=True):
             if text is not None and not isinstance(text, str):
                 raise DataFileError(
-                    f"the field {name!r} is not a text", path=row.path, line=row.line
+                    f"the field {name!r} is not a text", path=record.path, line=record.line
                 )
         return clean_text("\n".join(text for text in texts if text))
 
-    def labels_of(self, row: _Row) -> list[str] | None:
+    def labels_of(self, record: Record) -> list[str] | None:
         names: list[str] = []
         for field in self.labels:
-            value = row.record.get(field)
+            value = record.values.get(field)
             if value is None:
                 return None
             values = [value] if isinstance(value, str | int) else value
             if not isinstance(values, list) or not all(isinstance(v, str | int) for v in values):
                 raise DataFileError(
                     f"the field {field!r} must be a list of label names",
-                    path=row.path,
-                    line=row.line,
+                    path=record.path,
+                    line=record.line,
                 )
             names.extend(clean_text(str(name)) for name in values)
         return names
+
+
+def _value(name: str, record: Record) -> Any:
+    value = record.values.get(name)
+    return clean_text(value) if isinstance(value, str) else value
 
 
 READER = Reader(read_jsonl, _iter_features)

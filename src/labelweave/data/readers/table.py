@@ -9,7 +9,7 @@ from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import find_label_file, read_label_file
 from labelweave.data.readers._shared.label_lists import label_matrix, names_of_ids, vocabulary
 from labelweave.data.readers._table.column_roles import ColumnRoles
-from labelweave.data.readers._table.open_table import open_table
+from labelweave.data.readers._table.open_table import OpenTable, open_table
 from labelweave.data.readers.reader import (
     LABELS_LISTED,
     FeatureSpec,
@@ -115,10 +115,12 @@ def read_table(
     table = open_table(
         path, separator=separator, header=header, quotes=quotes, decimal=decimal, sheet=sheet
     )
-    roles = ColumnRoles(
-        path,
+    return dataset_of_table(
         table,
         labels=labels,
+        labels_file=labels_file,
+        require_labels=require_labels,
+        kinds=kinds,
         label_column=label_column,
         label_separator=label_separator,
         text_column=text_column,
@@ -126,9 +128,22 @@ def read_table(
         split_column=split_column,
         group_column=group_column,
         weight_column=weight_column,
-        kinds=kinds,
         drop=drop,
     )
+
+
+def dataset_of_table(
+    table: OpenTable,
+    *,
+    labels: Any,
+    labels_file: FilePath | None,
+    require_labels: bool,
+    kinds: Mapping[str, str] | None,
+    **columns: Any,
+) -> Dataset:
+    """Make a data set of an open table; the options are those of :func:`read_table`."""
+    path = table.path
+    roles = ColumnRoles(path, table, labels=labels, kinds=kinds, **columns)
     if not roles.label_columns and roles.label_list is None and require_labels:
         raise DataFileError(
             "it is not known which columns are labels: use labels= (names, or a number k for the "
@@ -136,7 +151,7 @@ def read_table(
             path=path,
             parameter=("labels", "label_column"),
         )
-    label_lists: list[list[str]] = []
+    label_lists: list[list[str] | None] = []
     lines: list[int] = []
     chunks = []
     for table_rows in table.chunks(roles.numbers, roles.texts):
@@ -162,7 +177,7 @@ def read_table(
         try:
             check_weight(rows.weights, len(rows))
         except InputError as error:
-            message = f"the column {weight_column!r} cannot be weights: {error}"
+            message = f"the column {columns['weight_column']!r} cannot be weights: {error}"
             raise DataFileError(message, path=path, parameter="weight_column") from None
     X = _with_kinds(rows.X, roles, kinds) if roles.is_mixed else rows.X
     if roles.label_list is None:
@@ -201,15 +216,16 @@ def _with_kinds(X: Table, roles: ColumnRoles, kinds: Mapping[str, str] | None) -
 
 
 def _name_labels(
-    path: FilePath, label_lists: list[list[str]], labels: Any, labels_file: FilePath | None
+    path: FilePath, label_lists: list[list[str] | None], labels: Any, labels_file: FilePath | None
 ) -> tuple[list[str], Sequence[Sequence[str] | None], dict[str, str]]:
     """The vocabulary, the labels of each row as names (also where they are ids), descriptions."""
     labels_file = find_label_file(path) if labels_file is None else labels_file
     descriptions = {} if labels_file is None else read_label_file(labels_file)
     names = labels if labels is not None else list(descriptions) or None
     if names is not None and not isinstance(names, str | int):
-        from_ids = names_of_ids(label_lists, names)
-        if from_ids is not None and not {name for row in label_lists for name in row} <= set(names):
+        known = [row for row in label_lists if row is not None]
+        from_ids = names_of_ids(known, names) if len(known) == len(label_lists) else None
+        if from_ids is not None and not {name for row in known for name in row} <= set(names):
             return list(names), from_ids, descriptions
     return vocabulary(labels, label_lists), label_lists, descriptions
 
@@ -231,6 +247,21 @@ def _iter_features(
     table = open_table(
         path, separator=separator, header=header, quotes=quotes, decimal=decimal, sheet=sheet
     )
+    yield from features_of_table(
+        table, features, labels=labels, label_column=label_column, **columns
+    )
+
+
+def features_of_table(
+    table: OpenTable,
+    features: FeatureSpec,
+    *,
+    labels: Any = None,
+    label_column: str | None = None,
+    **columns: Any,
+) -> Iterator[RowChunk]:
+    """Read the features of a model from an open table."""
+    path = table.path
     if isinstance(labels, list | tuple) and label_column is None:
         labels = [name for name in labels if name in table.names] or None
     columns |= {"labels": labels, "label_column": label_column}

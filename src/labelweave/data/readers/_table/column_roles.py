@@ -21,7 +21,7 @@ from labelweave.data.readers._shared.columns import (
 from labelweave.data.readers._table.cells import is_number, parse_numbers
 from labelweave.data.readers._table.csv_parquet import TableRows
 from labelweave.data.readers._table.mixed_columns import is_missing, mixed_table
-from labelweave.data.readers._table.open_table import Table
+from labelweave.data.readers._table.open_table import OpenTable
 from labelweave.data.readers.reader import FeatureSpec, RowChunk, feature_dtype
 from labelweave.exceptions import DataFileError, LabelweaveWarning
 
@@ -43,7 +43,7 @@ class ColumnRoles:
     def __init__(
         self,
         path: FilePath,
-        table: Table,
+        table: OpenTable,
         *,
         labels: Any = None,
         label_column: str | None = None,
@@ -59,7 +59,7 @@ class ColumnRoles:
     ) -> None:
         self.path = path
         self.names = names = table.names
-        self.decimal = table.decimal
+        self.decimal, self._null_is_unknown = table.decimal, table.null_is_unknown
         sample = next(table.chunks(numbers=range(len(names))), None)
         if sample is None:
             raise DataFileError("the table has no rows", path=path)
@@ -157,7 +157,7 @@ class ColumnRoles:
                 parameter=("text_column", "id_column", "drop"),
             )
 
-    def _columns_of_words(self, table: Table) -> list[int]:
+    def _columns_of_words(self, table: OpenTable) -> list[int]:
         """The features that are not numbers: words such as "yes" stay as they are."""
         columns = next(table.chunks()).columns
         return [
@@ -274,7 +274,7 @@ class ColumnRoles:
                 raise DataFileError(message, path=rows.path or self.path, line=rows.lines[wrong])
         return matrix
 
-    def label_lists(self, rows: TableRows) -> list[list[str]]:
+    def label_lists(self, rows: TableRows) -> list[list[str] | None]:
         """The label names of each row, from the column that lists them."""
         assert self.label_list is not None
         cells = rows.columns[self.label_list]
@@ -282,9 +282,9 @@ class ColumnRoles:
             cells = [None if np.isnan(cell) else f"{cell:g}" for cell in cells]
         return [self._names_in(cell) for cell in cells]
 
-    def _names_in(self, cell: Any) -> list[str]:
+    def _names_in(self, cell: Any) -> list[str] | None:
         if cell is None:
-            return []
+            return None if self._null_is_unknown else []
         if isinstance(cell, list | tuple):
             return [str(name) for name in cell if name is not None]
         names = str(cell).split(self.label_separator)
@@ -308,7 +308,7 @@ def _separator_of(cells: Sequence[Any]) -> str | None:
     return next((sign for sign in ";|," if any(sign in text for text in texts)), None)
 
 
-def _column_of_label_ids(table: Table) -> int | None:
+def _column_of_label_ids(table: OpenTable) -> int | None:
     """In a table of texts without header, the only column of comma-separated whole numbers."""
     if not all(name.startswith("column_") for name in table.names):
         return None

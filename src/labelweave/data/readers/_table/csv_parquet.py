@@ -59,6 +59,8 @@ class CsvTable:
     default, as their standard says.
     """
 
+    null_is_unknown = False
+
     def __init__(
         self,
         path: FilePath,
@@ -220,7 +222,7 @@ class CsvTable:
 
 def _block_bytes(n_columns: int) -> int:
     """Small blocks stay in the processor's cache; in wide tables every block costs more."""
-    return 2**21 + 2**10 * n_columns
+    return 2**20 + 2**11 * n_columns
 
 
 @dataclass
@@ -251,6 +253,7 @@ class ParquetTable:
     """A Parquet file, whose columns hold numbers, texts or lists of names."""
 
     decimal = "."
+    null_is_unknown = False
 
     def __init__(self, path: FilePath) -> None:
         self.path = path

@@ -31,6 +31,7 @@ class ExcelTable:
     """
 
     decimal = "."
+    null_is_unknown = False
 
     def __init__(self, path: FilePath, sheet: str | int | None = None) -> None:
         self.path = path

@@ -11,27 +11,29 @@ from labelweave.data.several_files import SeveralFiles
 from labelweave.data.text_encodings import EncodedPath
 from labelweave.exceptions import DataFileError
 
-__all__ = ["Table", "open_table"]
+__all__ = ["OpenTable", "open_table"]
 
 
-class Table(Protocol):
+class OpenTable(Protocol):
     """A table: the names of its columns, and its rows, which can be read repeatedly.
 
     `decimal` is the decimal sign of numbers in strings; `index_column` is the position of the index
-    that pandas writes beside the columns, where there is one.
+    that pandas writes beside the columns, where there is one. With `null_is_unknown` the labels of
+    a row whose list is null are unknown; else it has none.
     """
 
     path: FilePath
     names: list[str]
     decimal: str
     index_column: int | None
+    null_is_unknown: bool
 
     def chunks(
         self, numbers: Collection[int] = (), texts: Collection[int] | None = None
     ) -> Iterator[TableRows]: ...
 
 
-def open_table(path: FilePath, *, sheet: str | int | None = None, **csv_options: Any) -> Table:
+def open_table(path: FilePath, *, sheet: str | int | None = None, **csv_options: Any) -> OpenTable:
     """Open a table; the ending and the first bytes decide what it is.
 
     `sheet` is that of :class:`~labelweave.data.readers._table.excel.ExcelTable`, and `csv_options`
@@ -59,6 +61,8 @@ def open_table(path: FilePath, *, sheet: str | int | None = None, **csv_options:
 
 class _SeveralTables:
     """Tables with the same columns, in any order, whose rows follow each other."""
+
+    null_is_unknown = False
 
     def __init__(self, source: SeveralFiles, **options: Any) -> None:
         self.path: FilePath = source
@@ -90,7 +94,7 @@ class _SeveralTables:
 
 
 def _check_same_columns(
-    first: Table, expected: Sequence[str], table: Table, partition: Mapping[str, Any]
+    first: OpenTable, expected: Sequence[str], table: OpenTable, partition: Mapping[str, Any]
 ) -> None:
     names = [*table.names, *partition]
     missing = next((name for name in expected if name not in names), None)
