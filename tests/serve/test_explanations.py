@@ -11,6 +11,7 @@ from serving import PredictsBrightness, check_problem, running, use_fakes
 import labelweave as lw
 from labelweave.explaining import explain_row, reference_rows
 from labelweave.explaining.reference import reference_to_plain
+from product_table import product_table
 
 NAMES = ["f1", "f2", "f3"]
 
@@ -154,3 +155,38 @@ def test_images_are_not_explained(monkeypatch, sqlite):
     use_fakes(monkeypatch, PredictsBrightness)
     with running({"tags": "x"}, database=sqlite) as service:
         check_problem(explain(service, "tags", inputs=["x"]), 409, "images")
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    """A model of a mixed table, with typical values of its columns."""
+    frame, labels = product_table(120)
+    model = lw.BoostedTrees(random_state=0).fit(frame, labels)
+    return model, save_with_reference(model, tmp_path_factory.mktemp("products") / "p", frame)
+
+
+def test_records_of_a_mixed_table(products, sqlite):
+    model, folder = products
+    record = {
+        "title": "the blue lamp",
+        "price": 5.0,
+        "brand": "acme",
+        "new": "yes",
+        "added": "2024-02-01",
+    }
+    with running({"products": folder}, database=sqlite) as service:
+        answer = explained(service, "products", inputs=[record], labels=["cheap"])
+        blank = explained(service, "products", inputs=[record | {"price": None}], labels=["cheap"])
+    (cheap,) = answer["explanations"][0]
+    assert answer["by"] == "columns"
+    assert (cheap["features"][0]["feature"], cheap["features"][0]["value"]) == ("price", 5.0)
+    assert cheap["features"][0]["change"] > 0.2
+    frame = pd.DataFrame([record])
+    assert cheap["probability"] == pytest.approx(model.predict_proba(frame)[0, 1], abs=1e-5)
+    expected = explain_row(model, frame, reference_rows(product_table(120)[0]), labels=["cheap"])
+    changes = {f["feature"]: f["change"] for f in cheap["features"]}
+    assert changes == pytest.approx(
+        {name: change for name, _, change in expected.strongest("cheap")}, abs=1e-5
+    )
+    values = {f["feature"]: f["value"] for f in blank["explanations"][0][0]["features"]}
+    assert values.get("price") is None
