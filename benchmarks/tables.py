@@ -265,9 +265,9 @@ def encode(how: str, n_rows: int) -> None:
     start = time.process_time()
     features = encoder.fit_transform(frame)
     fitted = time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     encoder.transform(frame)
     done = time.process_time()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     arrays = (
         [features]
         if isinstance(features, np.ndarray)

@@ -94,8 +94,7 @@ def read_folder(
         further = [name for name in data.feature_names or () if name != column]
         warnings.warn(
             f"{table.name}: X is the images of the column {column!r}, and the columns "
-            f"{', '.join(map(repr, further))} are left out: read the file with format='table' and "
-            f"the kind {column}=image to use them too",
+            f"{', '.join(map(repr, further))} are left out",
             LabelweaveWarning,
             stacklevel=2,
         )
