@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -13,6 +14,7 @@ import labelweave as lw
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.label_pipeline import as_label_pipeline
+from labelweave.pipeline.model_input import input_of_model
 from product_table import product_columns, product_table
 
 FRAME, LABELS = product_table()
@@ -130,3 +132,13 @@ def test_it_is_evaluated_reported_on_and_audited(plain, form, rows, tmp_path, qu
     changed.loc[row, "light"] = 0
     result = lw.audit(lw.Dataset(rows, changed, name="products"), method=model, top=5)
     assert (row, "light") in {(finding.row, finding.label) for finding in result.findings}
+
+
+def test_columns_of_a_file_are_matched_by_name():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    columns = make_column_transformer((StandardScaler(), ["a", "b"]))
+    model = as_label_pipeline(make_pipeline(columns, lw.BinaryRelevance()).fit(frame, frame > 0))
+    turned = frame[["b", "a"]]
+    data = lw.Dataset(turned.to_numpy(), (frame > 0).astype(int), feature_names=["b", "a"])
+    rows = input_of_model(model, data).X
+    np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(frame))

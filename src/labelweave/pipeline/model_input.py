@@ -6,9 +6,11 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+from labelweave.base import MultiLabelPredictor
 from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.label_pipeline import LabelPipeline
 from labelweave.pipeline.data_parts import check_width
 from labelweave.tables.table import Table, as_frame
 
@@ -16,8 +18,9 @@ __all__ = ["column_rows", "input_of_model", "is_of_tables", "texts_alone"]
 
 
 def is_of_tables(model: Any) -> bool:
-    """Whether a fitted model takes tables of columns of any kind."""
-    return getattr(model, "table_encoder_", None) is not None
+    """Whether a fitted model, or a pipeline, takes tables of named columns of any kind."""
+    is_ours = isinstance(model, MultiLabelPredictor | LabelPipeline)
+    return is_ours and model.input_columns() is not None
 
 
 def input_of_model(model: Any, data: Dataset) -> Dataset:
