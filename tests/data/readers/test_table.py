@@ -269,6 +269,23 @@ def test_parquet(tmp_path):
         read_dataset(path)
 
 
+def test_types_of_parquet(tmp_path):
+    days = pd.to_datetime(["2024-01-01", None, "2024-03-01"])
+    frame = pd.DataFrame({"brand": pd.Categorical(["a", "b", None]), "day": days})
+    frame = frame.assign(
+        open=[True, False, None], number=[2**60, 1, 2], tags=[["x"], [], ["x", "y"]]
+    )
+    frame.to_parquet(tmp_path / "days.parquet")
+    data = read_dataset(tmp_path / "days.parquet")
+    assert data.Y.to_lists() == [["x"], [], ["x", "y"]]
+    assert data.X.frame["number"].tolist() == [2.0**60, 1, 2]
+    assert data.X.frame["brand"].tolist() == ["a", "b", None]
+    kinds = data.X.unfitted_encoder().fit(data.X.as_reported()).kinds_
+    kind_of = dict(zip(kinds["column"], kinds["kind"], strict=True))
+    assert kind_of["day"] == "date"
+    assert kind_of["number"] == "number"
+
+
 def test_many_rows_of_parquet_come_in_their_order(tmp_path):
     frame = pd.DataFrame({"a": np.arange(5000.0), "y": np.arange(5000) % 2})
     frame.to_parquet(tmp_path / "days.parquet", row_group_size=700)

@@ -360,7 +360,7 @@ def _columns(batches: list[Any]) -> list[Sequence[Any]]:
 
 def _arrow_values(column: Any) -> Sequence[Any]:
     if _is_numeric(column.type):
-        return column.cast("float64").to_numpy()
+        return column.cast("float64", safe=False).to_numpy()  # large whole numbers are rounded
     return column.to_pylist()
 
 
