@@ -1,4 +1,4 @@
-"""What `labelweave serve` withstands: a kill during label changes, schemathesis, hostile bodies.
+"""What `labelweave serve` withstands: kills, schemathesis, hostile requests, crashing models.
 
 Real models behind the real command, in a process of their own: XML0 with an encoder of TF-IDF
 weights (its labels can change), MLP on yeast, binary relevance over texts.
@@ -9,10 +9,15 @@ killed
 schema
     10,000 cases of schemathesis against the OpenAPI document: no answer of 500 or more.
 hostile
-    Oversized, endless, truncated, deeply nested and malformed requests: the right status, the
-    process alive, and its memory.
+    Oversized, endless, truncated, deeply nested and malformed requests and thousands of
+    connections: the right status, the process alive, its memory, and the slowest answer of the
+    health check meanwhile.
+images
+    Small files of many pixels, from many clients at once: the same, and what is kept on disk.
+crashes
+    The process of one model is killed again and again: are requests to the other answered?
 
-    python benchmarks/serve_abuse.py [killed] [schema] [hostile]
+    python benchmarks/serve_abuse.py [killed] [schema] [hostile] [images] [crashes]
 """
 
 from __future__ import annotations
@@ -33,7 +38,16 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from serve_load import free_port, resident
+import numpy as np
+from serve_attacks import (
+    body_attacks,
+    connection_attacks,
+    family,
+    image_attacks,
+    resident,
+    run_attacks,
+)
+from serve_load import free_port
 
 KEY = "a-key-of-this-benchmark-only"
 AUDIT = "rank,score,label,row,id,text,known_labels,verdict\n1,0.9,sea,4,,deep blue,sun,\n"
@@ -41,6 +55,7 @@ AUDIT = "rank,score,label,row,id,text,known_labels,verdict\n1,0.9,sea,4,,deep bl
 
 def save_models(folder: Path) -> None:
     import labelweave as lw
+    from labelweave.images import ImageClassifier, ImageEncoder
     from labelweave.text import TextClassifier
 
     train, _ = lw.load_dataset("yeast").split()
@@ -50,13 +65,18 @@ def save_models(folder: Path) -> None:
     TextClassifier(random_state=0).fit(texts, labels).save(folder / "news")
     lw.make("xml0", encoder="tfidf", random_state=0).fit(texts, labels).save(folder / "tagger")
     (folder / "audit.csv").write_text(AUDIT)
+    rng = np.random.default_rng(0)
+    photos = list(rng.integers(0, 256, (40, 64, 64, 3), dtype=np.uint8))
+    shades = lw.as_labels([["dark"], ["bright"], ["dark", "bright"], ["grey"]] * 10)
+    encoder = ImageEncoder("random", cache=False)
+    ImageClassifier(lw.make("br"), encoder=encoder).fit(photos, shades).save(folder / "photos")
 
 
 class Service:
     """The command, started in a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder, self.port, self.words = folder, free_port(), words
         self.start()
 
     @property
@@ -64,9 +84,9 @@ class Service:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        words = ["serve", "yeast", "news", "tagger", "--review", "audit.csv", "--no-access-log"]
+        words = ["serve", *self.words, "--no-access-log", "--port", str(self.port)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "labelweave", *words, "--port", str(self.port)],
+            [sys.executable, "-m", "labelweave", *words],
             cwd=self.folder,
             env={**os.environ, "LABELWEAVE_API_KEY": KEY},
             stdout=subprocess.DEVNULL,
@@ -159,91 +179,91 @@ def schema(service: Service, cases: int) -> None:
     print(f"schema   {total:,} cases in all; ready: {service.ask('/v1/health/ready')[0]}")
 
 
-def hostile(service: Service) -> None:
-    address = "/v1/models/news/predict"
-    service.ask(address, {"inputs": ["sea"]})
-    before = resident(service.process.pid)
-    head = f"POST {address} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+def hostile(folder: Path) -> None:
+    """Attack a service of one model of texts, with the model in the process of the service."""
+    service = Service(folder, "news")
+    service.ask("/v1/models/news/predict", {"inputs": ["sea"]})
+    print(f"hostile  {resident(service.process.pid):.0f} MB with the model loaded")
+    try:
+        for title, attacks in (("hostile", body_attacks()), ("connect", connection_attacks())):
+            run_attacks(title, service.process.pid, service.port, attacks, most=1000)
+        print(f"hostile  {resident(service.process.pid):.0f} MB after all of them", flush=True)
+    finally:
+        service.stop()
 
-    def send(title: str, content: bytes, expected: str, *, repeat: bytes = b"", times: int = 0):
-        with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
-            try:
-                connection.sendall(content)
-                for _ in range(times):
-                    connection.sendall(repeat)
-                connection.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass  # it does not listen to the end
-            try:
-                answer = connection.recv(4096)
-            except OSError:
-                answer = b""
-        status = answer.split(b" ", 2)[1].decode() if answer.startswith(b"HTTP") else "closed"
-        assert service.process.poll() is None, f"{title}: the process ended"
-        memory = resident(service.process.pid)
-        right = "as it should" if status in expected.split() else f"EXPECTED {expected}"
-        print(f"hostile  {title:34} {status:7} {right:14} {memory:7.0f} MB", flush=True)
 
-    def sized(body: bytes, length: int | None = None) -> bytes:
-        return (
-            f"{head}Content-Length: {len(body) if length is None else length}\r\n\r\n".encode()
-            + body
+def images(folder: Path) -> None:
+    """Attack a service of a model of images; nothing may be kept on disk."""
+    service = Service(folder, "photos")
+    cache = Path(os.environ["LABELWEAVE_CACHE"])
+    before = n_files(folder, cache)
+    try:
+        run_attacks("images", service.process.pid, service.port, image_attacks(), most=1500)
+        added = n_files(folder, cache) - before - 2  # SQLite's log and its index
+        print(f"images   {max(added, 0)} files written", flush=True)
+    finally:
+        service.stop()
+
+
+def n_files(*folders: Path) -> int:
+    return sum(path.is_file() for folder in folders for path in folder.rglob("*"))
+
+
+def crashes(folder: Path, n_crashes: int) -> None:
+    """Kill the process of one model again and again while another one is asked."""
+    service = Service(folder, "news", "yeast")
+    row = [0.0] * 103
+    try:
+        service.ask("/v1/models/yeast/predict", {"inputs": [row]})
+        service.ask("/v1/models/news/predict", {"inputs": ["sea"]})
+        asked = failed = 0
+        for _ in range(n_crashes):
+            pids = family(service.process.pid)[1:]
+            words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids}
+            os.kill(next(pid for pid in pids if b"\0news\0" in words[pid]), signal.SIGKILL)
+            started = time.monotonic()
+            status = 0
+            while status != 200:
+                failed += service.ask("/v1/models/yeast/predict", {"inputs": [row]})[0] != 200
+                asked += 1
+                status, _ = service.ask("/v1/models/news/predict", {"inputs": ["sea"]})
+            print(f"crashes  answers again after {time.monotonic() - started:.1f} s", flush=True)
+        print(
+            f"crashes  {n_crashes} of one model: {failed} of {asked} requests to the other failed"
         )
-
-    million = b"x" * 2**20
-    chunk = b"100000\r\n" + million + b"\r\n"
-    send("1 TB announced", sized(b"{}", 2**40), "413")
-    send("200 MB sent", sized(b"", 200 * 2**20), "413", repeat=million, times=200)
-    chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode()
-    send("200 MB in chunks, no length", chunked, "413", repeat=chunk, times=200)
-    send("a text of 15 MB", sized(b'{"inputs": ["' + 15 * million + b'"]}'), "413")
-    send(
-        "7 million empty inputs", sized(b'{"inputs": [' + b"[]," * (5 * 2**20) + b"[]]}"), "413 422"
-    )
-    send("8 million brackets", sized(b"[" * (8 * 2**20)), "422")
-    send("a number of a million digits", sized(b'{"inputs": [[1' + b"0" * 2**20 + b"]]}"), "422")
-    send("truncated", sized(b'{"inputs": ["sea', 100), "closed 400")
-    send("no JSON", sized(b"\xff\xfe\x00" * 1000), "422")
-    send("lone surrogate", sized(b'{"inputs": ["\\ud800"]}'), "422 200")
-    send(
-        "a header of 1 MB",
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + million + b"\r\n\r\n",
-        "200 400 431",
-    )
-    send("no HTTP", b"\x16\x03\x01\x02\x00" * 100, "400 closed")
-    waiting = []
-    for _ in range(300):  # that send nothing more
-        one = socket.create_connection(("127.0.0.1", service.port), timeout=60)
-        one.sendall(sized(b"{", 2**20))
-        waiting.append(one)
-    status, _ = service.ask(address, {"inputs": ["sea"]})
-    print(f"hostile  beside 300 requests that never arrive: {status}")
-    for one in waiting:
-        one.close()
-    after = resident(service.process.pid)
-    print(f"hostile  memory {before:.0f} MB before, {after:.0f} MB after", flush=True)
+    finally:
+        service.stop()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", default=["killed", "schema", "hostile"])
+    parts = ["killed", "schema", "hostile", "images", "crashes"]
+    parser.add_argument("what", nargs="*", default=parts)
+    parser.add_argument("--crashes", type=int, default=3)
     parser.add_argument("--additions", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--cases", type=int, default=10_000)
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with tempfile.TemporaryDirectory() as folder:
-        save_models(Path(folder))
-        service = Service(Path(folder))
-        try:
-            if "killed" in arguments.what:
-                killed(service, arguments.additions, arguments.kills)
-            if "schema" in arguments.what:
-                schema(service, arguments.cases)
-            if "hostile" in arguments.what:
-                hostile(service)
-        finally:
-            service.stop()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["LABELWEAVE_CACHE"] = str(folder / "cache")
+        save_models(folder)
+        if {"killed", "schema"} & set(arguments.what):
+            service = Service(folder, "yeast", "news", "tagger", "--review", "audit.csv")
+            try:
+                if "killed" in arguments.what:
+                    killed(service, arguments.additions, arguments.kills)
+                if "schema" in arguments.what:
+                    schema(service, arguments.cases)
+            finally:
+                service.stop()
+        if "hostile" in arguments.what:
+            hostile(folder)
+        if "images" in arguments.what:
+            images(folder)
+        if "crashes" in arguments.what:
+            crashes(folder, arguments.crashes)
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def _make_service(
 @count_option("--max-connections", 512, "Open connections of one client, at most.")
 @count_option("--max-pixels", 25_000_000, "Pixels of an image, at most.")
 @count_option(
-    "--max-pixels-in-flight", 50_000_000, "Pixels of all images at the same time; more wait."
+    "--max-pixels-in-flight", 25_000_000, "Pixels of all images at the same time; more wait."
 )
 @click.option(
     "--model-processes/--no-model-processes",

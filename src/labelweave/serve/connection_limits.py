@@ -79,13 +79,20 @@ class OpenConnections:
                 del self._by_client[connection.address]
 
     def _close_one(self, connections: Iterable[LimitedProtocol]) -> bool:
-        without_request = [one for one in connections if not one.has_request]
-        incomplete = [one for one in without_request if one.awaits_header]
-        for connection in (incomplete or without_request)[:1]:
-            self.remove(connection)
-            connection.transport.abort()
-            return True
-        return False
+        # Mostly the first one is the right one: looking at all would cost an attacker nothing.
+        idle = None
+        for connection in connections:
+            if connection.has_request:
+                continue
+            if connection.awaits_header:
+                idle = connection
+                break
+            idle = idle or connection
+        if idle is None:
+            return False
+        self.remove(idle)
+        idle.transport.abort()
+        return True
 
 
 class LimitedProtocol(HttpToolsProtocol):

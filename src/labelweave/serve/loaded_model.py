@@ -17,6 +17,7 @@ from labelweave.serve.inputs_and_labels import LabelSelection, ScoredRows, selec
 from labelweave.serve.label_relations import LabelVectors
 from labelweave.serve.model_process import ModelCrashedError, ModelHost
 from labelweave.serve.prometheus_metrics import ServiceMetrics
+from labelweave.serve.schemas import BodyLimits
 from labelweave.serve.settings import Settings
 from labelweave.tables.input_columns import InputColumn
 from labelweave.thresholds import TopK
@@ -115,6 +116,7 @@ class LoadedModel:
         names = host.feature_names
         self.feature_names = None if names is None else [str(n) for n in names]
         self.feature_positions = {n: j for j, n in enumerate(self.feature_names or ())}
+        self._max_rows = settings.max_rows
         self.version = 0  # the number of label changes that have been applied
         self._end: Exception | None = None
         self.batcher = Batcher(
@@ -129,6 +131,15 @@ class LoadedModel:
     def label_names(self) -> list[str]:
         """The label names in the order of the model."""
         return self.facts.label_names.tolist()
+
+    @property
+    def body_limits(self) -> BodyLimits:
+        """How much a request for predictions may hold: features and known labels of all rows."""
+        of_features = self.facts.input in ("vectors", "records")
+        n_features = (self.facts.n_features or 0) if of_features else 0
+        limits = BodyLimits.of(self._max_rows, 4 + n_features + len(self.facts.label_names))
+        # A table may be sent column by column, each value in a list of its own.
+        return limits._replace(containers=limits.values) if of_features else limits
 
     def ask(self, function: Callable[[Any], Any]) -> Any:
         """Return the result of a function of the model; for the thread of the batcher."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
+import numpy as np
 from fastapi import Request
 from pydantic import (
     AfterValidator,
@@ -22,8 +22,8 @@ from labelweave.serve.problems import ProblemError
 # pydantic collects all faults of a body, and millions of them take seconds and gigabytes: lists
 # stop at their first fault, and large bodies are looked at before they are validated.
 _SMALL_BODY = 2**14  # bytes
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_OTHER_CONTAINERS = 2000  # of a body, besides those of its inputs
+_OTHERS = 2000  # lists, objects and values of a body, besides those of its inputs
+_PART = 2**20  # bytes that are looked at together
 
 _INPUT = {
     "anyOf": [
@@ -350,20 +350,59 @@ class SetVerdict(StrictModel):
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-def parse_json(content_type: str, body: bytes, shape: type[Shape], max_rows: int) -> Shape:
-    """Parse and validate a JSON body by pydantic, which is faster than FastAPI.
+class BodyLimits(NamedTuple):
+    """How much a JSON body may hold: parsed, it takes far more memory and time than its bytes."""
 
-    * `max_rows`: Inputs of a request, at most; a body has a list or an object for each, and for the
-      known labels of each.
+    containers: int  # lists and objects
+    values: int
+
+    @classmethod
+    def of(cls, max_rows: int, values_per_row: int = 4) -> BodyLimits:
+        """A list or an object for each input and for its known labels, and so many values."""
+        return cls(2 * max_rows + _OTHERS, max_rows * values_per_row + _OTHERS)
+
+    def check(self, body: bytes) -> None:
+        """Refuse a body that holds more."""
+        if self._allow(body.count(b"[") + body.count(b"{"), body.count(b",")):
+            return
+        n_containers, n_commas = _count_outside_strings(body)  # texts may have many of them
+        if not self._allow(n_containers, n_commas):
+            raise ProblemError(
+                413,
+                f"The body has more than {self.containers:,} lists and objects or more than "
+                f"{self.values:,} values.",
+            )
+
+    def _allow(self, n_containers: int, n_commas: int) -> bool:
+        return n_containers <= self.containers and n_commas <= self.values
+
+
+def _count_outside_strings(body: bytes) -> tuple[int, int]:
+    """Return the numbers of opening brackets and of commas that are not in a string.
+
+    >>> _count_outside_strings(rb'{"a, [": [1, "\\\\", "\\", [,"]}')
+    (2, 2)
     """
+    text = np.frombuffer(body.replace(rb"\\", b"").replace(rb"\"", b""), dtype=np.uint8)
+    n_containers = n_commas = 0
+    is_inside = False
+    for first in range(0, len(text), _PART):
+        part = text[first : first + _PART]
+        inside = np.logical_xor.accumulate(part == ord('"')) ^ is_inside
+        is_inside = bool(inside[-1])
+        outside = part[~inside]
+        n_containers += int(((outside == ord("[")) | (outside == ord("{"))).sum())
+        n_commas += int((outside == ord(",")).sum())
+    return n_containers, n_commas
+
+
+def parse_json(content_type: str, body: bytes, shape: type[Shape], limits: BodyLimits) -> Shape:
+    """Parse and validate a JSON body by pydantic, which is faster than FastAPI."""
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(415, "The body must be sent as application/json.")
     if len(body) <= _SMALL_BODY:
         return shape.model_validate_json(body)
-    most = 2 * max_rows + _OTHER_CONTAINERS
-    # Texts may have many brackets. Leaving them out takes time, so it is done only if necessary.
-    if _n_containers(body) > most and _n_containers(_STRING.sub(b"", body)) > most:
-        raise ProblemError(413, f"The body has more than {most:,} lists and objects.")
+    limits.check(body)
     try:
         content = from_json(body)
     except ValueError as error:
@@ -375,15 +414,13 @@ def parse_json(content_type: str, body: bytes, shape: type[Shape], max_rows: int
     return shape.model_validate(content)
 
 
-def _n_containers(text: bytes) -> int:
-    return text.count(b"[") + text.count(b"{")
-
-
-async def read_body(request: Request, shape: type[Shape]) -> Shape:
+async def read_body(
+    request: Request, shape: type[Shape], limits: BodyLimits | None = None
+) -> Shape:
     """Read the JSON body of a request."""
     content_type = request.headers.get("content-type", "")
-    max_rows = request.app.state.service.settings.max_rows
-    return parse_json(content_type, await request.body(), shape, max_rows)
+    limits = limits or BodyLimits.of(request.app.state.service.settings.max_rows)
+    return parse_json(content_type, await request.body(), shape, limits)
 
 
 def request_body(shape: type[BaseModel]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Settings:
     # max_pixels, max_pixels_in_flight: Pixels of one image, and of all images that are decoded or
     # predicted at the same time; more wait
     max_pixels: int = 25_000_000
-    max_pixels_in_flight: int = 50_000_000
+    max_pixels_in_flight: int = 25_000_000
     # max_batch, max_wait, max_queue: Rows per batch, seconds to wait for a batch to fill, requests
     # that may be waiting
     max_batch: int = 256

@@ -93,8 +93,8 @@ async def infer(model: str, request: Request) -> Response:
 async def infer_response(service: Service, model: str, content_type: str, body: bytes) -> bytes:
     """Return the JSON of the response to a body."""
     served = service.models.get(model)
-    await served.loaded()  # bodies wait for it as they came: parsed, they take more memory
-    request = parse_json(content_type, body, InferRequest, service.settings.max_rows)
+    loaded = await served.loaded()  # bodies wait for it as they came: parsed, they are larger
+    request = parse_json(content_type, body, InferRequest, loaded.body_limits)
     if any(output.name != OUTPUT for output in request.outputs or ()):
         raise InputError(f"the only output is {OUTPUT!r}")
 

@@ -45,8 +45,8 @@ async def predict(model: str, request: Request) -> Response:
 async def predict_response(service: Service, model: str, content_type: str, body: bytes) -> bytes:
     """Return the JSON of the response to a body."""
     served = service.models.get(model)
-    await served.loaded()  # bodies wait for it as they came: parsed, they take more memory
-    request = parse_json(content_type, body, PredictRequest, service.settings.max_rows)
+    loaded = await served.loaded()  # bodies wait for it as they came: parsed, they are larger
+    request = parse_json(content_type, body, PredictRequest, loaded.body_limits)
     selection = LabelSelection(request.threshold, request.top_k, request.labels, request.scores)
 
     unusual: list[str] = []
@@ -101,8 +101,8 @@ async def explain(model: str, request: Request) -> Response:
     """
     service = service_of(request)
     served = service.models.get(model)
-    await served.loaded()
-    body = await read_body(request, ExplainRequest)
+    limits = (await served.loaded()).body_limits
+    body = await read_body(request, ExplainRequest, limits)
 
     def explain_inputs(loaded: LoadedModel) -> dict[str, Any]:
         if loaded.facts.input == "images":
