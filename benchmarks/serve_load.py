@@ -10,10 +10,13 @@ vectors
     MLP on yeast.
 texts
     Binary relevance over TF-IDF weights on a set of texts.
+processes
+    The vector model in a process of its own (`--model-processes`), and the service with two
+    workers (`--workers 2`), each against the service in one process.
 memory
     Resident memory of the service over 50,000 requests of the vector model.
 
-    LABELWEAVE_DATA=... python benchmarks/serve_load.py [vectors] [texts] [memory]
+    LABELWEAVE_DATA=... python benchmarks/serve_load.py [vectors] [texts] [processes] [memory]
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from serve_attacks import family, resident
 
 OBVIOUS = """
 import sys
@@ -59,13 +63,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-def resident(process: int) -> float:
-    """Megabytes of memory that a process has now."""
-    status = Path(f"/proc/{process}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
 
 
 class Server:
@@ -100,9 +97,12 @@ class Server:
         return resident(self.process.pid)
 
     def processor(self) -> float:
-        """Processor seconds so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor seconds so far, of all its processes."""
+        ticks = 0
+        for pid in family(self.process.pid):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         self.process.terminate()
@@ -146,12 +146,27 @@ def start_both(folder: str, name: str, kind: str) -> tuple[Server, Server]:
     )
 
 
+def start_ways(folder: str, name: str, option: list[str]) -> tuple[Server, Server]:
+    one, other = free_port(), free_port()
+    path = f"/v1/models/{name}/predict"
+    return (
+        Server(serve_command(name, one), one, path, folder),
+        Server([*serve_command(name, other), *option], other, path, folder),
+    )
+
+
 def serve_command(name: str, port: int) -> list[str]:
     words = ["serve", name, "--port", str(port), "--preload", "--no-access-log"]
     return [sys.executable, "-m", "labelweave", *words]
 
 
-def compare(title: str, servers: tuple[Server, Server], rows: list, arguments: object) -> None:
+def compare(
+    title: str,
+    servers: tuple[Server, Server],
+    rows: list,
+    arguments: object,
+    names: tuple[str, str] = ("obvious", "labelweave"),
+) -> None:
     measured: list[list[dict[str, float]]] = [[], []]
     for server in servers:  # warm
         asyncio.run(load(server, rows, 200, arguments.width))
@@ -159,7 +174,7 @@ def compare(title: str, servers: tuple[Server, Server], rows: list, arguments: o
         for results, server in zip(measured, servers, strict=True):
             results.append(asyncio.run(load(server, rows, arguments.requests, arguments.width)))
     rates, costs = [], []
-    for name, results in zip(("obvious", "labelweave"), measured, strict=True):
+    for name, results in zip(names, measured, strict=True):
         rates.append(statistics.median(r["rate"] for r in results))
         p50 = statistics.median(r["p50"] for r in results)
         p99 = statistics.median(r["p99"] for r in results)
@@ -181,7 +196,7 @@ def compare(title: str, servers: tuple[Server, Server], rows: list, arguments: o
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", default=["vectors", "texts", "memory"])
+    parser.add_argument("what", nargs="*", default=["vectors", "texts", "processes", "memory"])
     parser.add_argument("--requests", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--width", type=int, default=64)
@@ -194,7 +209,7 @@ def main() -> None:
     from labelweave.text import TextClassifier
 
     with tempfile.TemporaryDirectory() as folder:
-        if {"vectors", "memory"} & set(arguments.what):
+        if {"vectors", "processes", "memory"} & set(arguments.what):
             train, test = lw.load_dataset("yeast").split()
             lw.make("mlp", random_state=0).fit(train.X, train.Y).save(f"{folder}/yeast")
             rows = np.asarray(test.X)[:200].tolist()
@@ -210,6 +225,13 @@ def main() -> None:
             compare("texts", servers, list(data.X[:200]), arguments)
             for server in servers:
                 server.stop()
+        if "processes" in arguments.what:
+            for option in (["--model-processes"], ["--workers", "2"]):
+                servers = start_ways(folder, "yeast", option)
+                names = ("one process", " ".join(option)[2:])
+                compare("ways", servers, rows, arguments, names)
+                for server in servers:
+                    server.stop()
         if "memory" in arguments.what:
             port = free_port()
             server = Server(serve_command("yeast", port), port, "/v1/models/yeast/predict", folder)
