@@ -139,7 +139,9 @@ class LoadedModel:
         n_features = (self.facts.n_features or 0) if of_features else 0
         limits = BodyLimits.of(self._max_rows, 4 + n_features + len(self.facts.label_names))
         # A table may be sent column by column, each value in a list of its own.
-        return limits._replace(containers=limits.values) if of_features else limits
+        return (
+            limits._replace(containers=limits.values) if self.facts.input == "records" else limits
+        )
 
     def ask(self, function: Callable[[Any], Any]) -> Any:
         """Return the result of a function of the model; for the thread of the batcher."""
