@@ -13,17 +13,19 @@ from sklearn.datasets import make_multilabel_classification
 import labelweave as lw
 from labelweave.base import MultiLabelClassifier
 from labelweave.capabilities import capabilities
-from labelweave.dependent import weave_plan, weave_stacking, weave_trials
+from labelweave.data.scenarios import hide_positives
+from labelweave.dependent import weave, weave_plan, weave_stacking, weave_trials
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
-from labelweave.dependent.weave import Weave, _seconds
+from labelweave.dependent.weave import Weave
 from labelweave.dependent.weave_members import Member, list_members
 from labelweave.dependent.weave_plan import EFFORTS, Plan
-from labelweave.dependent.weave_trials import Clock, run_trials
+from labelweave.dependent.weave_trials import Clock, run_trials, seconds_of
 from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.methods import make
 from labelweave.metrics import get_metric
 from labelweave.text import TextClassifier
-from labelweave.thresholds import make_threshold
+from labelweave.thresholds import CardinalityThreshold, make_threshold
 
 
 @pytest.fixture(scope="module")
@@ -306,6 +308,49 @@ def test_what_is_printed(data, capsys):
     assert model.members_.columns.tolist() == columns
 
 
+@pytest.fixture(scope="module")
+def only_positives(data):
+    """Half of the positives, and no negative, is annotated."""
+    hidden = hide_positives(data[1], 0.5, negatives="unknown", as_="unknown", random_state=0)
+    return data[0], hidden.Y.to_numpy()
+
+
+def test_blanks_beside_few_checked_negatives_are_left_to_em_forest(data, only_positives, capsys):
+    X, Y = only_positives
+    small = {"base": lw.MLP(hidden=(16,), epochs=5), "n_trees": 20, "n_folds": 2}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weave, "make", lambda method, **more: make(method, **small, **more))
+        model = Weave(threshold="tuned", verbose=1, random_state=0).fit(X, Y)
+    printed = capsys.readouterr().err
+    assert "blank entries are taken for unannotated ones" in printed
+    assert "only 0 negatives were checked" in printed
+    assert model.blanks_ == "unannotated"
+    assert model.members_["method"].tolist() == ["em-forest"]
+    assert isinstance(model.threshold_, CardinalityThreshold)
+    assert get_metric("map")(data[1], Y_score=model.predict_proba(X)) > data[1].mean() + 0.2
+    assert len(model.held_out_predictions(None)[0]) == len(X)
+
+
+def test_named_members_expect_the_missing_positives(data, only_positives):
+    """They take blanks for negatives, and their log-odds are raised afterwards."""
+    X, Y = only_positives
+    model = Weave(members=["br", "mlknn"], n_folds=3, threshold="tuned", random_state=0).fit(X, Y)
+    assumed = Weave(members=["br", "mlknn"], n_folds=3, random_state=0).fit(X, np.nan_to_num(Y))
+    truth = data[1].mean()
+    raised, low = (m.predict_proba(X).mean() for m in (model, assumed))
+    assert abs(raised - truth) < abs(low - truth) - 0.05
+    assert model.predict(X).mean() == pytest.approx(raised, abs=0.05)
+
+
+def test_blanks_beside_checked_negatives_are_ignored(data):
+    X, Y = data[0], data[1].copy()
+    Y[np.random.default_rng(0).random(Y.shape) < 0.3] = np.nan
+    model = Weave(members=["br"], n_folds=2, threshold="tuned", random_state=0).fit(X, Y)
+    assert model.blanks_ == "ignored"
+    assert model.threshold_.n_resamples == 30
+    assert Weave(members=["br"], n_folds=2, random_state=0).fit(*data).blanks_ == "none"
+
+
 def test_counts_of_words_are_not_scaled():
     X = (np.random.default_rng(0).random((60, 40)) < 0.1).astype(float)
     Y = X[:, :3]
@@ -321,7 +366,7 @@ def test_a_budget_that_is_none(data, budget):
 
 def test_units_of_a_budget():
     budgets = ("30s", "1.5 min", "2h", 7, None)
-    assert [_seconds(budget) for budget in budgets] == [30, 90, 7200, 7, None]
+    assert [seconds_of(budget) for budget in budgets] == [30, 90, 7200, 7, None]
 
 
 @pytest.mark.parametrize("members", ["mlp", []])

@@ -12,7 +12,6 @@ from labelweave.dependent.weave_stacking import (
     calibrated_mean,
     choose_members,
     fit_second_layer,
-    without_costly_members,
 )
 from labelweave.probabilities import log_odds
 
@@ -163,9 +162,9 @@ def test_without_time_no_layer_is_learnt(rows):
 def test_many_entries_are_weighed_by_some_of_them(rows, monkeypatch):
     odds, truth = rows
     of_all = choose_members(odds, truth)
-    monkeypatch.setattr(weave_stacking, "_MAX_WEIGHT_ENTRIES", 600)  # 200 of 300 rows
+    monkeypatch.setattr(weave_stacking, "MAX_WEIGHT_ENTRIES", 600)  # 200 of 300 rows
     np.testing.assert_allclose(choose_members(odds, truth), of_all, atol=0.15)
-    assert len(truth[weave_stacking._sample_rows(truth, 600, 0)]) == 200
+    assert len(truth[weave_stacking.sample_rows(truth, 600, 0)]) == 200
 
 
 def test_small_penalties_need_positives(rows):
@@ -174,17 +173,3 @@ def test_small_penalties_need_positives(rows):
     few = slice(0, 60)
     stack = best_layer(odds[:, few], truth[few], choose_members(odds, truth), seed=0)
     assert stack.form in ("mean", "calibrated", 1000.0, 100.0)
-
-
-def test_a_costly_member_goes_unless_it_is_needed(rows):
-    odds, truth = rows
-    odds = np.stack([odds[0], odds[0] + 0.01 * odds[1], odds[2]])
-    weights = choose_members(odds, truth)
-    cheap = without_costly_members(odds, truth, weights, np.array([100.0, 1.0, 1.0]), 10.0)
-    assert cheap[0] == 0
-    assert cheap[1] > 0
-    needed = np.array([1.0, 100.0, 100.0])
-    odds[1:] = -odds[1:]
-    weights = np.array([0.0, 0.0, 0.5])
-    kept = without_costly_members(odds, truth, weights, needed, 10.0)
-    np.testing.assert_array_equal(kept, weights)  # the only one stays, whatever it costs

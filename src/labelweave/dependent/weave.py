@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-import re
 import sys
+import time
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair
 from labelweave.data.splits import stratified_folds
-from labelweave.dependent.weave_costs import DataSize
-from labelweave.dependent.weave_members import fit_clone, list_members
+from labelweave.dependent.weave_choice import choose_trials, table_of_members
+from labelweave.dependent.weave_costs import DataSize, seconds_per_fit
+from labelweave.dependent.weave_members import Member, fit_clone, list_members
+from labelweave.dependent.weave_partial import (
+    Blanks,
+    about_blanks,
+    bias_for_missing_positives,
+    meaning_of_blanks,
+)
 from labelweave.dependent.weave_plan import EFFORTS, Plan, make_plan, seconds_to_spend
 from labelweave.dependent.weave_stacking import (
     LOGIT_EPS,
     Form,
     SecondLayer,
     best_layer,
-    choose_members,
     weighted_mean,
-    without_costly_members,
 )
-from labelweave.dependent.weave_trials import Clock, Trial, fit_to_all_rows, run_trials, seed_of
+from labelweave.dependent.weave_trials import (
+    Clock,
+    Trial,
+    fit_to_all_rows,
+    run_trials,
+    seconds_of,
+    seed_of,
+)
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import LARGEST, is_mostly_zero, is_texts
 from labelweave.labels import LabelMatrix
+from labelweave.methods import make
+from labelweave.metrics import get_metric
 from labelweave.probabilities import log_odds
 from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.tables.table import Table
 from labelweave.text.tfidf import TfidfEmbedder
+from labelweave.threads import bounded_threads
 from labelweave.thresholds import TunedThreshold, make_threshold
+from labelweave.unannotated import as_observed, assume_negative
 
 __all__ = ["Weave"]
 
 N_RESAMPLES = 30  # of the rows, for a tuned threshold
 MIN_ROWS = 10  # fewer rows are not split into folds
-_UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
 
 
 class Weave(MultiLabelClassifier):
@@ -99,6 +115,8 @@ class Weave(MultiLabelClassifier):
     scaler_ : StandardScaler or None
         Scales every feature to variance 1, for the members that compare distances; None if most
         entries are zero, as in word counts.
+    blanks_ : {"none", "ignored", "unannotated"}
+        What blank (NaN) entries of Y were taken for.
     models_ : list of lists of fitted estimators
         The models of the selected members, in descending order of weight.
     second_layer_ : dict of ndarray
@@ -109,6 +127,14 @@ class Weave(MultiLabelClassifier):
 
     Notes
     -----
+    Blank entries of Y are ignored if there are at least half as many checked negatives (zeros) as
+    positives. Otherwise they are unannotated: some are positives that nobody annotated. Then
+    dense features and tables are left to :class:`~labelweave.partial.em_forest.EMForest`, which
+    estimates the missing positives and trains on soft targets (its time must be within the effort).
+    For sparse features and texts, and if `members` are named, the members take blanks for
+    negatives, and the log-odds are raised by the estimated number of missing positives. A "tuned"
+    threshold, which would be too high, is replaced by "cardinality".
+
     Fewer than ten rows are not split into folds: all members have the same weight, and no
     threshold can be tuned.
 
@@ -184,14 +210,20 @@ class Weave(MultiLabelClassifier):
         is_scaled = isinstance(X, Table) or is_mostly_zero(X)  # by the members, or counts
         self.scaler_ = None if is_scaled else StandardScaler(with_mean=False).fit(X)
         X = self._scaled(X)
-        clock = Clock(_seconds(self.budget))
+        clock = Clock(seconds_of(self.budget))
         seed = int(self._generator().randint(np.iinfo(np.int32).max))
         effort = EFFORTS[self.effort]
+        size = DataSize.of(X, Y)
+        codes = None
+        if self.blanks_ == "unannotated":
+            observed = as_observed(Y, "unknown")
+            if self._fit_partial(X, Y, observed, size, seed):
+                return
+            codes, Y = observed.to_numpy(), assume_negative(observed)
         members = list_members(self.members, X, Y.n_labels, n_trees=effort.n_trees)
         most = effort.max_folds if self.n_folds == "auto" else int(self.n_folds)
         n_folds = min(most, len(Y))
         chosen_by_caller = not isinstance(self.members, str)
-        size = DataSize.of(X, Y)
         plan = make_plan(members, size, effort, n_folds, chosen=chosen_by_caller)
         if len(Y) < MIN_ROWS:
             self._fit_without_folds(plan, X, Y, seed)
@@ -204,7 +236,7 @@ class Weave(MultiLabelClassifier):
         jobs: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         trials, predicted = run_trials(plan, tried_X, tried_Y, fold, seed, clock, **jobs)
         limit = seconds_to_spend(effort, size)
-        chosen, weights, odds = _choose(plan, trials, tried_Y, predicted, seed, limit)
+        chosen, weights, odds = choose_trials(plan, trials, tried_Y, predicted, seed, limit)
         kept = [(k, trials[k]) for k in chosen]
         self.models_ = fit_to_all_rows(kept, X, Y, seed, clock, sampled=rows is not None, **jobs)
         stack = best_layer(
@@ -215,11 +247,59 @@ class Weave(MultiLabelClassifier):
             seconds=clock.left(),
             max_entries=effort.max_stacked,
         )
-        self.second_layer_ = asdict(stack.layer)
+        layer, held_out = stack.layer, stack.held_out
+        if codes is not None:
+            held_out_odds = log_odds(held_out, LOGIT_EPS)
+            tried_codes = codes if rows is None else codes[rows]
+            bias = bias_for_missing_positives(held_out_odds, tried_codes[predicted])
+            layer = replace(layer, bias=layer.bias + bias)
+            held_out = expit(held_out_odds + bias)
+        self.second_layer_ = asdict(layer)
         self.form_: Form = stack.form
-        self.members_ = _summary(plan, trials, tried_Y, predicted, weights)
-        self._out_of_fold = (tried_Y[predicted], stack.held_out)
+        self.members_ = table_of_members(plan, trials, tried_Y, predicted, weights)
+        self._out_of_fold = (tried_Y[predicted], held_out)
         self._report(trials)
+
+    def _fit_partial(
+        self, X: Any, Y: LabelMatrix, observed: LabelMatrix, size: DataSize, seed: int
+    ) -> bool:
+        """Fit EM-forest, which completes the labels; False if it would take too long.
+
+        It is for dense features: it trains networks and grows trees on soft targets. Its
+        out-of-fold probabilities come from its own folds.
+        """
+        import pandas as pd
+
+        member = Member("em-forest", make("em-forest", unannotated="unknown"), False)
+        seconds = seconds_per_fit(member, size) or 0.0
+        limit = seconds_to_spend(EFFORTS[self.effort], size)
+        if (budget := seconds_of(self.budget)) is not None:
+            limit = min(limit, budget)
+        is_dense = isinstance(X, Table) or not is_mostly_zero(X)
+        if not (isinstance(self.members, str) and is_dense and seconds <= limit):
+            return False
+        if len(Y) < MIN_ROWS:
+            return False
+        self.plan_ = f"em-forest on all rows, for partial labels: about {seconds:.0f} s on one core"
+        self._say(f"weave, effort {self.effort!r}: {self.plan_}")
+        started = time.monotonic()
+        with bounded_threads(1):
+            model = fit_clone(member.estimator, X, Y, seed)
+        labels, probabilities = model.held_out_predictions(None)
+        self.models_, self.form_ = [[model]], "mean"
+        self.second_layer_ = asdict(weighted_mean(np.ones(1), Y.n_labels))
+        row = {
+            "method": member.name,
+            "map": get_metric("map")(labels, Y_score=probabilities),
+            "weight": 1.0,
+            "seconds": time.monotonic() - started,
+            "predicted_seconds": seconds,
+            "note": "",
+        }
+        self.members_ = pd.DataFrame([row])
+        self._out_of_fold = (assume_negative(observed), probabilities)
+        self._report([])
+        return True
 
     def _fit_without_folds(self, plan: Plan, X: Any, Y: LabelMatrix, seed: int) -> None:
         import pandas as pd
@@ -267,8 +347,17 @@ class Weave(MultiLabelClassifier):
         self.text_embedder_ = embedder
         return features
 
+    def _checked_targets(self, Y: Any) -> LabelMatrix:
+        labels = super()._checked_targets(Y)
+        self.blanks_: Blanks = meaning_of_blanks(labels)
+        if self.blanks_ != "none":
+            self._say(about_blanks(labels, self.blanks_))
+        return labels
+
     def _threshold_rule(self) -> Any:
         rule = make_threshold(self.threshold)
+        if self.blanks_ == "unannotated" and isinstance(rule, TunedThreshold):
+            return "cardinality"
         if isinstance(self.threshold, str) and isinstance(rule, TunedThreshold):
             return rule.set_params(n_resamples=N_RESAMPLES if rule.grid is None else 0)
         return self.threshold
@@ -304,61 +393,3 @@ def _sample(n_rows: int, number: int, seed: int) -> np.ndarray | None:
     if number >= n_rows:
         return None
     return np.sort(np.random.RandomState(seed).permutation(n_rows)[:number])
-
-
-def _choose(
-    plan: Plan, trials: list[Trial], Y: LabelMatrix, rows: np.ndarray, seed: int, limit: float
-) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Numbers of the chosen members by descending weight, all weights, and their log-odds."""
-    targets = Y.to_numpy()[rows]
-    running = [k for k, trial in enumerate(trials) if trial.n_models[0]]
-    odds = np.stack([trials[k].odds(rows) for k in running])
-    last = np.array([plan.refit_seconds[k] or 0.0 for k in running])
-    among = choose_members(odds, targets, seed=seed)
-    among = without_costly_members(odds, targets, among, last, limit, seed=seed)
-    weights = np.zeros(len(trials))
-    weights[running] = among
-    order = [int(place) for place in np.argsort(-among, kind="stable") if among[place] > 0]
-    return [running[place] for place in order], weights, odds[order]
-
-
-def _summary(
-    plan: Plan, trials: list[Trial], Y: LabelMatrix, rows: np.ndarray, weights: np.ndarray
-) -> Any:
-    """The table of members."""
-    import pandas as pd
-
-    table = [
-        {
-            "method": trial.member.name,
-            "map": trial.mean_average_precision(Y, rows) if trial.n_models[0] else np.nan,
-            "weight": weight,
-            "seconds": trial.seconds,
-            "predicted_seconds": np.nan
-            if per_fit is None
-            else per_fit * runs * plan.n_folds + (last or 0.0) * (weight > 0),
-            "note": trial.note,
-        }
-        for trial, weight, per_fit, runs, last in zip(
-            trials, weights, plan.seconds, plan.runs, plan.refit_seconds, strict=True
-        )
-    ]
-    not_tried = {"map": np.nan, "weight": 0.0, "seconds": 0.0, "predicted_seconds": 0.0}
-    table += [{"method": m.name, **not_tried, "note": note} for m, note in plan.left_out]
-    return pd.DataFrame(table)
-
-
-def _seconds(budget: str | float | None) -> float | None:
-    """Seconds of a budget such as "10min".
-
-    >>> _seconds("10min"), _seconds(90), _seconds(None)
-    (600.0, 90.0, None)
-    """
-    if budget is None or not isinstance(budget, str):
-        return None if budget is None else float(budget)
-    match = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", budget.lower())
-    if match is None or match[2] not in _UNITS or not float(match[1]) > 0:
-        raise InputError(
-            f"budget must be None, seconds, or a text like '30s', '10min', '1h': {budget!r}"
-        )
-    return float(match[1]) * _UNITS[match[2]]

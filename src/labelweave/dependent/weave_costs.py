@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from labelweave.dependent.weave_members import Member
 from labelweave.labels import LabelMatrix
+from labelweave.methods import make
 from labelweave.tables.table import Table
 
 __all__ = ["DataSize", "seconds_per_fit"]
@@ -106,6 +107,11 @@ def _network(epochs: float, factor: float) -> Callable[[DataSize, Any], float]:
     return seconds
 
 
+def _em_forest(size: DataSize, estimator: Any) -> float:
+    networks = estimator.n_folds * (estimator.rounds + 1) * _network(30, 1.0)(size, make("mlp"))
+    return networks + _trees(size, make("extra-trees", n_estimators=estimator.n_trees))
+
+
 _FORMULAS: dict[str, Callable[[DataSize, Any], float]] = {
     "extra-trees": _trees,
     "br": _linear,
@@ -115,4 +121,5 @@ _FORMULAS: dict[str, Callable[[DataSize, Any], float]] = {
     "mlp": _network(30, 1.0),
     "c-gmvae": _network(40, 1.2),
     "mulsupcon": _network(60, 4.0),
+    "em-forest": _em_forest,
 }

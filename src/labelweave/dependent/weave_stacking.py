@@ -23,6 +23,7 @@ from labelweave.probabilities import log_odds
 __all__ = [
     "FORMS",
     "LOGIT_EPS",
+    "MAX_WEIGHT_ENTRIES",
     "Form",
     "SecondLayer",
     "Stack",
@@ -30,7 +31,9 @@ __all__ = [
     "calibrated_mean",
     "choose_members",
     "fit_second_layer",
-    "without_costly_members",
+    "mean_entropy",
+    "sample_rows",
+    "weighted_mean",
 ]
 
 N_ROUNDS = 24  # of forward selection, so that shares are multiples of 1/24
@@ -42,8 +45,7 @@ Form = float | Literal["mean", "calibrated"]
 FORMS: tuple[Form, ...] = ("mean", "calibrated", 1000.0, 100.0, 10.0, 1.0)
 """Forms of the second layer: common weights, calibrated members, or a fit with this penalty."""
 N_DIRECTIONS = 32
-_MAX_WEIGHT_ENTRIES = 1_000_000  # rows x labels, for the weights of the members
-_MATERIAL = 0.01  # relative rise of the cross-entropy that is worth a costly member
+MAX_WEIGHT_ENTRIES = 1_000_000  # rows x labels, for the weights of the members
 _THRESHOLDS = np.linspace(0.05, 0.95, 19)
 _FEW_POSITIVES = 100  # per label: with fewer, the forms with small penalties over-fit
 _SMALL_PENALTY = 10.0
@@ -88,7 +90,7 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
     >>> choose_members(np.stack([good, bad]), targets).round(2)
     array([0.42, 0.  ])
     """
-    rows = _sample_rows(targets, _MAX_WEIGHT_ENTRIES, seed)
+    rows = sample_rows(targets, MAX_WEIGHT_ENTRIES, seed)
     odds, targets = odds[:, rows], targets[rows]
     factors = np.array([_best_factor(member, targets) for member in odds])
     counts = np.zeros(len(odds))
@@ -104,61 +106,7 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
     return factors * counts / N_ROUNDS
 
 
-def without_costly_members(
-    odds: np.ndarray,
-    targets: np.ndarray,
-    weights: np.ndarray,
-    seconds: np.ndarray,
-    limit: float,
-    *,
-    seed: int = 0,
-) -> np.ndarray:
-    """Weights without the members whose last fit costs much and brings little.
-
-    While the last fits together take longer than `limit`, the member is removed without which
-    cross-entropy rises least per second saved, unless it rises by more than 1 %.
-
-    Parameters
-    ----------
-    odds, targets, seed
-        As in :func:`choose_members`.
-    weights : ndarray of shape (members,)
-        From :func:`choose_members`.
-    seconds : ndarray of shape (members,)
-        Predicted time of the last fit of each member.
-    limit : float
-        Seconds.
-
-    Examples
-    --------
-    >>> targets = np.array([[1.0], [0.0], [1.0], [0.0]])
-    >>> odds = np.stack([4 * targets - 2, 4 * targets - 2])
-    >>> odds[0, 0] = odds[1, 3] = 0.0
-    >>> weights, seconds = choose_members(odds, targets), np.array([1.0, 90.0])
-    >>> bool((without_costly_members(odds, targets, weights, seconds, 100.0) == weights).all())
-    True
-    """
-    rows = _sample_rows(targets, _MAX_WEIGHT_ENTRIES, seed)
-    sampled, known = odds[:, rows], targets[rows]
-    while (weights > 0).sum() > 1 and seconds[weights > 0].sum() > limit:
-        entropy = mean_entropy(np.tensordot(weights, sampled, 1), known)
-        without = {}
-        for member in np.flatnonzero((weights > 0) & (seconds > 0)):
-            others = np.flatnonzero((weights > 0) & (np.arange(len(weights)) != member))
-            fewer = np.zeros_like(weights)
-            fewer[others] = choose_members(sampled[others], known)
-            rise = mean_entropy(np.tensordot(fewer, sampled, 1), known) - entropy
-            without[int(member)] = (rise / seconds[member], rise, fewer)
-        if not without:
-            return weights
-        _, rise, fewer = min(without.values(), key=lambda option: option[0])
-        if rise > _MATERIAL * entropy:
-            return weights
-        weights = fewer
-    return weights
-
-
-def _sample_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
+def sample_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
     """A random sample of rows with this number of entries, or all rows."""
     if targets.size <= entries:
         return slice(None)
@@ -331,7 +279,7 @@ def best_layer(
         With more rows x labels, layers are chosen on and fitted to a sample of the rows.
     """
     ends = time.monotonic() + seconds
-    rows = _sample_rows(targets, max_entries, seed)
+    rows = sample_rows(targets, max_entries, seed)
     sampled_odds, sampled = odds[:, rows], targets[rows]
     cost = _seconds_per_form(sampled_odds, sampled, common) if np.isfinite(seconds) else 0.0
     per_label = np.nansum(sampled) / sampled.shape[1]
@@ -387,7 +335,7 @@ def _out_of_fold(
     for number in range(3):
         test, train = third == number, np.flatnonzero(third != number)
         if max_entries is not None:
-            train = train[_sample_rows(targets[train], max_entries, seed)]
+            train = train[sample_rows(targets[train], max_entries, seed)]
         layer = _layer(odds[:, train], targets[train], common, form)
         probabilities[test] = layer(odds[:, test])
     return probabilities

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,14 +15,16 @@ from sklearn.base import clone
 from labelweave.dependent.weave_members import Member, fit_clone
 from labelweave.dependent.weave_plan import Plan
 from labelweave.dependent.weave_stacking import LOGIT_EPS
+from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
 from labelweave.probabilities import log_odds
 from labelweave.progress import ProgressBar
 from labelweave.threads import bounded_threads
 
-__all__ = ["Clock", "Trial", "fit_to_all_rows", "run_trials", "seed_of"]
+__all__ = ["Clock", "Trial", "fit_to_all_rows", "run_trials", "seconds_of", "seed_of"]
 
+_UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
 _FINAL = 2**16  # in place of the number of a fold, for the seed of the last fit
 
 
@@ -35,6 +38,22 @@ class Clock:
     def left(self) -> float:
         """Seconds that remain."""
         return max(self.ends - time.monotonic(), 0.0)
+
+
+def seconds_of(budget: str | float | None) -> float | None:
+    """Seconds of a budget such as "10min".
+
+    >>> seconds_of("10min"), seconds_of(90), seconds_of(None)
+    (600.0, 90.0, None)
+    """
+    if budget is None or not isinstance(budget, str):
+        return None if budget is None else float(budget)
+    match = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", budget.lower())
+    if match is None or match[2] not in _UNITS or not float(match[1]) > 0:
+        raise InputError(
+            f"budget must be None, seconds, or a text like '30s', '10min', '1h': {budget!r}"
+        )
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def seed_of(base: int, member: int, run: int, fold: int) -> int:
