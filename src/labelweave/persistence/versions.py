@@ -20,13 +20,13 @@ _VERSION = re.compile(r"[A-Za-z0-9.+!_-]{1,60}")
 
 def versions(module: str) -> dict[str, str]:
     """Return the versions of the packages that predictions depend on, without importing them."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in dict.fromkeys([*_PACKAGES, module.partition(".")[0]]):
         try:
-            found[package] = metadata.version(package)
+            installed[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def compare_versions(folder: Path, saved: Any) -> None:
