@@ -1,9 +1,9 @@
 """Predicted training times of the members of :class:`~labelweave.dependent.weave.Weave`.
 
 The times depend on the size of the data only, never on the clock, so that the same data lead to the
-same plan on every machine. The constants were fitted to one core of a server of 2020; another
-machine is slower or faster by a factor that is about the same for all members. ``python
-benchmarks/weave_costs.py`` prints predicted and measured times.
+same plan on every machine. The constants are rough: they were set by hand from measured times on
+one core of one machine, those of boosted trees and C-GMVAE from one small set each, and that of
+MulSupCon is a guess. ``python benchmarks/weave_costs.py`` prints predicted and measured times.
 """
 
 from __future__ import annotations
