@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier, ExtraTreeRegressor
 
 from labelweave.dependent.extra_trees import ExtraTrees
 from labelweave.shallow import forest
@@ -121,6 +121,73 @@ def test_projections_keep_most_of_the_quality():
     loss = {k: np.mean((p - Y[300:]) ** 2) for k, p in right.items()}
     baseline = np.mean((frequency - Y[300:]) ** 2)
     assert loss[20] < (loss[None] + baseline) / 2
+
+
+def test_a_row_of_weight_2_is_two_equal_rows(data):
+    X, Y, Q = data
+    Y[::9, 0] = np.nan
+    weight = np.where(np.arange(len(X)) % 3 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(len(X)), weight.astype(int))
+    weighted = ExtraTrees(10, random_state=0).fit(X, Y, sample_weight=weight)
+    repeated = ExtraTrees(10, random_state=0).fit(X[twice], Y[twice])
+    np.testing.assert_array_equal(weighted.node_feature_, repeated.node_feature_)
+    np.testing.assert_allclose(weighted.frequency_, repeated.frequency_)
+    np.testing.assert_allclose(weighted.predict_proba(Q), repeated.predict_proba(Q), atol=1e-6)
+    importances = (model.feature_importance() for model in (weighted, repeated))
+    np.testing.assert_allclose(*importances, atol=1e-6)
+    plain = ExtraTrees(10, random_state=0).fit(X, Y).predict_proba(Q)
+    assert np.abs(weighted.predict_proba(Q) - plain).max() > 0.05
+
+
+@pytest.mark.parametrize("trees", ["extra", "random-forest"])
+def test_weighted_trees_are_those_of_scikit_learn(data, trees):
+    X, Y, Q = data
+    weight = np.random.default_rng(2).integers(1, 6, size=len(X)) / 2
+    how = {"max_features": "sqrt", "min_samples_leaf": 7}
+    expected = np.zeros((len(Q), 4))
+    for outer in np.random.RandomState(3).randint(np.iinfo(np.int32).max, size=15):
+        random = np.random.RandomState(outer)
+        kind = ExtraTreeClassifier if trees == "extra" else DecisionTreeClassifier
+        tree, counted = kind(random_state=random.randint(np.iinfo(np.int32).max), **how), weight
+        if trees == "random-forest":
+            counted = weight * np.bincount(random.randint(len(X), size=len(X)), minlength=len(X))
+        tree.fit(X, Y, sample_weight=counted)
+        expected += np.column_stack([p[:, 1] for p in tree.predict_proba(Q)]) / 15
+    model = ExtraTrees(15, trees, **how, random_state=3).fit(X, Y, sample_weight=weight)
+    np.testing.assert_allclose(model.predict_proba(Q), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 2.0**-40, 1e300])
+def test_only_ratios_of_weights_count(data, factor):
+    X, Y, Q = data
+    weight = np.random.default_rng(2).random(len(X)) + 0.1
+    small, large = (
+        ExtraTrees(5, min_samples_leaf=5, random_state=0).fit(X, Y, sample_weight=w)
+        for w in (weight, factor * weight)
+    )
+    np.testing.assert_allclose(small.predict_proba(Q), large.predict_proba(Q), atol=1e-3)
+
+
+def test_extreme_ratios_of_weights(data):
+    X, Y, Q = data
+    Y[::9, 0] = np.nan
+    weight = np.geomspace(1e-300, 1e300, len(X))
+    model = ExtraTrees(5, random_state=0).fit(X, Y, sample_weight=weight)
+    assert np.isfinite(model.predict_proba(Q)).all()
+    assert np.isfinite(model.feature_importance()).all()
+
+
+def test_pure_nodes_are_not_split_for_the_rounding_of_weights(data):
+    X, Y, _ = data
+    Y = np.column_stack([Y[:, 0]] * 3)
+    weight = np.random.default_rng(2).random(len(X)) + 0.1
+    model = ExtraTrees(5, random_state=0).fit(X, Y, sample_weight=weight)
+    splits = model._splits()
+    below = splits.children[~splits.is_leaf]
+    pairs = below[splits.is_leaf[below].all(axis=1)]
+    positive = (model.members_ @ sp.csr_array(Y[:, :1])).toarray()[:, 0] > 0
+    assert len(pairs) > 10
+    assert (positive[pairs[:, 0]] != positive[pairs[:, 1]]).all()
 
 
 def test_the_tables_of_scikit_learns_trees_are_let_go(data, monkeypatch):

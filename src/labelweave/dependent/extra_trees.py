@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
 from labelweave.importance import FeatureImportanceMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.forest import GRID, Forest, Splits, grow_forest
@@ -17,7 +17,7 @@ from labelweave.shallow.forest import GRID, Forest, Splits, grow_forest
 __all__ = ["ExtraTrees"]
 
 
-class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
+class ExtraTrees(FeatureImportanceMixin, WeightedClassifier):
     """A forest of scikit-learn's trees, each grown on all labels together [1]_ [2]_.
 
     Splits minimise the variance summed over all labels (for 0/1 labels half of Gini's impurity),
@@ -51,10 +51,10 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     node_children_, node_feature_, node_threshold_, roots_ : ndarray
         The splits of all trees; see :class:`labelweave.shallow.forest.Splits`.
     members_ : csr_array of shape (n_nodes, n_rows)
-        How often each training row is in each leaf.
+        How often each training row is in each leaf, times its weight (scaled to a mean near 1).
     train_positive_ : csr_array of shape (n_rows, n_labels)
     frequency_ : ndarray of shape (n_labels,)
-        Share of the positives among the known entries of each label.
+        Share of the positives among the known entries of each label, weighted like the rows.
 
     Notes
     -----
@@ -63,6 +63,10 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     weight of the rows whose entry is known, both summed over all trees (a row has the weight
     1 / leaf size in each tree whose leaf it shares). If no such row is known, the probability is
     the label's frequency.
+
+    Weights of rows count in the splits, in the frequencies of the leaves and in the importance of
+    features. As in scikit-learn, `min_samples_leaf` counts rows whatever their weights, and a
+    random forest draws all rows with the same probability: a drawn row then has its weight.
 
     With all entries known and without projections the trees are those of scikit-learn's
     ``ExtraTreesClassifier(max_features="sqrt")`` up to the seeds and to splits that are equally
@@ -142,16 +146,20 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         # Fully grown trees fit the training rows exactly.
-        return {"n_estimators": 20, "min_samples_leaf": 2}
+        return {"n_estimators": 20, "max_depth": 5}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.capabilities.missing_values = tags.input_tags.allow_nan = True
         return tags
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        positives, known = Y.counts()
-        self.frequency_ = positives / known
+    def _fit(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         self.train_positive_ = sp.csr_array(Y.positive()).astype(np.float32)
         # `known_base_ + known_change_` is 1 where an entry is known and 0 where it is unknown. The
         # change is 1 at known entries or -1 at unknown ones, whichever the label matrix stores.
@@ -159,7 +167,7 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         self.known_base_ = 0 if few_known else 1
         change = sp.csr_array(Y.known() if few_known else Y.unknown()).astype(np.float32)
         self.known_change_ = change if few_known else -change
-
+        self.frequency_ = self._weighted_frequency(Y, sample_weight)
         forest = grow_forest(
             X,
             *self._targets(),
@@ -172,12 +180,23 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             random=self._generator(),
+            sample_weight=sample_weight,
         )
         splits = forest.splits
         self.node_children_, self.node_feature_ = splits.children, splits.feature
         self.node_threshold_, self.roots_ = splits.threshold, splits.roots
         self.node_missing_left_ = splits.missing_left
         self.members_ = forest.members
+
+    def _weighted_frequency(self, Y: LabelMatrix, weight: np.ndarray | None) -> np.ndarray:
+        if weight is None:
+            positives, known = Y.counts()
+            return positives / known
+        share = weight / weight.max()  # so that no sum is infinite
+        positive = share @ self.train_positive_
+        known = self.known_base_ * share.sum() + share @ self.known_change_
+        # Rounding must leave no label without a known entry.
+        return positive / np.maximum(np.maximum(known, positive), np.finfo(np.float64).tiny)
 
     def _targets(self) -> tuple[sp.csr_array, np.ndarray]:
         """The targets of the trees, as a sparse matrix and a vector to add to each of its rows.
@@ -231,13 +250,14 @@ class ExtraTrees(FeatureImportanceMixin, MultiLabelClassifier):
         positive = (passed @ self.train_positive_).toarray().astype(np.float64)
         n_rows = np.asarray(passed.sum(axis=1)).reshape(-1, 1)
         known = self.known_base_ * n_rows + (passed @ self.known_change_).toarray()
-        return positive - positive**2 / np.maximum(known, 1)
+        return positive - positive**2 / np.where(known > 0, known, 1)
 
 
 def _passing_rows(leaf_rows: sp.csr_array, parent: np.ndarray) -> sp.csr_array:
     """Rows that pass each node of a tree, from the rows in its leaves."""
     entries = leaf_rows.tocoo()
-    node, row, drawn = entries.row, entries.col, entries.data
+    # In float64 the rounding errors of sums of weights are too small to look like gains.
+    node, row, drawn = entries.row, entries.col, entries.data.astype(np.float64)
     levels = []
     while len(node):
         levels.append((drawn, node, row))

@@ -23,6 +23,7 @@ from labelweave.shallow.per_label import with_int32_indices
 
 GRID = 1024  # targets are multiples of 1/1024, so that sums are exact and pure nodes are seen
 _FEW_LABELS = 64  # above, "auto" projects the labels
+_WEIGHT_STEPS = 4096  # of the mantissa of a weight while trees are grown, for the same reason
 
 
 @dataclass
@@ -104,7 +105,7 @@ class Splits:
 
 @dataclass
 class Forest:
-    """The splits of all trees, and the number of times each training row is in each leaf."""
+    """The splits of all trees, and how much each training row counts in each leaf."""
 
     splits: Splits
     members: sp.csr_array
@@ -131,28 +132,32 @@ def grow_forest(
     *,
     n_trees: int,
     random: np.random.RandomState,
+    sample_weight: np.ndarray | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
     **options: Any,
 ) -> Forest:
     """Grow scikit-learn's trees on all targets together.
 
-    `constant` is added to each row of the targets; `n_jobs` and `verbose` are joblib's. The options
-    are `trees`, `n_projections`, `max_features`, `max_depth` and `min_samples_leaf` of
-    :class:`labelweave.dependent.extra_trees.ExtraTrees`.
+    `constant` is added to each row of the targets; the weights of the rows are positive; `n_jobs`
+    and `verbose` are joblib's. The options are `trees`, `n_projections`, `max_features`,
+    `max_depth` and `min_samples_leaf` of :class:`labelweave.dependent.extra_trees.ExtraTrees`.
     """
     from joblib import Parallel, delayed
 
     features = _tree_input(X)
     added = np.zeros(targets.shape[1]) if constant is None else constant
     seeds = random.randint(np.iinfo(np.int32).max, size=n_trees)
+    weight = None if sample_weight is None else _scaled(sample_weight)
     grown = Parallel(n_jobs=n_jobs, verbose=verbose, prefer="threads")(
-        delayed(_grow)(features, targets, added, seed, **options) for seed in seeds.tolist()
+        delayed(_grow)(features, targets, added, seed, weight, **options) for seed in seeds.tolist()
     )
     splits = concatenate_trees([tree for tree, _, _ in grown])
     leaves = np.column_stack([leaf for _, leaf, _ in grown]) + splits.roots
     draws = [drawn for _, _, drawn in grown if drawn is not None]
     counts = np.column_stack(draws) if draws else None
+    if weight is not None:
+        counts = weight[:, None] * (np.ones(leaves.shape) if counts is None else counts)
     return Forest(splits, leaf_members(leaves, counts, len(splits.children)))
 
 
@@ -161,6 +166,7 @@ def _grow(
     varying: sp.csr_array,
     constant: np.ndarray,
     seed: int,
+    weight: np.ndarray | None,
     *,
     trees: str = "extra",
     n_projections: Any = "auto",
@@ -187,14 +193,29 @@ def _grow(
     drawn = None
     if not extra:
         drawn = np.bincount(random.randint(n_rows, size=n_rows), minlength=n_rows)
+    counted = drawn
+    if weight is not None:
+        mantissa, exponent = np.frexp(weight)
+        rounded = np.ldexp(np.rint(mantissa * _WEIGHT_STEPS) / _WEIGHT_STEPS, exponent)
+        counted = rounded if drawn is None else rounded * drawn
     # scikit-learn looks for missing values only when it checks its input
     has_missing = not sp.issparse(X) and bool(np.isnan(X.sum()))
-    tree.fit(X, seen, sample_weight=drawn, check_input=has_missing)
+    tree.fit(X, seen, sample_weight=counted, check_input=has_missing)
     names = ("children_left", "children_right", "feature", "threshold", "missing_go_to_left")
     # Copies, so that the tree with its large table of values is freed.
     kept = SimpleNamespace(**{name: getattr(tree.tree_, name).copy() for name in names})
     kept.node_count = tree.tree_.node_count
     return kept, tree.tree_.apply(X.tocsr() if sp.issparse(X) else X), drawn
+
+
+def _scaled(weight: np.ndarray) -> np.ndarray:
+    """Weights with a mean near 1, and none that float32 takes for 0.
+
+    They are scaled by a power of two, so that sums of whole numbers stay exact.
+    """
+    for size in (np.max, np.mean):  # the first, because a sum of huge weights is infinite
+        weight = np.ldexp(weight, -np.frexp(size(weight))[1])
+    return np.maximum(weight, np.finfo(np.float32).tiny)
 
 
 def _tree_input(X: Any) -> Any:
@@ -240,10 +261,10 @@ def _rounded_down(threshold: np.ndarray) -> np.ndarray:
 
 
 def leaf_members(leaves: np.ndarray, counts: np.ndarray | None, n_nodes: int) -> sp.csr_array:
-    """Count how often each training row is in each leaf, (n_nodes, n_rows).
+    """How much each training row counts in each leaf, (n_nodes, n_rows).
 
     `leaves` and `counts` have shape (n_rows, n_trees): the leaf of each training row in each tree,
-    and how often the row was drawn for it (None: once).
+    and how often the row was drawn for it, times its weight (None: once).
     """
     n_rows, n_trees = leaves.shape
     drawn = np.ones(leaves.size, np.float32) if counts is None else counts.ravel().astype("f4")
@@ -262,7 +283,8 @@ def row_weights(leaves: np.ndarray, members: sp.csr_array, sizes: np.ndarray) ->
            [0. , 0. , 1. ]])
     """
     n_rows, n_trees = leaves.shape
-    share = (1 / (n_trees * sizes[leaves.ravel()])).astype(members.dtype)
+    # In float64, so that a row of weight 2 and two equal rows have the same predictions.
+    share = 1 / (n_trees * sizes[leaves.ravel()].astype(np.float64))
     indptr = np.arange(0, leaves.size + 1, n_trees)
     shared = sp.csr_array((share, leaves.ravel(), indptr), shape=(n_rows, members.shape[0]))
     return shared @ members
