@@ -177,7 +177,7 @@ def test_fit_is_defined_in_the_base_and_in_the_bases_of_rooms_alone():
         owner = next(base for base in cls.__mro__ if "fit" in vars(base))
         owners.add(owner.__name__)
     rooms = {"PartialClassifier", "TeacherMethod", "ZeroShotClassifier"}
-    assert owners == {"MultiLabelClassifier", *rooms}
+    assert owners == {"MultiLabelClassifier", "WeightedClassifier", *rooms}
 
 
 def test_a_number_that_is_too_large_is_named_with_its_column(rows):

@@ -71,7 +71,7 @@ class MissingExtraError(LabelweaveError, ImportError):
 
 
 def in_one_line(error: Exception) -> str:
-    """Kind and message of an error of another library, for a sentence of ours.
+    r"""Kind and message of an error of another library, for a sentence of ours.
 
     >>> in_one_line(ValueError("a long\n  story"))
     'ValueError: a long story'

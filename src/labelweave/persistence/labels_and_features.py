@@ -83,7 +83,7 @@ def check_common(model: Any) -> None:
         and (columns is None or all(isinstance(name, str) for name in columns))
         and (isinstance(dtype, np.dtype) and dtype.kind in "biu")
         and np.shape(prevalence) == names.shape
-        and bool(np.isfinite(prevalence).all())
+        and not ((prevalence < 0) | (prevalence > 1)).any()  # NaN: unknown to all teachers
         and len(model.classes_) == len(names)
     )
     if not fits:
