@@ -173,3 +173,41 @@ def test_small_penalties_need_positives(rows):
     few = slice(0, 60)
     stack = best_layer(odds[:, few], truth[few], choose_members(odds, truth), seed=0)
     assert stack.form in ("mean", "calibrated", 1000.0, 100.0)
+
+
+def test_weights_of_rows_choose_members_as_repeated_rows_do(rows):
+    odds, truth = rows
+    weight = np.arange(300) % 3 + 1.0
+    repeated = np.repeat(np.arange(300), weight.astype(int))
+    chosen = choose_members(odds, truth, weight)
+    np.testing.assert_allclose(chosen, choose_members(odds[:, repeated], truth[repeated]))
+    assert not np.allclose(chosen, choose_members(odds, truth))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_weights_of_rows_in_the_second_layer(rows, scale):
+    """Of each two rows with the same log-odds, one has all the weight and counts twice."""
+    odds, truth = rows
+    twice = np.concatenate([odds, odds], axis=1)
+    wrong = np.vstack([truth, 1 - truth])
+    weight = scale * np.repeat([2.0, 0.0], 300)
+    how = {"penalty": 10.0, "n_directions": 2}
+    layer = fit_second_layer(twice, wrong, np.full(3, 0.3), weight, **how)
+    expected = fit_second_layer(twice, np.vstack([truth, truth]), np.full(3, 0.3), **how)
+    np.testing.assert_allclose(layer(odds), expected(odds), atol=1e-5)
+
+
+def test_weights_of_rows_in_the_choice_of_the_layer(rows):
+    """The rows of weight 0 contradict the others: with them the third label has no evidence."""
+    odds, truth = rows
+    twice, wrong = np.concatenate([odds, odds], axis=1), np.vstack([truth, 1 - truth])
+    common = choose_members(odds, truth)
+    stack = best_layer(twice, wrong, common, 0, np.repeat([1.0, 0.0], 300))
+    plain = best_layer(twice, wrong, common, 0)
+    known = ~np.isnan(truth[:, 2])
+    right = {
+        name: ((one.layer(odds)[:, 2] > 0.5) == truth[:, 2])[known].mean()
+        for name, one in (("weighted", stack), ("plain", plain))
+    }
+    assert isinstance(stack.form, float)
+    assert right["weighted"] > right["plain"] + 0.1

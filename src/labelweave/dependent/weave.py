@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from dataclasses import asdict, replace
 from numbers import Integral, Real
@@ -15,15 +14,16 @@ from scipy.special import expit
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
 from labelweave.data.splits import stratified_folds
 from labelweave.dependent.weave_choice import choose_trials, table_of_members
 from labelweave.dependent.weave_costs import DataSize, seconds_per_fit
-from labelweave.dependent.weave_members import Member, fit_clone, list_members
+from labelweave.dependent.weave_members import Member, fit_clone, list_members, with_weights
 from labelweave.dependent.weave_partial import (
     Blanks,
     about_blanks,
     bias_for_missing_positives,
+    fit_alone,
     meaning_of_blanks,
 )
 from labelweave.dependent.weave_plan import EFFORTS, Plan, make_plan, seconds_to_spend
@@ -33,11 +33,14 @@ from labelweave.dependent.weave_stacking import (
     SecondLayer,
     best_layer,
     weighted_mean,
+    weights_of,
 )
 from labelweave.dependent.weave_trials import (
     Clock,
     Trial,
     fit_to_all_rows,
+    mean_probability,
+    rows_to_try,
     run_trials,
     seconds_of,
     seed_of,
@@ -46,12 +49,10 @@ from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import LARGEST, is_mostly_zero, is_texts
 from labelweave.labels import LabelMatrix
 from labelweave.methods import make
-from labelweave.metrics import get_metric
 from labelweave.probabilities import log_odds
 from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.tables.table import Table
 from labelweave.text.tfidf import TfidfEmbedder
-from labelweave.threads import bounded_threads
 from labelweave.thresholds import TunedThreshold, make_threshold
 from labelweave.unannotated import as_observed, assume_negative
 
@@ -61,7 +62,7 @@ N_RESAMPLES = 30  # of the rows, for a tuned threshold
 MIN_ROWS = 10  # fewer rows are not split into folds
 
 
-class Weave(MultiLabelClassifier):
+class Weave(WeightedClassifier):
     """A stack of diverse methods, planned by the size of the data.
 
     Each member is cross-validated, so that every row has out-of-fold probabilities. On these the
@@ -135,6 +136,11 @@ class Weave(MultiLabelClassifier):
     negatives, and the log-odds are raised by the estimated number of missing positives. A "tuned"
     threshold, which would be too high, is replaced by "cardinality".
 
+    With weights of rows, members that take none are left out, and a warning names them. The weights
+    count in the fits, in the choice of the members and in the second layer, but not in the scores
+    in `members_`. `validation` rows have the mean weight. EMForest, which takes none, is
+    not used.
+
     Fewer than ten rows are not split into folds: all members have the same weight, and no
     threshold can be tuned.
 
@@ -203,10 +209,19 @@ class Weave(MultiLabelClassifier):
         tags.capabilities.vectors = not has_texts
         return tags
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         if validation is not None:
             X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
+            if sample_weight is not None:
+                others = np.full(len(validation[1]), sample_weight.mean())
+                sample_weight = np.concatenate([sample_weight, others])
         is_scaled = isinstance(X, Table) or is_mostly_zero(X)  # by the members, or counts
         self.scaler_ = None if is_scaled else StandardScaler(with_mean=False).fit(X)
         X = self._scaled(X)
@@ -217,33 +232,46 @@ class Weave(MultiLabelClassifier):
         codes = None
         if self.blanks_ == "unannotated":
             observed = as_observed(Y, "unknown")
-            if self._fit_partial(X, Y, observed, size, seed):
+            if sample_weight is None and self._fit_partial(X, Y, observed, size, seed):
                 return
             codes, Y = observed.to_numpy(), assume_negative(observed)
         members = list_members(self.members, X, Y.n_labels, n_trees=effort.n_trees)
+        unable: list[Member] = []
+        if sample_weight is not None:
+            members, unable = with_weights(members)
         most = effort.max_folds if self.n_folds == "auto" else int(self.n_folds)
         n_folds = min(most, len(Y))
         chosen_by_caller = not isinstance(self.members, str)
         plan = make_plan(members, size, effort, n_folds, chosen=chosen_by_caller)
+        plan.left_out.extend((member, "takes no weights of rows") for member in unable)
         if len(Y) < MIN_ROWS:
-            self._fit_without_folds(plan, X, Y, seed)
+            self._fit_without_folds(plan, X, Y, seed, sample_weight)
             return
         self.plan_ = plan.describe(len(Y))
         self._say(f"weave, effort {self.effort!r}: {self.plan_}")
-        rows = _sample(len(Y), plan.n_rows, seed)
-        tried_X, tried_Y = (X, Y) if rows is None else (X[rows], Y[rows])
+        rows = rows_to_try(len(Y), plan.n_rows, seed)
+        tried_X, tried_Y, tried_weight = X, Y, sample_weight
+        if rows is not None:
+            tried_X, tried_Y, tried_weight = X[rows], Y[rows], weights_of(sample_weight, rows)
         fold = stratified_folds(tried_Y, n_folds, X=tried_X, random_state=seed)
         jobs: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        trials, predicted = run_trials(plan, tried_X, tried_Y, fold, seed, clock, **jobs)
+        trials, predicted = run_trials(
+            plan, tried_X, tried_Y, fold, seed, clock, row_weight=tried_weight, **jobs
+        )
         limit = seconds_to_spend(effort, size)
-        chosen, weights, odds = choose_trials(plan, trials, tried_Y, predicted, seed, limit)
+        row_weight = weights_of(tried_weight, predicted)
+        chosen, weights, odds = choose_trials(
+            plan, trials, tried_Y, predicted, seed, limit, row_weight
+        )
         kept = [(k, trials[k]) for k in chosen]
-        self.models_ = fit_to_all_rows(kept, X, Y, seed, clock, sampled=rows is not None, **jobs)
+        jobs |= {"row_weight": sample_weight, "sampled": rows is not None}
+        self.models_ = fit_to_all_rows(kept, X, Y, seed, clock, **jobs)
         stack = best_layer(
             odds,
             tried_Y.to_numpy()[predicted],
             weights[chosen],
             seed,
+            row_weight,
             seconds=clock.left(),
             max_entries=effort.max_stacked,
         )
@@ -268,8 +296,6 @@ class Weave(MultiLabelClassifier):
         It is for dense features: it trains networks and grows trees on soft targets. Its
         out-of-fold probabilities come from its own folds.
         """
-        import pandas as pd
-
         member = Member("em-forest", make("em-forest", unannotated="unknown"), False)
         seconds = seconds_per_fit(member, size) or 0.0
         limit = seconds_to_spend(EFFORTS[self.effort], size)
@@ -282,32 +308,22 @@ class Weave(MultiLabelClassifier):
             return False
         self.plan_ = f"em-forest on all rows, for partial labels: about {seconds:.0f} s on one core"
         self._say(f"weave, effort {self.effort!r}: {self.plan_}")
-        started = time.monotonic()
-        with bounded_threads(1):
-            model = fit_clone(member.estimator, X, Y, seed)
-        labels, probabilities = model.held_out_predictions(None)
+        model, probabilities, self.members_ = fit_alone(member, X, Y, seed, seconds)
         self.models_, self.form_ = [[model]], "mean"
         self.second_layer_ = asdict(weighted_mean(np.ones(1), Y.n_labels))
-        row = {
-            "method": member.name,
-            "map": get_metric("map")(labels, Y_score=probabilities),
-            "weight": 1.0,
-            "seconds": time.monotonic() - started,
-            "predicted_seconds": seconds,
-            "note": "",
-        }
-        self.members_ = pd.DataFrame([row])
         self._out_of_fold = (assume_negative(observed), probabilities)
         self._report([])
         return True
 
-    def _fit_without_folds(self, plan: Plan, X: Any, Y: LabelMatrix, seed: int) -> None:
+    def _fit_without_folds(
+        self, plan: Plan, X: Any, Y: LabelMatrix, seed: int, row_weight: np.ndarray | None
+    ) -> None:
         import pandas as pd
 
         equal = np.full(len(plan.members), 1 / len(plan.members))
         self.plan_ = f"{len(plan.members)} members of equal weight: too few rows for folds"
         self.models_ = [
-            [fit_clone(member.estimator, X, Y, seed_of(seed, k, 0, 0))]
+            [fit_clone(member.estimator, X, Y, seed_of(seed, k, 0, 0), row_weight)]
             for k, member in enumerate(plan.members)
         ]
         self.second_layer_ = asdict(weighted_mean(equal, Y.n_labels))
@@ -372,24 +388,10 @@ class Weave(MultiLabelClassifier):
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         X = self._scaled(X)
-        means = [_mean_probability(models, X) for models in self.models_]
+        means = [mean_probability(models, X) for models in self.models_]
         odds = np.stack([log_odds(mean, LOGIT_EPS, np.float32) for mean in means])
         return SecondLayer(**self.second_layer_)(odds)
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         return {"members": ["br", "mlknn"], "n_folds": 3}
-
-
-def _mean_probability(models: list[Any], X: Any) -> np.ndarray:
-    total = models[0].predict_proba(X)
-    for model in models[1:]:
-        total = total + model.predict_proba(X)
-    return total / len(models)
-
-
-def _sample(n_rows: int, number: int, seed: int) -> np.ndarray | None:
-    """Numbers of a random sample of the rows, in ascending order; None for all rows."""
-    if number >= n_rows:
-        return None
-    return np.sort(np.random.RandomState(seed).permutation(n_rows)[:number])

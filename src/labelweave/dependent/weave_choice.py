@@ -12,6 +12,7 @@ from labelweave.dependent.weave_stacking import (
     choose_members,
     mean_entropy,
     sample_rows,
+    weights_of,
 )
 from labelweave.dependent.weave_trials import Trial
 from labelweave.labels import LabelMatrix
@@ -22,15 +23,24 @@ _MATERIAL = 0.01  # relative rise of the cross-entropy that is worth a costly me
 
 
 def choose_trials(
-    plan: Plan, trials: list[Trial], Y: LabelMatrix, rows: np.ndarray, seed: int, limit: float
+    plan: Plan,
+    trials: list[Trial],
+    Y: LabelMatrix,
+    rows: np.ndarray,
+    seed: int,
+    limit: float,
+    row_weight: np.ndarray | None = None,
 ) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Numbers of the chosen members by descending weight, all weights, and their log-odds."""
+    """Numbers of the chosen members by descending weight, all weights, and their log-odds.
+
+    `row_weight` has the weights of the rows whose numbers are `rows`.
+    """
     targets = Y.to_numpy()[rows]
     running = [k for k, trial in enumerate(trials) if trial.n_models[0]]
     odds = np.stack([trials[k].odds(rows) for k in running])
     last = np.array([plan.refit_seconds[k] or 0.0 for k in running])
-    among = choose_members(odds, targets, seed=seed)
-    among = without_costly_members(odds, targets, among, last, limit, seed=seed)
+    among = choose_members(odds, targets, row_weight, seed=seed)
+    among = without_costly_members(odds, targets, among, last, limit, row_weight, seed=seed)
     weights = np.zeros(len(trials))
     weights[running] = among
     order = [int(place) for place in np.argsort(-among, kind="stable") if among[place] > 0]
@@ -69,6 +79,7 @@ def without_costly_members(
     weights: np.ndarray,
     seconds: np.ndarray,
     limit: float,
+    row_weight: np.ndarray | None = None,
     *,
     seed: int = 0,
 ) -> np.ndarray:
@@ -79,7 +90,7 @@ def without_costly_members(
 
     Parameters
     ----------
-    odds, targets, seed
+    odds, targets, row_weight, seed
         As in :func:`choose_members`.
     weights : ndarray of shape (members,)
         From :func:`choose_members`.
@@ -98,15 +109,15 @@ def without_costly_members(
     True
     """
     rows = sample_rows(targets, MAX_WEIGHT_ENTRIES, seed)
-    sampled, known = odds[:, rows], targets[rows]
+    sampled, known, counted = odds[:, rows], targets[rows], weights_of(row_weight, rows)
     while (weights > 0).sum() > 1 and seconds[weights > 0].sum() > limit:
-        entropy = mean_entropy(np.tensordot(weights, sampled, 1), known)
+        entropy = mean_entropy(np.tensordot(weights, sampled, 1), known, counted)
         without = {}
         for member in np.flatnonzero((weights > 0) & (seconds > 0)):
             others = np.flatnonzero((weights > 0) & (np.arange(len(weights)) != member))
             fewer = np.zeros_like(weights)
-            fewer[others] = choose_members(sampled[others], known)
-            rise = mean_entropy(np.tensordot(fewer, sampled, 1), known) - entropy
+            fewer[others] = choose_members(sampled[others], known, counted)
+            rise = mean_entropy(np.tensordot(fewer, sampled, 1), known, counted) - entropy
             without[int(member)] = (rise / seconds[member], rise, fewer)
         if not without:
             return weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from labelweave.exceptions import InputError
+from labelweave.capabilities import capabilities
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import is_mostly_zero
 from labelweave.labels import LabelMatrix
 from labelweave.methods import make, method_of
 from labelweave.tables.table import Table
 
-__all__ = ["Member", "fit_clone", "list_members"]
+__all__ = ["Member", "fit_clone", "list_members", "with_weights"]
 
 MANY_FEATURES = 1000  # above, a linear model is tried first
 MANY_LABELS = 100  # above, methods with one model per label are too slow
@@ -137,9 +139,29 @@ def _member(method: Any, X: Any) -> Member:
     return Member(method, make(method, **settings), method in BAGGED)
 
 
-def fit_clone(estimator: Any, X: Any, Y: LabelMatrix, seed: int) -> Any:
+def with_weights(members: list[Member]) -> tuple[list[Member], list[Member]]:
+    """The members that take weights of rows, and the others, which a warning names."""
+    able = [member for member in members if capabilities(member.estimator).sample_weight]
+    if not able:
+        raise InputError(
+            "none of the members takes sample_weight: name one that does (`labelweave methods "
+            "--accepts sample_weight` lists them), or leave the weights out"
+        )
+    others = [member for member in members if member not in able]
+    if others:
+        names = ", ".join(member.name for member in others)
+        text = f"members that take no weights of rows are left out: {names}"
+        warnings.warn(text, LabelweaveWarning, stacklevel=5)
+    return able, others
+
+
+def fit_clone(
+    estimator: Any, X: Any, Y: LabelMatrix, seed: int, row_weight: np.ndarray | None = None
+) -> Any:
     """Fit a copy of the estimator with this seed."""
-    return clone(estimator).set_params(random_state=seed).fit(X, _with_known_entries(Y))
+    weights = {} if row_weight is None else {"sample_weight": row_weight}
+    copy = clone(estimator).set_params(random_state=seed)
+    return copy.fit(X, _with_known_entries(Y), **weights)
 
 
 def _with_known_entries(Y: LabelMatrix) -> LabelMatrix:

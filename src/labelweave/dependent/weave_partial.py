@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from labelweave.dependent.weave_members import Member, fit_clone
 from labelweave.labels import LabelMatrix
+from labelweave.metrics import get_metric
 from labelweave.missing_positives import missing_share
+from labelweave.threads import bounded_threads
 
-__all__ = ["Blanks", "about_blanks", "bias_for_missing_positives", "meaning_of_blanks"]
+__all__ = [
+    "Blanks",
+    "about_blanks",
+    "bias_for_missing_positives",
+    "fit_alone",
+    "meaning_of_blanks",
+]
 
 Blanks = Literal["none", "ignored", "unannotated"]
 _MIN_NEGATIVES = 0.5  # checked negatives per positive that are enough to learn from
@@ -55,6 +65,27 @@ def about_blanks(Y: LabelMatrix, blanks: Blanks) -> str:
         f"are missing: only {known - positives:,} negatives were checked beside {positives:,} "
         "positives"
     )
+
+
+def fit_alone(
+    member: Member, X: Any, Y: LabelMatrix, seed: int, predicted_seconds: float
+) -> tuple[Any, np.ndarray, Any]:
+    """Fit the only member; the model, its out-of-fold probabilities and the table of members."""
+    import pandas as pd
+
+    started = time.monotonic()
+    with bounded_threads(1):
+        model = fit_clone(member.estimator, X, Y, seed)
+    labels, probabilities = model.held_out_predictions(None)
+    row = {
+        "method": member.name,
+        "map": get_metric("map")(labels, Y_score=probabilities),
+        "weight": 1.0,
+        "seconds": time.monotonic() - started,
+        "predicted_seconds": predicted_seconds,
+        "note": "",
+    }
+    return model, probabilities, pd.DataFrame([row])
 
 
 def bias_for_missing_positives(odds: np.ndarray, codes: np.ndarray) -> float:

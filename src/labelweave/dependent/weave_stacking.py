@@ -34,6 +34,7 @@ __all__ = [
     "mean_entropy",
     "sample_rows",
     "weighted_mean",
+    "weights_of",
 ]
 
 N_ROUNDS = 24  # of forward selection, so that shares are multiples of 1/24
@@ -41,6 +42,7 @@ LOGIT_EPS = 1e-4  # log-odds are at most 9.2: larger values are no stronger evid
 _LARGEST = float(logit(1 - LOGIT_EPS))
 _BIAS_PENALTY = 0.1
 _MAX_ITERATIONS = 100
+Weights = np.ndarray | None  # of the rows
 Form = float | Literal["mean", "calibrated"]
 FORMS: tuple[Form, ...] = ("mean", "calibrated", 1000.0, 100.0, 10.0, 1.0)
 """Forms of the second layer: common weights, calibrated members, or a fit with this penalty."""
@@ -51,13 +53,18 @@ _FEW_POSITIVES = 100  # per label: with fewer, the forms with small penalties ov
 _SMALL_PENALTY = 10.0
 
 
-def mean_entropy(odds: np.ndarray, targets: np.ndarray) -> float:
-    """Mean cross-entropy of log-odds over the known entries."""
+def mean_entropy(odds: np.ndarray, targets: np.ndarray, row_weight: Weights = None) -> float:
+    """Mean cross-entropy of log-odds over the known entries, weighted by the weights of rows."""
     entries = np.logaddexp(0, odds) - odds * np.nan_to_num(targets)
-    return float(entries[~np.isnan(targets)].mean())
+    known = ~np.isnan(targets)
+    if row_weight is None:
+        return float(entries[known].mean())
+    return float(np.average(entries, weights=known * row_weight[:, None]))
 
 
-def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> np.ndarray:
+def choose_members(
+    odds: np.ndarray, targets: np.ndarray, row_weight: Weights = None, *, seed: int = 0
+) -> np.ndarray:
     """Weights of members, by forward selection with replacement [1]_.
 
     Each member's log-odds are first multiplied by the factor that minimises their cross-entropy;
@@ -70,6 +77,8 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
     odds : ndarray of shape (members, n, L)
     targets : ndarray of shape (n, L)
         1, 0 or NaN for unknown.
+    row_weight : ndarray of shape (n,), optional
+        How much each row counts in the cross-entropy.
     seed : int, default=0
         Seed of the sample of rows that is used if there are more than a million entries.
 
@@ -91,13 +100,13 @@ def choose_members(odds: np.ndarray, targets: np.ndarray, *, seed: int = 0) -> n
     array([0.42, 0.  ])
     """
     rows = sample_rows(targets, MAX_WEIGHT_ENTRIES, seed)
-    odds, targets = odds[:, rows], targets[rows]
-    factors = np.array([_best_factor(member, targets) for member in odds])
+    odds, targets, row_weight = odds[:, rows], targets[rows], weights_of(row_weight, rows)
+    factors = np.array([_best_factor(member, targets, row_weight) for member in odds])
     counts = np.zeros(len(odds))
     total = np.zeros(odds.shape[1:], dtype=np.float64)
     for number in range(1, N_ROUNDS + 1):
         entropies = [
-            mean_entropy((total + factor * member) / number, targets)
+            mean_entropy((total + factor * member) / number, targets, row_weight)
             for factor, member in zip(factors, odds, strict=True)
         ]
         best = int(np.argmin(entropies))
@@ -114,11 +123,16 @@ def sample_rows(targets: np.ndarray, entries: int, seed: int) -> Any:
     return order[: max(entries // targets.shape[1], 1)]
 
 
-def _best_factor(odds: np.ndarray, targets: np.ndarray) -> float:
-    result = minimize_scalar(
-        lambda factor: mean_entropy(factor * odds, targets), bounds=(0, 4), method="bounded"
-    )
-    return float(result.x)
+def weights_of(row_weight: Weights, rows: Any) -> Weights:
+    """The weights of some of the rows; None if there are no weights."""
+    return None if row_weight is None else row_weight[rows]
+
+
+def _best_factor(odds: np.ndarray, targets: np.ndarray, row_weight: Weights) -> float:
+    def entropy(factor: float) -> float:
+        return mean_entropy(factor * odds, targets, row_weight)
+
+    return float(minimize_scalar(entropy, bounds=(0, 4), method="bounded").x)
 
 
 @dataclass(frozen=True)
@@ -178,6 +192,7 @@ def fit_second_layer(
     odds: np.ndarray,
     targets: np.ndarray,
     common: np.ndarray,
+    row_weight: Weights = None,
     *,
     penalty: float,
     n_directions: int,
@@ -195,6 +210,8 @@ def fit_second_layer(
         1, 0 or NaN for unknown.
     common : ndarray of shape (members,)
         From :func:`choose_members`.
+    row_weight : ndarray of shape (n,), optional
+        How much each row counts in the cross-entropy; only the ratios matter.
     penalty : float
     n_directions : int
         Number of directions; at most the number of labels.
@@ -215,7 +232,9 @@ def fit_second_layer(
     centre = combined.mean(axis=0)
     basis = _main_directions(combined - centre, n_directions)
     directions = (combined - centre) @ basis
-    known = ~np.isnan(targets)
+    known = (~np.isnan(targets)).astype(np.float64)
+    if row_weight is not None:
+        known *= (row_weight / row_weight.mean())[:, None]
     positive = np.nan_to_num(targets)
     shapes = [(n_members, n_labels), (n_labels,), (n_labels, basis.shape[1])]
     ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
@@ -258,6 +277,7 @@ def best_layer(
     targets: np.ndarray,
     common: np.ndarray,
     seed: int,
+    row_weight: Weights = None,
     *,
     seconds: float = np.inf,
     max_entries: int = 4_000_000,
@@ -273,6 +293,9 @@ def best_layer(
         As in :func:`fit_second_layer`.
     seed : int
         Seed of the folds.
+    row_weight : ndarray of shape (n,), optional
+        How much each row counts in the cross-entropy. With weights, the form with the least
+        cross-entropy is taken, and calibrated members are not tried.
     seconds : float, default=inf
         Time limit: forms that would take longer are not tried, except the weighted mean.
     max_entries : int, default=4_000_000
@@ -281,21 +304,25 @@ def best_layer(
     ends = time.monotonic() + seconds
     rows = sample_rows(targets, max_entries, seed)
     sampled_odds, sampled = odds[:, rows], targets[rows]
+    sampled_weight = weights_of(row_weight, rows)
     cost = _seconds_per_form(sampled_odds, sampled, common) if np.isfinite(seconds) else 0.0
     per_label = np.nansum(sampled) / sampled.shape[1]
     quality: dict[Form, float] = {}
     entropy: dict[Form, float] = {}
     for form in FORMS:
         is_late = time.monotonic() + 2.5 * cost >= ends
-        if form != "mean" and (is_late or _over_fits(form, per_label)):
+        has_no_weights = form == "calibrated" and row_weight is not None
+        if form != "mean" and (is_late or has_no_weights or _over_fits(form, per_label)):
             continue
-        probabilities = _out_of_fold(sampled_odds, sampled, common, form, seed)
-        entropy[form] = mean_entropy(log_odds(probabilities, LOGIT_EPS), sampled)
+        probabilities = _out_of_fold(sampled_odds, sampled, common, form, seed, sampled_weight)
+        entropy[form] = mean_entropy(log_odds(probabilities, LOGIT_EPS), sampled, sampled_weight)
         if entropy[form] <= entropy["mean"]:
-            quality[form] = _quality(sampled, probabilities)
+            is_weighted = row_weight is not None
+            quality[form] = -entropy[form] if is_weighted else _quality(sampled, probabilities)
     form = max(quality, key=lambda tried: quality[tried])
-    layer = _layer(sampled_odds, sampled, common, form)
-    return Stack(layer, form, _out_of_fold(odds, targets, common, form, seed, max_entries))
+    layer = _layer(sampled_odds, sampled, common, form, sampled_weight)
+    held_out = _out_of_fold(odds, targets, common, form, seed, row_weight, max_entries)
+    return Stack(layer, form, held_out)
 
 
 def _over_fits(form: Form, per_label: float) -> bool:
@@ -310,13 +337,15 @@ def _seconds_per_form(odds: np.ndarray, targets: np.ndarray, common: np.ndarray)
     return (time.monotonic() - started) * _MAX_ITERATIONS
 
 
-def _layer(odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form) -> SecondLayer:
+def _layer(
+    odds: np.ndarray, targets: np.ndarray, common: np.ndarray, form: Form, row_weight: Weights
+) -> SecondLayer:
     if form == "mean":
         return weighted_mean(common, targets.shape[1])
     if form == "calibrated":
         return calibrated_mean(odds, targets)
-    penalty = float(form)
-    return fit_second_layer(odds, targets, common, penalty=penalty, n_directions=N_DIRECTIONS)
+    how: dict[str, Any] = {"penalty": float(form), "n_directions": N_DIRECTIONS}
+    return fit_second_layer(odds, targets, common, row_weight, **how)
 
 
 def _out_of_fold(
@@ -325,6 +354,7 @@ def _out_of_fold(
     common: np.ndarray,
     form: Form,
     seed: int,
+    row_weight: Weights,
     max_entries: int | None = None,
 ) -> np.ndarray:
     """Probabilities of the rows, each third by a layer fitted to (a sample of) the other two."""
@@ -336,7 +366,8 @@ def _out_of_fold(
         test, train = third == number, np.flatnonzero(third != number)
         if max_entries is not None:
             train = train[sample_rows(targets[train], max_entries, seed)]
-        layer = _layer(odds[:, train], targets[train], common, form)
+        weight = weights_of(row_weight, train)
+        layer = _layer(odds[:, train], targets[train], common, form, weight)
         probabilities[test] = layer(odds[:, test])
     return probabilities
 

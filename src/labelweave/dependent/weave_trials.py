@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from labelweave.dependent.weave_members import Member, fit_clone
 from labelweave.dependent.weave_plan import Plan
-from labelweave.dependent.weave_stacking import LOGIT_EPS
+from labelweave.dependent.weave_stacking import LOGIT_EPS, weights_of
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
@@ -22,7 +22,16 @@ from labelweave.probabilities import log_odds
 from labelweave.progress import ProgressBar
 from labelweave.threads import bounded_threads
 
-__all__ = ["Clock", "Trial", "fit_to_all_rows", "run_trials", "seconds_of", "seed_of"]
+__all__ = [
+    "Clock",
+    "Trial",
+    "fit_to_all_rows",
+    "mean_probability",
+    "rows_to_try",
+    "run_trials",
+    "seconds_of",
+    "seed_of",
+]
 
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
 _FINAL = 2**16  # in place of the number of a fold, for the seed of the last fit
@@ -60,6 +69,21 @@ def seed_of(base: int, member: int, run: int, fold: int) -> int:
     """The seed of one fit: it depends on what is fitted, not on when or where."""
     sequence = np.random.SeedSequence((base, member, run, fold))
     return int(sequence.generate_state(1)[0] >> 1)
+
+
+def mean_probability(models: list[Any], X: Any) -> np.ndarray:
+    """The mean of the probabilities that several models predict."""
+    total = models[0].predict_proba(X)
+    for model in models[1:]:
+        total = total + model.predict_proba(X)
+    return total / len(models)
+
+
+def rows_to_try(n_rows: int, number: int, seed: int) -> np.ndarray | None:
+    """Numbers of a random sample of the rows, in ascending order; None for all rows."""
+    if number >= n_rows:
+        return None
+    return np.sort(np.random.RandomState(seed).permutation(n_rows)[:number])
 
 
 class Trial:
@@ -132,6 +156,7 @@ def run_trials(
     seed: int,
     clock: Clock,
     *,
+    row_weight: np.ndarray | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> tuple[list[Trial], np.ndarray]:
@@ -171,7 +196,8 @@ def run_trials(
             keeps = trial.member.bagged or (clock.is_set and task.run == task.fold == 0)
             estimator = _with_time_limit(trial.member.estimator, left)
             fit_seed = seed_of(seed, task.member, task.run, task.fold)
-            yield delayed(_one_fold)(estimator, X, Y, fold, task.fold, fit_seed, keeps)
+            one_fold = (fold, task.fold, fit_seed, keeps, row_weight)
+            yield delayed(_one_fold)(estimator, X, Y, *one_fold)
 
     # Progress is counted in predicted seconds: the bar moves evenly, and only forwards.
     work = [plan.seconds[task.member] or 1.0 for task in tasks]
@@ -207,6 +233,7 @@ def fit_to_all_rows(
     clock: Clock,
     *,
     sampled: bool,
+    row_weight: np.ndarray | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[list[Any]]:
@@ -223,6 +250,8 @@ def fit_to_all_rows(
         If the remaining time is too short for a fit, the model of the first fold is used.
     sampled : bool
         Whether the trials saw a sample of the rows: then networks are fitted again as well.
+    row_weight : ndarray, optional
+        How much each row counts.
     n_jobs : int, optional
     verbose : int
     """
@@ -239,7 +268,11 @@ def fit_to_all_rows(
         again.append(place)
     tasks = (
         delayed(_fit_in_one_thread)(
-            trials[place][1].member.estimator, X, Y, seed_of(seed, trials[place][0], 0, _FINAL)
+            trials[place][1].member.estimator,
+            X,
+            Y,
+            seed_of(seed, trials[place][0], 0, _FINAL),
+            row_weight,
         )
         for place in again
     )
@@ -260,18 +293,22 @@ def _one_fold(
     number: int,
     seed: int,
     keeps_model: bool,
+    row_weight: np.ndarray | None,
 ) -> tuple[Any, np.ndarray, float]:
     train, test = fold != number, fold == number
-    model, seconds = _fit_in_one_thread(estimator, X[train], Y[train], seed)
+    weight = weights_of(row_weight, train)
+    model, seconds = _fit_in_one_thread(estimator, X[train], Y[train], seed, weight)
     with bounded_threads(1):
         probabilities = model.predict_proba(X[test])
     return model if keeps_model else None, probabilities, seconds
 
 
-def _fit_in_one_thread(estimator: Any, X: Any, Y: LabelMatrix, seed: int) -> tuple[Any, float]:
+def _fit_in_one_thread(
+    estimator: Any, X: Any, Y: LabelMatrix, seed: int, row_weight: np.ndarray | None
+) -> tuple[Any, float]:
     started = time.monotonic()
     with bounded_threads(1):
-        model = fit_clone(estimator, X, Y, seed)
+        model = fit_clone(estimator, X, Y, seed, row_weight)
     return model, time.monotonic() - started
 
 
