@@ -172,3 +172,37 @@ def test_groups_stay_in_one_part(run, products):
     parts = data.split(validation=0.2)
     brands = [{group for group in part.groups if group is not None} for part in parts]
     assert sum(map(len, brands)) == len(set.union(*brands)) == 3
+
+
+def test_a_column_of_images_beside_numbers(run, workdir, tmp_path_factory):
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("photos")  # relative paths start here, not where `run` is
+    rng = np.random.default_rng(0)
+    is_red, price = np.arange(60) % 2, rng.normal(size=60)
+    for k, red in enumerate(is_red):
+        pixels = rng.integers(0, 60, (8, 8, 3), dtype=np.uint8)
+        pixels[..., 0 if red else 2] += 180
+        Image.fromarray(pixels).save(folder / f"{k}.png")
+    names = [f"{k}.png" for k in range(60)]
+    frame = pd.DataFrame({"price": price, "photo": names, "is_red": is_red, "is_dear": price > 0})
+    frame.astype({"is_dear": int}).to_csv(folder / "products.csv", index=False)
+    file = folder / "products.csv"
+    options = ("--labels", "is_*", "--kind", "photo=image", *TREES)
+    shown = run("train", file, *options, "--out", "model").stdout
+    assert "32 dimensions of the features of an untrained network" in " ".join(shown.split())
+    scores = json.loads((workdir / "model/metrics.json").read_text())["scores"]["test"]
+    assert scores["map"] > 0.9
+    assert "0.png" not in (workdir / "model/reference.json").read_text()
+    run("evaluate", "model", file, "-q")
+    frame[["photo", "price"]].to_csv(folder / "new.csv", index=False)
+    run("predict", "model", folder / "new.csv", "--out", "new.jsonl", "--proba", "all", "-q")
+    rows = [json.loads(line) for line in (workdir / "new.jsonl").read_text().splitlines()]
+    red = [row["probabilities"]["is_red"] > 0.5 for row in rows]
+    assert np.mean(red == (is_red == 1)) > 0.9
+    (folder / "7.png").unlink()
+    batches = ("--batch-rows", 4)  # the row is that of the file, not of the batch
+    command = ("predict", "model", folder / "new.csv", "--out", "new.jsonl", *batches)
+    failed = run(*command, status=2)
+    assert "row 7 of the column 'photo'" in failed.stderr
+    assert "7.png" in failed.stderr

@@ -192,7 +192,8 @@ column_options = _all_of(
         "kinds",
         type=Kinds(),
         help="Kinds of columns that are not to be found by themselves, such as "
-        "price=number,brand=category; also yes/no, date, text, and id to leave one out.",
+        "price=number,brand=category; also yes/no, date, text, image (paths to files), and id to "
+        "leave one out.",
     ),
     click.option(
         "--groups",

@@ -180,8 +180,9 @@ def feature_batches(
     """Yield the features of a file or data set in the form that a model takes."""
     from labelweave.data.catalog import is_catalog_name, load_dataset
     from labelweave.data.reading import iter_batches
+    from labelweave.data.several_files import folder_of, resolve_files
     from labelweave.pipeline.data_parts import check_finite
-    from labelweave.pipeline.model_input import input_of_model, is_of_tables
+    from labelweave.pipeline.model_input import input_of_model, is_of_tables, with_located_images
 
     n_rows = 0
     width = getattr(model, "n_features_in_", None)
@@ -210,6 +211,9 @@ def feature_batches(
             raise InputError(f"the model takes {width:,} features, but {shown} holds texts")
         if not is_table:
             check_finite(batch, shown, first_row=n_rows, names=names)
+        if is_table and not is_catalog_name(shown):
+            folder = folder_of(resolve_files(path))
+            batch = with_located_images(model, batch, folder, first_row=n_rows)
         n_rows += len(batch)
         yield batch
 

@@ -66,7 +66,7 @@ def read_dataset(
     <Dataset days: 2 rows x 1 features, 2 labels, 1.000 labels per row>
     """
     path = resolve_files(path, encoding)
-    name = _format_of(path, format)
+    name = _format_of(path, format, has_kinds=bool(options.get("kinds")))
     _check_options(name, options, encoding)
     return _reader_of(name).read(path, **options)
 
@@ -123,7 +123,7 @@ def iter_batches(
     if batch_rows < 1:
         raise InputError(f"batch_rows must be at least 1, not {batch_rows}")
     path = resolve_files(path, encoding)
-    name = _format_of(path, format)
+    name = _format_of(path, format, has_kinds=is_table or bool(options.get("kinds")))
     if name in LAYOUTS:
         if "require_labels" in _options_of(name):
             options["require_labels"] = False
@@ -143,8 +143,11 @@ def iter_batches(
         yield Dataset(rows.X, no_labels(len(rows)), name=stem, row_ids=rows.row_ids)
 
 
-def _format_of(path: FilePath, format: str | None) -> str:
-    """Name of the format or image layout of a path: the one that is asked for, or that fits."""
+def _format_of(path: FilePath, format: str | None, *, has_kinds: bool = False) -> str:
+    """Name of the format or image layout of a path: the one that is asked for, or that fits.
+
+    With kinds of columns, a file that names images is a table, and they are one of its columns.
+    """
     if format is not None:
         if format not in FORMATS and format not in LAYOUTS:
             known = ", ".join((*FORMATS, *LAYOUTS))
@@ -153,8 +156,8 @@ def _format_of(path: FilePath, format: str | None) -> str:
             )
         return format
     if isinstance(path, SeveralFiles):
-        return _format_of_several(path)
-    layout = find_layout(Path(path))
+        return _format_of_several(path, has_kinds)
+    layout = None if has_kinds and Path(path).is_file() else find_layout(Path(path))
     if layout is not None:
         return layout
     if Path(path).is_dir():
@@ -176,8 +179,8 @@ def _format_of(path: FilePath, format: str | None) -> str:
     return name
 
 
-def _format_of_several(files: SeveralFiles) -> str:
-    formats = [_format_of(file, None) for file in files.files]
+def _format_of_several(files: SeveralFiles, has_kinds: bool) -> str:
+    formats = [_format_of(file, None, has_kinds=has_kinds) for file in files.files]
     for file, name in zip(files.files, formats, strict=True):
         if name not in _SEVERAL:
             raise DataFileError(

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from labelweave.data.text_encodings import EncodedPath, check_encoding
 from labelweave.exceptions import DataFileError
 
-__all__ = ["SeveralFiles", "resolve_files"]
+__all__ = ["SeveralFiles", "folder_of", "resolve_files"]
 
 _PARQUET = (".parquet", ".pq")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -35,6 +35,17 @@ class SeveralFiles(PathLike):
 
     def __str__(self) -> str:
         return self.name
+
+
+def folder_of(path: str | PathLike[str]) -> str | None:
+    """Return the full path of the folder of a file; None if several files are in different ones.
+
+    >>> folder_of("/data/products.csv")
+    '/data'
+    """
+    files = path.files if isinstance(path, SeveralFiles) else (path,)
+    folders = {str(Path(fspath(file)).absolute().parent) for file in files}
+    return folders.pop() if len(folders) == 1 else None
 
 
 def resolve_files(

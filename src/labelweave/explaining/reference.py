@@ -5,6 +5,7 @@ A model folder keeps them, so that a service can explain predictions without the
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,8 @@ def reference_rows(X: Any, n_rows: int = 5) -> Any:
 
     Each column is arranged by itself, so that the values of a row do not belong together: numbers
     and dates are evenly spaced quantiles, categories come in proportion to their frequency. Texts,
-    ids and categories that fewer than five rows have are left blank. Blanks come in proportion too.
-    The only reference of a sparse matrix is 0.
+    images, ids and categories that fewer than five rows have are left blank. Blanks come in
+    proportion too. The only reference of a sparse matrix is 0.
 
     Parameters
     ----------
@@ -55,7 +56,9 @@ def reference_rows(X: Any, n_rows: int = 5) -> Any:
     if n_rows < 1:
         raise InputError(f"n_rows must be at least 1, not {n_rows}")
     if isinstance(X, Table):
-        return Table(_of_frame(X.frame, n_rows), X.encoder)
+        kinds = (X.encoder.kinds if X.encoder is not None else None) or {}
+        images = [name for name, kind in kinds.items() if kind == "image"]
+        return Table(_of_frame(X.frame, n_rows, images), X.encoder)
     if is_frame(X):
         return _of_frame(X, n_rows)
     if sp.issparse(X):
@@ -66,10 +69,13 @@ def reference_rows(X: Any, n_rows: int = 5) -> Any:
     return np.column_stack([_quantiles(X[:, j], n_rows) for j in range(X.shape[1])])
 
 
-def _of_frame(frame: Any, n_rows: int) -> pd.DataFrame:
+def _of_frame(frame: Any, n_rows: int, images: Collection[str] = ()) -> pd.DataFrame:
     import pandas as pd
 
-    columns = [_of_column(frame.iloc[:, j], n_rows) for j in range(frame.shape[1])]
+    columns = [
+        _of_column(frame.iloc[:, j], n_rows) if str(name) not in images else _blank(n_rows)
+        for j, name in enumerate(frame.columns)
+    ]
     return pd.DataFrame(dict(enumerate(columns))).set_axis(frame.columns, axis=1)
 
 
@@ -84,12 +90,18 @@ def _of_column(column: Any, n_rows: int) -> Any:
         ordered = column.iloc[np.argsort(cells, kind="stable")]  # blanks are last
         return ordered.iloc[_places(len(ordered), n_rows)].reset_index(drop=True)
     if kind in ("text", "id"):
-        return pd.Series([None] * n_rows, dtype=object)
+        return _blank(n_rows)
     counts = column.astype(object).value_counts()
     counts = counts[counts >= _LEAST_OFTEN]
     frequent = np.repeat(counts.index.to_numpy(dtype=object), counts.to_numpy())
     ordered = np.append(frequent, np.full(len(column) - len(frequent), None, dtype=object))
     return pd.Series(ordered[_places(len(ordered), n_rows)], dtype=object)
+
+
+def _blank(n_rows: int) -> pd.Series:
+    import pandas as pd
+
+    return pd.Series([None] * n_rows, dtype=object)
 
 
 def _quantiles(values: np.ndarray, n_rows: int) -> np.ndarray:

@@ -12,9 +12,10 @@ from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.label_pipeline import LabelPipeline
 from labelweave.pipeline.data_parts import check_width
+from labelweave.tables.image_column import located
 from labelweave.tables.table import Table, as_frame
 
-__all__ = ["column_rows", "input_of_model", "is_of_tables", "texts_alone"]
+__all__ = ["column_rows", "input_of_model", "is_of_tables", "texts_alone", "with_located_images"]
 
 
 def is_of_tables(model: Any) -> bool:
@@ -32,13 +33,34 @@ def input_of_model(model: Any, data: Dataset) -> Dataset:
     """
     width = getattr(model, "n_features_in_", None)
     if is_of_tables(model):
-        return _as_table(data)
+        return with_located_images(model, _as_table(data), data.facts.get("folder", ""))
     if data.is_table and width is None:
         data, left_out = texts_alone(data, "the model")
         warnings.warn(left_out, LabelweaveWarning, stacklevel=2)
     if not data.is_table:  # what is wrong with its columns is said when they are checked
         check_width(data, width)
     return data
+
+
+def with_located_images(
+    model: Any, data: Dataset, folder: str | None, *, first_row: int | None = None
+) -> Dataset:
+    """The same rows, with relative paths of the model's columns of images from this folder.
+
+    None stands for several folders, from which relative paths are refused. `first_row` is the
+    number of the first row in messages, by default the one that it has in the frame.
+    """
+    if not data.is_table:
+        return data
+    columns = [c.name for c in model.input_columns() or () if c.kind == "image"]
+    columns = [name for name in columns if name in data.X.frame]
+    if not columns:
+        return data
+    frame = data.X.frame
+    if first_row is not None:
+        frame = frame.set_axis(range(first_row, first_row + len(frame)), axis=0)
+    paths = {name: located(frame[name], folder) for name in columns}
+    return replace(data, X=Table(frame.assign(**paths), data.X.encoder))
 
 
 def texts_alone(data: Dataset, reader: str) -> tuple[Dataset, str]:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelweave.exceptions import InputError
 from labelweave.input_checks import LARGEST
+from labelweave.methods import make_part
 from labelweave.tables.kinds import (
     Words,
     date_format,
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
 
     from labelweave.labels import LabelMatrix
 
-__all__ = ["CategoryColumn", "NumberColumn", "TextColumn"]
+__all__ = ["TEXT_PARTS", "CategoryColumn", "NumberColumn", "TextColumn", "learn_texts"]
 
 Encoded = tuple[np.ndarray | None, np.ndarray]
+TEXT_PARTS = {"tfidf": "tfidf-embedder", "fast": "fast-embedder", "minilm": "sentence-embedder"}
 MAX_CODES = 254  # histograms of boosted trees have at most 255 bins
 MAX_STORED = 10_000  # values of a column that are all stored
 _SOFT_LIMIT = 3.0  # of scaled numbers
@@ -322,6 +325,19 @@ class TextColumn:
         """Return the features of texts, dense or sparse."""
         features = self.embedder.transform(texts)
         return features if self.reduction is None else self.reduction.transform(features)
+
+
+def learn_texts(
+    column: pd.Series, words: Words | None, embedder: Any, n_dimensions: int | None, seed: int
+) -> tuple[TextColumn | None, Any]:
+    """Return a fitted column of texts and its features; None if there is nothing to learn from."""
+    if isinstance(embedder, str):
+        embedder = make_part(TEXT_PARTS[embedder])
+    text = TextColumn(str(column.name), embedder)
+    try:
+        return text, text.learn(text.read(column, words), n_dimensions, seed)
+    except InputError:
+        return None, None
 
 
 def _centre_and_scale(numbers: np.ndarray) -> tuple[float, float]:

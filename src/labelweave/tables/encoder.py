@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,12 +12,19 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.exceptions import InputError
 from labelweave.input_checks import as_single_target
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.methods import make_part
-from labelweave.tables.columns import CategoryColumn, NumberColumn, TextColumn
-from labelweave.tables.kinds import LEFT_OUT, Words, check_kinds, find_kind
+from labelweave.tables.column_warnings import report_new_values, warn_about_columns
+from labelweave.tables.columns import (
+    TEXT_PARTS,
+    CategoryColumn,
+    NumberColumn,
+    TextColumn,
+    learn_texts,
+)
+from labelweave.tables.image_column import UNTRAINED, ImageColumn, learn_images
+from labelweave.tables.kinds import LEFT_OUT, check_kinds, find_kind
 from labelweave.tables.table import Table, as_frame, column_names, is_reported
 
 if TYPE_CHECKING:
@@ -27,12 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["TableEncoder"]
 
 MAX_LABELS = 50  # with more labels, the means of labels would be too many features
-_TEXT_PARTS = {"tfidf": "tfidf-embedder", "fast": "fast-embedder", "minilm": "sentence-embedder"}
-_CLASSES = {cls.__name__: cls for cls in (CategoryColumn, NumberColumn, TextColumn)}
+_NOTHING = {"text": "no text has a word of two letters or digits", "image": LEFT_OUT["all blank"]}
+_CLASSES = {cls.__name__: cls for cls in (CategoryColumn, NumberColumn, TextColumn, ImageColumn)}
+_WHOLE = ("text", "image")  # kinds whose features are computed for all rows at once
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Features of a table of numbers, categories, yes/no, dates and texts with blanks.
+    """Features of a table of numbers, categories, yes/no, dates, texts and images with blanks.
 
     Every method of the library uses one when it is fitted to such a table, with the `output` that
     suits the method. Columns that are an id, constant or all blank are left out; `kinds_` lists
@@ -42,15 +49,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     kinds : mapping of column to kind, optional
         The kinds of columns for which they are not to be found by themselves: "number",
-        "category", "yes/no", "date", "text", or "id" to leave the column out.
+        "category", "yes/no", "date", "text", "image" (paths to image files, never found by
+        itself), or "id" to leave the column out.
     output : {"one-hot", "codes"}, default="one-hot"
         ``"one-hot"``: numbers are scaled, blanks are filled in and marked by a column of their
         own, and each frequent category is a column. ``"codes"``: blanks are NaN, a category is a
-        code (see `categorical_`), and texts are reduced to few dimensions, for trees.
+        code (see `categorical_`), and texts and images are reduced to few dimensions, for trees.
     text : {"tfidf", "fast", "minilm"} or transformer of texts, default="tfidf"
         Computes the features of texts; see :mod:`labelweave.text`.
     text_dimensions : int, default=32
-        Number of dimensions of each text column with ``output="codes"``.
+        Number of dimensions of each column of texts or images with ``output="codes"``.
+    image : {"untrained"} or transformer of images, default="untrained"
+        Computes the features of images, such as ``ImageEncoder("resnet50.pth")``. By default a
+        small network with random weights, a baseline that sees colours and coarse shapes.
     max_categories : int, default=50
         Number of categories of a column that are one-hot. Of a column with more, the mean of each
         label per category is added, if there are at most 50 labels. These means are smoothed, they
@@ -58,7 +69,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     sparse_output : bool or "auto", default="auto"
         Whether the features are a CSR matrix; ``"auto"`` takes the form that needs less memory.
     random_state : int, default=0
-        Seed of the reduction of texts and of the folds of the means of labels.
+        Seed of the reduction of texts and images and of the folds of the means of labels.
 
     Attributes
     ----------
@@ -87,8 +98,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kinds": [Mapping, None],
         "output": [StrOptions({"one-hot", "codes"})],
-        "text": [StrOptions(set(_TEXT_PARTS)), HasMethods(["fit_transform", "transform"])],
+        "text": [StrOptions(set(TEXT_PARTS)), HasMethods(["fit_transform", "transform"])],
         "text_dimensions": [Interval(Integral, 1, None, closed="left")],
+        "image": [StrOptions({UNTRAINED}), HasMethods(["fit", "transform"])],
         "max_categories": [Interval(Integral, 1, None, closed="left")],
         "sparse_output": ["boolean", StrOptions({"auto"})],
         "random_state": [Interval(Integral, 0, None, closed="left")],
@@ -101,6 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         output: str = "one-hot",
         text: Any = "tfidf",
         text_dimensions: int = 32,
+        image: Any = UNTRAINED,
         max_categories: int = 50,
         sparse_output: Any = "auto",
         random_state: int = 0,
@@ -109,6 +122,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.output = output
         self.text = text
         self.text_dimensions = text_dimensions
+        self.image = image
         self.max_categories = max_categories
         self.sparse_output = sparse_output
         self.random_state = random_state
@@ -135,7 +149,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._assembled(self._learn(X, y), len(as_frame(X)))
 
     def _learn(self, X: Any, y: Any) -> list[Any]:
-        """Fit, and return the cells, or features in the case of texts, of each column."""
+        """Fit, and return the cells of each column, or the features of texts and images."""
         self._validate_params()
         frame = as_frame(X)
         names = self._checked_names(frame)
@@ -153,7 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             part, cells = self._learn_column(column, kind, words, labels)
             if part is None:
-                rows[-1]["left_out"] = "no text has a word of two letters or digits"
+                rows[-1]["left_out"] = _NOTHING[kind]
                 continue
             rows[-1] |= {"made": part.made, "features": len(part.names)}
             learnt.append((position, part, cells))
@@ -166,9 +180,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(
                 f"no column of the table (n_samples = {len(frame)}) can be learnt from: {reasons}"
             )
-        # codes of categories come first and texts last; the others keep their order
+        # codes of categories come first, texts and images last; the others keep their order
         first = "category" if self.output == "codes" else None
-        learnt.sort(key=lambda item: (item[1].kind != first, item[1].kind == "text", item[0]))
+        learnt.sort(key=lambda item: (item[1].kind != first, item[1].kind in _WHOLE, item[0]))
         if not is_reported(X):
             self._report_left_out()
         self.columns_ = [part for _, part, _ in learnt]
@@ -179,7 +193,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = self.kinds_[(self.kinds_["left_out"] != "")]
         for name, reason in zip(table["column"], table["left_out"], strict=True):
             if reason != "as asked":
-                _say(f"is left out: {reason}", [name])
+                warn_about_columns(f"is left out: {reason}", [name])
 
     def _checked_names(self, frame: pd.DataFrame) -> list[str]:
         names = column_names(frame)
@@ -204,17 +218,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self, column: pd.Series, kind: str, words: Any, labels: LabelMatrix | None
     ) -> tuple[Any, Any]:
         native = self.output == "codes"
+        n_dimensions = self.text_dimensions if native else None
         if kind == "text":
-            embedder = self.text
-            if isinstance(embedder, str):
-                embedder = make_part(_TEXT_PARTS[embedder])
-            text = TextColumn(str(column.name), embedder)
-            n_dimensions = self.text_dimensions if native else None
-            try:
-                features = text.learn(text.read(column, words), n_dimensions, self.random_state)
-            except InputError:
-                return None, None
-            return text, features
+            return learn_texts(column, words, self.text, n_dimensions, self.random_state)
+        if kind == "image":
+            return learn_images(column, self.image, native, n_dimensions, self.random_state)
         if kind != "category":
             number = NumberColumn(str(column.name), kind, native)
             return number, number.learn(column, words)
@@ -239,7 +247,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.categorical_ = np.asarray(is_code, dtype=bool)
         stored = 0.0  # values per row
         for _, part, cells in learnt:
-            if part.kind != "text":
+            if part.kind not in _WHOLE:
                 stored += part.slots
             elif sp.issparse(cells):
                 stored += cells.nnz / max(n_rows, 1)
@@ -272,7 +280,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not is_reported(X):
             for part in self.columns_:
                 if part.kind == "category":
-                    _report_new_values(part, part.read(frame[part.name]))
+                    report_new_values(part, part.read(frame[part.name]))
         kinds = dict.fromkeys(self.feature_names_in_, "id")
         kinds |= {part.name: part.kind for part in self.columns_}
         return Table(frame, clone(self).set_params(kinds=kinds)).as_reported()
@@ -281,8 +289,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for part in self.columns_:
             cells = part.read(frame[part.name])
             if report and part.kind == "category":
-                _report_new_values(part, cells)
-            yield part.encode(cells) if part.kind == "text" else cells
+                report_new_values(part, cells)
+            yield part.encode(cells) if part.kind in _WHOLE else cells
 
     def _completed(self, X: Any) -> pd.DataFrame:
         """Return a table with the columns of the training table, and say what was different."""
@@ -298,14 +306,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         known = set(self.feature_names_in_)
         if not is_reported(X):
-            _say("is missing: its cells count as blank", missing)
-            _say(
+            warn_about_columns("is missing: its cells count as blank", missing)
+            warn_about_columns(
                 "was not in the training table: it is ignored", [n for n in names if n not in known]
             )
         return frame.reindex(columns=list(self.feature_names_in_))
 
     def _assembled(self, cells_of_columns: Iterable[Any], n_rows: int) -> Any:
-        fixed = [part for part in self.columns_ if part.kind != "text"]
+        fixed = [part for part in self.columns_ if part.kind not in _WHOLE]
         n_slots, n_fixed = sum(p.slots for p in fixed), sum(len(p.names) for p in fixed)
         n_features = len(self.feature_columns_)
         dtype = np.float64 if self.output == "codes" else np.float32
@@ -315,12 +323,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         else:
             dense = np.zeros((n_rows, n_features), dtype=dtype)
         slot = start = 0
-        texts = []
+        whole = []
         for part, cells in zip(self.columns_, cells_of_columns, strict=True):
             stop = start + len(part.names)
-            if part.kind == "text":
+            if part.kind in _WHOLE:
                 if self.sparse_:
-                    texts.append(sp.csr_array(cells, dtype=dtype))
+                    whole.append(sp.csr_array(cells, dtype=dtype))
                 else:
                     dense[:, start:stop] = cells.toarray() if sp.issparse(cells) else cells
                 start = stop
@@ -347,7 +355,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError("the columns of the encoder do not fit its features")
         matrix = sp.csr_array((data.reshape(-1), indices.reshape(-1), ends), (n_rows, n_fixed))
         matrix.eliminate_zeros()
-        return sp.hstack([matrix, *texts], format="csr") if texts else matrix
+        return sp.hstack([matrix, *whole], format="csr") if whole else matrix
 
     def _encoded(self, part: Any, cells: Any) -> Any:
         if part.kind != "category":
@@ -397,15 +405,3 @@ def _as_target(y: Any) -> LabelMatrix | None:
         return as_labels(y)
     classes, codes = np.unique(flat, return_inverse=True)
     return as_labels(codes[:, None] == np.arange(len(classes)))
-
-
-def _report_new_values(part: CategoryColumn, words: Words) -> None:
-    if new := part.new_values(words):
-        shown = ", ".join(repr(value[:40]) for value in new[:3])
-        number = "a value" if len(new) == 1 else f"{len(new)} values"
-        _say(f"has {number} that no training row had ({shown})", [part.name])
-
-
-def _say(what: str, columns: Sequence[str]) -> None:
-    for name in columns:
-        warnings.warn(f"the column {name!r} {what}", LabelweaveWarning, stacklevel=2)

@@ -41,7 +41,12 @@ _LARGEST = 1e300
 _EXAMPLE_DATE = "2024-12-31"
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 # Types of values by kind; other kinds take any.
-_TYPES: dict[str, tuple[type, ...]] = {"number": (Real,), "text": (str,), "date": (str,)}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "number": (Real,),
+    "text": (str,),
+    "date": (str,),
+    "image": (str,),
+}
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,9 @@ def _uses(step: Any, names: Sequence[str]) -> Iterator[InputColumn]:
     elif takes_texts(step):
         for name in names:
             yield InputColumn(name, "text", may_be_blank=False, may_be_absent=False, types=(str,))
+    elif _takes_images(step):
+        for name in names:
+            yield InputColumn(name, "image", may_be_blank=False, may_be_absent=False, types=(str,))
     else:
         is_number = isinstance(step, BaseEstimator) and not get_tags(step).no_validation
         fills = isinstance(step, _BaseImputer)
@@ -191,6 +199,7 @@ def _combined(name: str, uses: Sequence[InputColumn]) -> InputColumn:
     if not used:
         return InputColumn(name, NOT_USED)
     known = [column for column in used if column.kind != "any"] or used
+    known.sort(key=lambda column: column.kind != "image")  # one use that reads files is enough
     return replace(
         known[0],
         may_be_blank=all(column.may_be_blank for column in used),
@@ -215,6 +224,14 @@ def takes_texts(step: Any) -> bool:
     return accepted.string and not accepted.two_d_array
 
 
+def _takes_images(step: Any) -> bool:
+    """Whether a transformer expects images, by its tags."""
+    if not isinstance(step, BaseEstimator):
+        return False
+    accepted = get_tags(step).input_tags
+    return accepted.three_d_array and not accepted.two_d_array
+
+
 # -- records ---------------------------------------------------------------------------
 
 
@@ -226,6 +243,9 @@ def read_records(
     place: str = "row",
 ) -> Table:
     """Return records of names and values as a table, or raise an error that names the value.
+
+    A path in a column of images is refused: whoever sends a record must not choose the files that
+    are read.
 
     Parameters
     ----------
@@ -294,6 +314,12 @@ def _check_type(column: InputColumn, value: Any, place: str) -> None:
         raise InputError(f"{place} must be a single value, not a {_type_of(value)}")
     if isinstance(value, int | float) and not abs(value) <= _LARGEST:
         raise InputError(f"{place} is not a number from -1e300 to 1e300")
+    if column.kind == "image":
+        or_null = ": send null, or predict" if column.may_be_blank else ": predict"
+        raise InputError(
+            f"{place} is in a column of image files, and files that a request names are not read"
+            f"{or_null} from a file with labelweave predict"
+        )
     or_null = " or null" if column.may_be_blank else ""
     if column.kind == "yes/no" and not is_yes_or_no(value):
         raise InputError(f"{place} must be yes or no{or_null}, not the {_shown(value)}")

@@ -8,6 +8,8 @@ numbers are numbers. Only the values of strings and mixed objects are looked at:
 * every value is different and is one short word: an id;
 * everything else: categories.
 
+A column of paths to image files is one of images only if this kind is given.
+
 Whole numbers in a column that is named like an id are an id if all are different, otherwise
 categories. A column with one value and no blank is constant.
 """
@@ -42,8 +44,8 @@ __all__ = [
     "read_words",
 ]
 
-KINDS = ("number", "category", "yes/no", "date", "text", "id", "constant", "all blank")
-CHOICES = KINDS[:6]  # those that can be given
+KINDS = ("number", "category", "yes/no", "date", "text", "image", "id", "constant", "all blank")
+CHOICES = KINDS[:7]  # those that can be given
 LEFT_OUT = {
     "id": "every row has its own value",
     "constant": "every row has the same value",

@@ -19,6 +19,7 @@ from labelweave.data.readers.reader import (
     concatenate_chunks,
     make_dataset,
 )
+from labelweave.data.several_files import folder_of
 from labelweave.exceptions import DataFileError, InputError
 from labelweave.input_checks import check_weight
 from labelweave.tables.table import Table
@@ -163,6 +164,8 @@ def dataset_of_table(
         raise DataFileError("the table has no rows", path=path)
     rows = concatenate_chunks(chunks)
     facts: dict[str, Any] = {"not_features": roles.not_features} if roles.not_features else {}
+    if roles.is_mixed:
+        facts["folder"] = folder_of(path)  # from which paths in cells start
     if roles.text is not None:
         facts["text_column"] = table.names[roles.text]
     attributes: dict[str, Any] = {
@@ -204,15 +207,18 @@ def _with_kinds(X: Table, roles: ColumnRoles, kinds: Mapping[str, str] | None) -
     if not given:
         return X
     from labelweave.tables import TableEncoder
+    from labelweave.tables.image_column import located
     from labelweave.tables.kinds import check_cells, check_kinds
 
     try:
         check_kinds(given, X.frame.columns)
         for name, kind in given.items():
             check_cells(X.frame[name], kind)
+        images = [name for name, kind in given.items() if kind == "image"]
+        paths = {name: located(X.frame[name], folder_of(roles.path)) for name in images}
     except InputError as error:
         raise DataFileError(str(error), path=roles.path, parameter="kinds") from None
-    return Table(X.frame, TableEncoder(given))
+    return Table(X.frame.assign(**paths), TableEncoder(given))
 
 
 def _name_labels(
