@@ -139,7 +139,8 @@ class Weave(WeightedClassifier):
     With weights of rows, members that take none are left out, and a warning names them. The weights
     count in the fits, in the choice of the members and in the second layer, but not in the scores
     in `members_`. `validation` rows have the mean weight. EMForest, which takes none, is
-    not used.
+    not used. Rows of weight 0 count in two places only: the vocabulary of texts, and what blanks
+    are taken for.
 
     Fewer than ten rows are not split into folds: all members have the same weight, and no
     threshold can be tuned.
