@@ -196,3 +196,13 @@ def test_numbers_of_any_size_become_features_that_methods_take(output):
         encoder = lw.TableEncoder(output=output, sparse_output=False).fit(frame)
         frame["size"] = rows
         assert np.abs(encoder.transform(frame)).max() <= 2.0**64
+
+
+def test_an_own_embedder_is_fitted_to_each_column_of_texts():
+    words = {"a": "red hat number {} of many", "b": "some blue lamp item {} is here"}
+    frame = pd.DataFrame({k: [text.format(7 * n) for n in range(20)] for k, text in words.items()})
+    own = lw.TfidfEmbedder()
+    encoder = lw.TableEncoder(text=own, sparse_output=False)
+    features = encoder.fit_transform(frame)
+    np.testing.assert_array_equal(encoder.transform(frame), features)
+    assert not hasattr(own, "vocabulary_")  # the parameter stays as it was

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from labelweave.exceptions import InputError
 from labelweave.input_checks import LARGEST
@@ -333,6 +334,8 @@ def learn_texts(
     """Return a fitted column of texts and its features; None if there is nothing to learn from."""
     if isinstance(embedder, str):
         embedder = make_part(TEXT_PARTS[embedder])
+    else:
+        embedder = clone(embedder, safe=False)  # one per column
     text = TextColumn(str(column.name), embedder)
     try:
         return text, text.learn(text.read(column, words), n_dimensions, seed)

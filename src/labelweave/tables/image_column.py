@@ -135,7 +135,7 @@ def learn_images(
         encoder = make_part("image-encoder", weights="random", network=resnet)
         network = "an untrained network"
     else:
-        encoder, network = clone(image), type(image).__name__
+        encoder, network = clone(image, safe=False), type(image).__name__
     images = ImageColumn(str(column.name), encoder, native, network)
     files = images.read(column)
     if not files.paths:
