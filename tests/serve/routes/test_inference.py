@@ -50,6 +50,7 @@ def test_texts_and_metadata(real):
         {"datatype": "BOOL", "shape": [1, 3], "data": [True] * 3},
         {"datatype": "BYTES", "shape": [1], "data": ["text"]},
         {"datatype": "FP64", "shape": [1, 3], "data": [[1.0, [2.0], 3.0]]},
+        {"datatype": "FP64", "shape": [1, 3], "data": [1.0, 2.0, 1e39]},
     ],
 )
 def test_wrong_tensors(real, tensor):

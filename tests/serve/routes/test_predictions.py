@@ -74,6 +74,7 @@ def test_known_labels_are_returned_and_change_the_others(sqlite, tmp_path):
         ("shapes", {"inputs": [[1, 2, True]]}, ["inputs.0.2"]),
         ("shapes", {"inputs": [[1, 2, None]]}, ["inputs.0.2"]),
         ("shapes", {"inputs": [[1, 2, 10**400]]}, ["inputs.0.2"]),
+        ("shapes", {"inputs": [[1, 2, 1e39]]}, ["row 0, column 2", "too large to compute with"]),
         ("shapes", {"inputs": ["text"]}, ["vectors"]),
         ("shapes", {"inputs": [{"f1": 1, "f2": 2}]}, ["lacks", "'f3'"]),
         ("shapes", {"inputs": [{"f1": 1, "f2": 2, "f3": 1, "f4": 1}]}, ["'f4'"]),
