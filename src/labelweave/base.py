@@ -557,8 +557,9 @@ class WeightedClassifier(MultiLabelClassifier):
         X, y, validation
             As for every estimator: see :meth:`MultiLabelClassifier.fit`.
         sample_weight : array-like of shape (n,), optional
-            How much each row counts in training. A row of weight 2 counts as two equal rows, and a
-            row of weight 0 as none. Thresholds are tuned without weights.
+            How much each row counts in training: a row of weight 2 as two equal rows, unless the
+            method draws rows or counts them in leaves, and a row of weight 0 as none. Thresholds
+            are tuned without weights.
 
         Returns
         -------

@@ -11,6 +11,7 @@ import numpy as np
 
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
+from labelweave.labels import is_frame
 from labelweave.rows import concatenate_features
 from labelweave.serve.batching import Batcher, StoppedError
 from labelweave.serve.inputs_and_labels import LabelSelection, ScoredRows, select_labels
@@ -75,6 +76,9 @@ def describe(model: Any) -> ModelFacts:
     columns = model.input_columns() if isinstance(model, HasColumns) else None
     if columns is not None and all(c.kind == "number" and not c.may_be_blank for c in columns):
         columns = None  # vectors of numbers
+    images = [column.name for column in columns or () if column.kind == "image"]
+    if is_frame(reference):  # a changed folder cannot name files for explanations to read
+        reference = reference.assign(**{name: None for name in images if name in reference})
     of_features = "vectors" if columns is None else "records"
     return ModelFacts(
         input="texts" if can.texts else "images" if can.images else of_features,

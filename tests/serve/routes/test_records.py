@@ -1,5 +1,6 @@
 """Records of mixed columns: what a client sends, and what it is told about it."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -224,11 +225,16 @@ def test_files_that_a_request_names_are_not_read(tmp_path):
     lw.save(lw.BinaryRelevance().fit(table, labels), tmp_path / "table")
     lw.save(make_pipeline(encoder, lw.BinaryRelevance()).fit(frame, labels), tmp_path / "pipeline")
     folders = {name: tmp_path / name for name in ("table", "pipeline")}
+    for folder in folders.values():  # the folder cannot name files either
+        columns = {"price": [1.0, 2.0], "photo": ["missing.png", None]}
+        (folder / "reference.json").write_text(json.dumps({"kind": "table", "columns": columns}))
     with running(folders, database=f"sqlite:///{tmp_path / 'state.sqlite'}") as service:
         for model in folders:
             for path in (photos[0], "/etc/passwd", "missing.png"):  # one answer for all
                 answer = predict(service, model, inputs=[{"price": 1, "photo": path}])
                 check_problem(answer, 422, "inputs.0.photo is in a column of image files")
                 assert path not in answer.text
-            blank = predict(service, model, inputs=[{"price": 1, "photo": None}])
-            assert blank.status_code == 200
+            blank = {"inputs": [{"price": 1, "photo": None}]}
+            assert predict(service, model, **blank).status_code == 200
+            explained = service.open.post(f"/v1/models/{model}/explain", json=blank)
+            assert explained.status_code == 200, explained.text
