@@ -1,5 +1,6 @@
 """Services that redirect, drip, nest without end or send too much."""
 
+import re
 import socket
 import threading
 import time
@@ -16,6 +17,18 @@ OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 KEY = "a-key-that-nobody-else-may-see"
 
 
+def read_request(connection):
+    """The whole request: a connection that is closed with bytes unread is reset."""
+    request = b""
+    while b"\r\n\r\n" not in request and (part := connection.recv(65536)):
+        request += part
+    head, _, body = request.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: (\d+)", head)
+    while length and len(body) < int(length[1]) and (part := connection.recv(65536)):
+        body += part
+    return head + b"\r\n\r\n" + body
+
+
 @contextmanager
 def service(*parts, repeat=b"", pause=0.0):
     """Answer each connection with these parts, then with one part again and again, with pauses.
@@ -27,7 +40,7 @@ def service(*parts, repeat=b"", pause=0.0):
 
     def answer(connection):
         with connection:
-            requests.append(connection.recv(65536))
+            requests.append(read_request(connection))
             try:
                 for part in parts:
                     connection.sendall(part)
