@@ -129,6 +129,6 @@ def _explain_rows(
             feature_names=names,
         )
         chosen = list(labels) if labels is not None else explanation.chosen_labels(top_k)
-        found = explanation.to_dict(chosen, n_features)["labels"]
-        results.append((found, len(explanation.not_measured)))
+        explained = explanation.to_dict(chosen, n_features)["labels"]
+        results.append((explained, len(explanation.not_measured)))
     return results
