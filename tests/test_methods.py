@@ -6,8 +6,8 @@ import pytest
 
 import labelweave as lw
 from labelweave import methods
-from labelweave.base import MultiLabelPredictor
 from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.predictor import MultiLabelPredictor
 
 
 @pytest.mark.parametrize("method", methods.list_methods(), ids=lambda method: method.id)

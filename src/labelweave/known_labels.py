@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from labelweave.base import MultiLabelClassifier, inside
+from labelweave.base import MultiLabelClassifier
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.labels import as_labels, is_lists_of_names, is_named
+from labelweave.predictor import inside
 
 __all__ = ["KnownLabelsMixin"]
 

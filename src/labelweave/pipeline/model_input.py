@@ -6,12 +6,12 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from labelweave.base import MultiLabelPredictor
 from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.label_pipeline import LabelPipeline
 from labelweave.pipeline.data_parts import check_width
+from labelweave.predictor import MultiLabelPredictor
 from labelweave.tables.image_column import located
 from labelweave.tables.table import Table, as_frame
 

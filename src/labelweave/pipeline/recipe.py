@@ -9,12 +9,12 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from labelweave.base import MultiLabelPredictor
 from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.pipeline.data_parts import Parts
 from labelweave.pipeline.parameters import check_names, default_values
+from labelweave.predictor import MultiLabelPredictor
 
 __all__ = [
     "Recipe",

@@ -50,7 +50,7 @@ def fit_and_score(cell: Cell, parts: Parts) -> Outcome:
     """Fit to the train rows, choose on the validation rows, score the test rows once.
 
     A method that learns from the validation rows too gives its out-of-fold probabilities to
-    choose on: see :meth:`labelweave.base.MultiLabelPredictor.held_out_predictions`. Without
+    choose on: see :meth:`labelweave.predictor.MultiLabelPredictor.held_out_predictions`. Without
     validation rows, only a threshold that uses no labels can be chosen, on the test rows.
     """
     model, seconds = fit(cell, parts)

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelweave.base import MultiLabelPredictor
 from labelweave.calibration import METHODS as CALIBRATIONS
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
+from labelweave.predictor import MultiLabelPredictor
 from labelweave.rows import count_rows
 from labelweave.scattered._amalgamation.agreement import (
     Disagreement,

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from labelweave.base import inside
 from labelweave.exceptions import InputError
+from labelweave.predictor import inside
 from labelweave.text.embedders import cosines, unit_rows
 from labelweave.unseen._fusion.combination_search import Fusion, members, top_labels
 from labelweave.unseen._fusion.label_index import LabelIndex
