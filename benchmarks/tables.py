@@ -7,9 +7,9 @@ quality
     preprocessing by hand: a ColumnTransformer before one HistGradientBoosting per label, and, if
     ``--catboost PYTHON`` names an interpreter that has it, CatBoost with MultiLogloss. All see the
     same training, validation and test rows; the threshold is tuned for macro F1, on validation
-    rows or out of fold, never on test rows. CatBoost (300 trees at most) stops early by the
-    validation rows; the other peer is fitted to training and validation rows when its threshold is
-    known.
+    rows or out of fold, never on test rows. CatBoost's number of trees (300 at most) is chosen by
+    early stopping on the validation rows; both peers are fitted to training and validation rows
+    when their threshold is known.
 encoding
     CPU seconds and memory of ``TableEncoder`` beside the same ColumnTransformer by hand, each in a
     process of its own.
@@ -66,7 +66,12 @@ model = CatBoostClassifier(loss_function="MultiLogloss", cat_features=words, ran
                            allow_writing_files=False)
 model.fit(X["train"], Y["train"], eval_set=(X["validation"], Y["validation"]),
           early_stopping_rounds=30)
-np.savez(f"{folder}/out.npz", **{n: model.predict_proba(X[n]) for n in ("validation", "test")})
+held_out = model.predict_proba(X["validation"])
+settings = {"iterations": model.tree_count_,
+            "learning_rate": model.get_all_params()["learning_rate"]}
+both = CatBoostClassifier(**{**model.get_params(), **settings})
+both.fit(pd.concat([X["train"], X["validation"]]), np.vstack([Y["train"], Y["validation"]]))
+np.savez(f"{folder}/out.npz", validation=held_out, test=both.predict_proba(X["test"]))
 """
 
 

@@ -30,6 +30,15 @@ def test_reader_options_of_the_training_are_used_again(run, csv_file, model, wor
     assert "labels" in run("evaluate", model, "shapes.tsv", status=2).stderr  # another kind
 
 
+def test_reader_options_are_added_to_those_of_the_training(run, csv_file, model, workdir):
+    result = scored(run, model, csv_file)
+    (workdir / "later.csv").write_text(csv_file.read_text().replace(",", "|"))
+    later = scored(run, model, "later.csv", "--delimiter", "|")
+    assert later["scores"] == result["scores"]
+    named = scored(run, model, "later.csv", "--delimiter", "|", "--labels", "red,blue,round")
+    assert named["scores"] == result["scores"]
+
+
 def test_test_file_is_found_from_elsewhere(run, csv_file, workdir, monkeypatch):
     write_csv(workdir / "later.csv", *make_rows(30, seed=1))
     run("train", csv_file, "--labels", 3, "-m", "mlknn", "--test", "later.csv", "--out", "m", "-q")

@@ -59,6 +59,17 @@ def test_a_classifier_of_texts_becomes_part_of_xml0(run, text_file, new_labels, 
     assert list(predicted(run, "wider")) == ["sea", "sun", "water", "heat"]
 
 
+def test_documents_of_any_file(run, text_file, new_labels, workdir):
+    run("train", text_file, "-m", "br", "--out", "plain", "-q")
+    rows = ["topic;text", *(f"{w};{w} für n{i}" for i in range(9) for w in ("sea", "sun"))]
+    (workdir / "d.csv").write_bytes("\n".join(rows).encode("cp1252"))
+    options = ("--label-column", "topic", "--delimiter", ";", "--encoding", "cp1252")
+    extend = ("extend", "plain", "--labels", new_labels, "--out", "wider", "-s", "encoder=tfidf")
+    assert "encoding" in run(*extend, "--data", "d.csv", *options[:4], status=2).output
+    assert "18 documents" in run(*extend, "--data", "d.csv", *options).output
+    assert "--data (option --encoding)" in run(*extend, "--encoding", "cp1252", status=2).output
+
+
 def test_training_with_label_texts(run, text_file, workdir):
     (workdir / "labels.jsonl").write_text(
         '{"label": "sea", "description": "salt water"}\n{"name": "salt"}\n'

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from labelweave import __version__
 from labelweave.cli import methods
 from labelweave.cli.main import COMMANDS, main
+from labelweave.cli.options import READER_OPTIONS
 from labelweave.exceptions import InputError, MissingExtraError, ModelFolderError
 
 
@@ -37,6 +38,22 @@ def test_every_option_is_explained():
     shown = [(n, o) for n, o in options if isinstance(o, click.Option) and not o.hidden]
     assert len(shown) > 100
     assert [(name, option.name) for name, option in shown if not option.help] == []
+
+
+def test_all_commands_that_read_data_have_the_same_options():
+    own = {"report": {"format"}, "extend": {"labels"}}  # which mean something else there
+    named = {"data", "input", "sources", "name"}
+    commands = {
+        name: {option.name for option in one.params}
+        for name, one in every_command(main)
+        if name != "methods" and any(option.name in named for option in one.params)
+    }
+    assert set(commands) == {
+        *("datasets", "train", "evaluate", "predict", "explain", "encode", "extend", "amalgamate"),
+        *("tune", "audit", "bench run", "report", "serve"),
+    }
+    for name, options in commands.items():
+        assert {*READER_OPTIONS, "data_options"} - options == own.get(name, set()), name
 
 
 @pytest.mark.parametrize(

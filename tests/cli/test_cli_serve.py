@@ -51,3 +51,15 @@ def test_it_tells_where_it_serves_and_makes_a_key_for_the_session(run, model, mo
     assert "#key" not in run("serve", model).output
     monkeypatch.setenv("LABELWEAVE_API_KEY", "short")
     assert "too short" in run("serve", model, status=2).output
+
+
+def test_data_are_read_as_those_of_the_training(run, model, csv_file, workdir, monkeypatch):
+    services = []
+    monkeypatch.setattr("labelweave.serve.app.run", lambda service, **_: services.append(service))
+    run("serve", model, "--data", csv_file)
+    (workdir / "later.csv").write_text(csv_file.read_text().replace(",", ";"))
+    run("serve", model, "--data", "later.csv", "--delimiter", ";")
+    names = ["red", "blue", "round"]
+    pairs = [service.cooccurrence.pairs(names, 10) for service in services]
+    assert pairs[0] == pairs[1] != []
+    assert "--labels" in run("serve", model, "--labels", 3, status=2).output

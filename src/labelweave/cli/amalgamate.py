@@ -186,8 +186,8 @@ def _read(
         Origin() if source.startswith(("http://", "https://")) else read_origin(Path(source))
         for source in sources
     ]
-    if not reading:
-        reading = origins[0].reading_of(data, leave=() if known else ("labels", "label_column"))
+    leave = () if known else ("labels", "label_column")
+    reading = origins[0].reading_of(data, reading, leave=leave)
     wanted: list[str] = []
     for origin in origins:
         wanted += [name for name in origin.feature_names or () if name not in wanted]

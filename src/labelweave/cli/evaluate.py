@@ -46,7 +46,7 @@ def command(
 
     On the data it was trained on, the parts are those of the training. It is said whether
     the model has seen the rows that are scored. A file of the same kind as the training's is
-    read with the same options, unless others are given.
+    read with the same options; those that are given take their place.
     """
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
@@ -67,7 +67,7 @@ def command(
     for name in metrics or ():
         get_metric(name)  # a wrong name is said before anything is read
     fitted, origin = open_model(model, trusted)
-    reading = reading or origin.reading_of(data)
+    reading = origin.reading_of(data, reading)
     loaded, before = Source(data, reading, corrections).load_corrected()
     loaded = input_of_model(fitted, loaded)
     chosen = rows_to_score(loaded, part, origin, reading, before)

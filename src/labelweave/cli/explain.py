@@ -148,13 +148,13 @@ def _read(
     from labelweave.pipeline.model_input import input_of_model
     from labelweave.pipeline.model_scores import rows_to_score, verdict_on
 
-    options = reading or origin.reading_of(data)
+    options = origin.reading_of(data, reading)
     try:
         loaded = input_of_model(model, Source(data, options).load())
     except InputError as error:
         if needs_labels or part is not None or not {"labels", "label_column"} & {*error.parameters}:
             raise
-        options = reading or origin.reading_of(data, leave=("labels", "label_column"))
+        options = origin.reading_of(data, reading, leave=("labels", "label_column"))
         loaded = _read_features(model, origin, data, options)
         rows, how = loaded, "without labels"
     else:

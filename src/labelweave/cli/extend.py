@@ -8,7 +8,15 @@ from typing import Any
 
 import click
 
-from labelweave.cli.options import Names, output_options, set_option, trusted_option
+from labelweave.cli.options import (
+    Names,
+    check_reading_has_data,
+    output_options,
+    pop_reader_options,
+    reader_options_without_labels,
+    set_option,
+    trusted_option,
+)
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
@@ -30,8 +38,7 @@ from labelweave.exceptions import InputError
     "only for a model that cannot predict unseen labels itself.",
 )
 @set_option("A parameter of XML0+, which extends such a model; may be repeated.")
-@click.option("--format", metavar="NAME", help="File format of --data, if it cannot be inferred.")
-@click.option("--label-column", metavar="NAME", help="The column of --data with label names.")
+@reader_options_without_labels
 @trusted_option
 @output_options
 def command(
@@ -42,20 +49,22 @@ def command(
     out: str | None,
     data: str | None,
     settings: tuple[str, ...],
-    format: str | None,
-    label_column: str | None,
     trusted: tuple[str, ...],
     as_json: bool,
     quiet: bool,
+    **options: Any,
 ) -> None:
     """Add, remove and rename labels of the model in folder MODEL, without training.
 
     `labelweave predict` then predicts the new labels too. A classifier of texts for seen labels is
-    extended by XML0+.
+    extended by XML0+. The options for reading files are about --data; if its labels have one
+    column each, --data-option labels='tag_*' names them.
     """
     if not (new_labels or remove or rename):
         raise click.UsageError("Nothing to do: give --labels, --remove or --rename.")
     output = Output(as_json, quiet)
+    reading = pop_reader_options(options)
+    check_reading_has_data(reading, data)
 
     from labelweave.capabilities import capabilities
     from labelweave.data.label_files import read_label_file
@@ -66,10 +75,10 @@ def command(
     pairs = [_pair(text) for text in rename]
     added = read_label_file(new_labels) if new_labels else {}
     folder = checked_folder(out or model, "model")
-    fitted, _ = open_model(model, trusted)
+    fitted, origin = open_model(model, trusted)
     if not capabilities(fitted).new_labels:
-        reading = {"format": format, "label_column": label_column}
-        reading = {name: value for name, value in reading.items() if value is not None}
+        if data is not None:
+            reading = origin.reading_of(data, reading)
         fitted = _extended(fitted, data, reading, parse_settings(settings), output)
     elif data or settings:
         raise InputError(f"{model} predicts unseen labels itself: omit --data and --set")

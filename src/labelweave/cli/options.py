@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from labelweave.exceptions import InputError
+
 F = TypeVar("F", bound=Callable[..., Any])
 READER_OPTIONS = (
     "format",
@@ -175,14 +177,16 @@ score_options = _all_of(
     click.option("--per-label", is_flag=True, help="Show the scores of each label."),
 )
 
-# How to read a data file, for a command whose `--format` is its own.
-column_options = _all_of(
-    click.option(
-        "--labels",
-        type=LabelColumns(),
-        help="Label columns: names separated by commas, a pattern such as 'tag_*', or how many of "
-        "the last columns (negative: of the first).",
-    ),
+_format_option = click.option(
+    "--format", metavar="NAME", help="File format, if the file does not tell."
+)
+_labels_option = click.option(
+    "--labels",
+    type=LabelColumns(),
+    help="Label columns: names separated by commas, a pattern such as 'tag_*', or how many of "
+    "the last columns (negative: of the first).",
+)
+_other_options = _all_of(
     click.option(
         "--label-column", metavar="NAME", help="The column that holds separated label names."
     ),
@@ -224,10 +228,10 @@ column_options = _all_of(
     ),
 )
 
-reader_options = _all_of(
-    click.option("--format", metavar="NAME", help="File format, if the file does not tell."),
-    column_options,
-)
+# How to read a data file; for a command whose `--format` or `--labels` is its own, all the others.
+reader_options = _all_of(_format_option, _labels_option, _other_options)
+reader_options_without_format = _all_of(_labels_option, _other_options)
+reader_options_without_labels = _all_of(_format_option, _other_options)
 
 # How the rows are divided into train, validation and test parts.
 protocol_options = _all_of(
@@ -275,6 +279,15 @@ def pop_reader_options(options: dict[str, Any]) -> dict[str, Any]:
     given = {name: options.pop(name, None) for name in READER_OPTIONS}
     more = parse_settings(options.pop("data_options"), "--data-option")
     return {name: value for name, value in given.items() if value is not None} | more
+
+
+def check_reading_has_data(reading: dict[str, Any], data: str | None) -> None:
+    """Refuse options for reading a file where `--data` names none."""
+    if reading and data is None:
+        raise InputError(
+            "options for reading a file are given, but no file: name it with --data",
+            parameter=tuple(reading),
+        )
 
 
 def pop_parameters(options: dict[str, Any]) -> dict[str, Any]:

@@ -83,7 +83,8 @@ def command(
 
     Labels in INPUT are not needed and not used. Columns are matched by name where both the
     model and the file have names. INPUT is read --batch-rows rows at a time, with the reader
-    options of the training if it is a file of the same kind and no others are given.
+    options of the training if it is a file of the same kind; those that are given take their
+    place.
 
     With --known, labels that are known already stay as they are, and the others are predicted
     given them. Chains, C-Tran, LaMP and others that predict a label from the rest can do that.
@@ -105,7 +106,7 @@ def command(
 
     fitted, origin = open_model(model, trusted)
     given = None if known is None else KnownLabelsFile(known, fitted)
-    reading = reading or origin.reading_of(input, leave=("labels", "label_column"))
+    reading = origin.reading_of(input, reading, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)
     names = [str(name) for name in fitted.label_names_]
     shown = "stdin" if input == STANDARD else input

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from labelweave.cli.options import (
-    column_options,
     count_option,
     output_options,
     part_option,
     pop_reader_options,
+    reader_options_without_format,
 )
 from labelweave.cli.output import Output
 
@@ -29,7 +29,7 @@ from labelweave.cli.output import Output
     help="One HTML page, or Markdown with its plots beside it. [default: by --out, else html]",
 )
 @count_option("--top", 30, "The most labels that a heat map shows.", min=2)
-@column_options
+@reader_options_without_format
 @output_options
 def command(
     path: str,

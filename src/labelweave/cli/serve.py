@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from labelweave.cli.options import count_option, output_options, trusted_option
+from labelweave.cli.options import (
+    check_reading_has_data,
+    count_option,
+    output_options,
+    pop_reader_options,
+    reader_options,
+    trusted_option,
+)
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
@@ -51,6 +58,7 @@ def _make_service(
     settings: Settings,
     review: tuple[str, ...],
     data: str | None,
+    reading: Mapping[str, Any],
     preload: bool,
 ) -> Service:
     from labelweave.serve.label_relations import read_cooccurrence
@@ -61,7 +69,7 @@ def _make_service(
         folders,
         settings,
         read_queues(review),
-        cooccurrence=None if data is None else read_cooccurrence(data),
+        cooccurrence=None if data is None else read_cooccurrence(data, reading, folders.values()),
         preload=preload,
     )
 
@@ -140,6 +148,7 @@ def _make_service(
 )
 @count_option("--threads", 1, "Threads of a prediction.")
 @click.option("--no-access-log", is_flag=True, help="Do not log a line per request.")
+@reader_options
 @trusted_option
 @click.option(
     "--trusted-keys",
@@ -174,10 +183,15 @@ def command(
     Each MODEL is a folder of `labelweave train`, served under its name. The service listens on
     loopback, where reading is free; changes always need an API key, and so does everything when
     it listens elsewhere. Make one by --add-key NAME; a key in LABELWEAVE_API_KEY counts too.
+
+    The options for reading files are about --data. Without them, a file of the same kind as the
+    training data of the first model is read as those were.
     """
     from labelweave.serve.settings import Settings, is_loopback
 
     output = Output(as_json, quiet)
+    reading = pop_reader_options(options)
+    check_reading_has_data(reading, data)
     if rate is None:
         rate = 0.0 if is_loopback(options["host"]) else 100.0
     options["port"] = options["port"] or _free_port(options["host"])
@@ -201,7 +215,7 @@ def command(
     from labelweave.serve.served_models import named_folders
 
     folders = named_folders(models)
-    make_service = partial(_make_service, folders, settings, review, data, preload)
+    make_service = partial(_make_service, folders, settings, review, data, reading, preload)
 
     def welcome(address: str, key: str | None) -> None:
         output.show(f"serving {', '.join(folders)} at {address}")

@@ -31,6 +31,7 @@ __all__ = ["Origin", "checked_folder", "open_model", "save_model"]
 ORIGIN, SEEN, METRICS = "training.json", "rows-seen.npy", "metrics.json"
 REFERENCE = "reference.json"
 _REFERENCE_ROWS = 20_000
+_LABEL_OPTIONS = frozenset(("labels", "label_column"))
 
 
 class Origin(NamedTuple):
@@ -51,12 +52,21 @@ class Origin(NamedTuple):
     seen: np.ndarray | None = None
     reference: Any = None
 
-    def reading_of(self, source: str, *, leave: Sequence[str] = ()) -> dict[str, Any]:
-        """The reader options of the training, for the same data or a file of the same kind."""
+    def reading_of(
+        self, source: str, given: Mapping[str, Any], *, leave: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """The reader options of some data: those given, and besides them those of the training.
+
+        The latter only for the same data or a file of the same kind. Which columns are labels is
+        taken from one of the two. `leave` are options of the training that are not wanted.
+        """
         kinds = [Path(name).suffixes[-2:] for name in (source, self.source)]
-        if source != self.source and (not kinds[0] or kinds[0] != kinds[1]):
-            return {}
-        return {name: value for name, value in self.reading.items() if name not in leave}
+        is_other_kind = source != self.source and (not kinds[0] or kinds[0] != kinds[1])
+        if is_other_kind or given.get("format") not in (None, self.reading.get("format")):
+            return dict(given)
+        if not _LABEL_OPTIONS.isdisjoint(given):
+            leave = [*leave, *_LABEL_OPTIONS]
+        return {k: value for k, value in self.reading.items() if k not in leave} | dict(given)
 
     def is_trained_on(self, data: Dataset) -> bool:
         """Whether the model comes from exactly these rows, parts of them held out."""

@@ -107,7 +107,7 @@ def evaluate_folder(
         )
     source = origin.source if data is None else data
     if isinstance(source, str | Path):
-        reading = reading or origin.reading_of(str(source))
+        reading = origin.reading_of(str(source), reading)
         try:
             loaded = Source(str(source), reading).load()
         except (DatasetUnavailableError, DataFileError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -103,8 +104,16 @@ class Cooccurrence:
         ]
 
 
-def read_cooccurrence(data: str) -> Cooccurrence:
-    """Count the pairs of labels in a data set, given by its name or path."""
-    from labelweave.data.catalog import load_dataset
+def read_cooccurrence(
+    data: str, reading: Mapping[str, Any], folders: Iterable[Path]
+) -> Cooccurrence:
+    """Count the pairs of labels in a data set, given by its name or path.
 
-    return Cooccurrence(load_dataset(data).Y)
+    A file of the same kind as the training data of the first model is read with their options,
+    beside those given.
+    """
+    from labelweave.pipeline.data_parts import Source
+    from labelweave.pipeline.model_folder import read_origin
+
+    origin = read_origin(next(iter(folders)))
+    return Cooccurrence(Source(data, origin.reading_of(data, reading)).load().Y)

@@ -242,6 +242,7 @@ class ColumnRoles:
                 f"the label column {name!r} holds {Y[i, k]:g}: {_LABEL_CELLS}",
                 path=rows.path or self.path,
                 line=rows.lines[i],
+                parameter="labels",
             )
         return RowChunk(
             X,
@@ -271,7 +272,12 @@ class ColumnRoles:
                 )
                 if j in self.label_columns:
                     message = f"the label column {name!r} holds {cell!r}: {_LABEL_CELLS}"
-                raise DataFileError(message, path=rows.path or self.path, line=rows.lines[wrong])
+                raise DataFileError(
+                    message,
+                    path=rows.path or self.path,
+                    line=rows.lines[wrong],
+                    parameter="labels" if j in self.label_columns else "kinds",
+                )
         return matrix
 
     def label_lists(self, rows: TableRows) -> list[list[str] | None]:
