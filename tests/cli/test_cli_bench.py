@@ -118,6 +118,46 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
     assert "shapes" in run("bench", "compare", "mine").output
 
 
+def test_outdated_cells_are_counted_and_run_again(run, workdir, monkeypatch):
+    from cli_data import make_rows, write_csv
+
+    monkeypatch.setenv("LABELWEAVE_DATA", str(workdir / "data"))
+    folder = workdir / "data" / "my-shapes"
+    folder.mkdir(parents=True)
+    write_csv(folder / "all.csv", *make_rows(80))
+    (workdir / "mine.toml").write_text(SUITE)
+    run("bench", "run", "mine.toml", "-j", 1)
+    run("bench", "export", "cells.jsonl")
+    listed = json.loads(run("bench", "outdated", "cells.jsonl", "--check", "--json").stdout)
+    assert listed["cells"] == [
+        {
+            "file": "cells",
+            "method": "BR",
+            "data": "shapes",
+            "current": 2,
+            "older code": 0,
+            "other data": 0,
+            "no such cell now": 0,
+        }
+    ]
+    assert listed["checks"] == []
+    text = (workdir / "cells.jsonl").read_text()
+    before = next(line for line in text.splitlines() if '"shared":"method"' in line)
+    changed = json.loads(before)["value"]["code_version"]
+    (workdir / "cells.jsonl").write_text(text.replace(changed, "0" * len(changed)))
+    output = run("bench", "outdated", "cells.jsonl", "--check").output
+    assert "BR on shapes, seed 0, honest: equal to the last stored digit" in output or (
+        "BR on shapes, seed 1, honest: equal to the last stored digit" in output
+    )
+    assert "1 cells run again, 1 equal to the last stored digit" in output
+
+
+def test_a_file_of_means_has_no_outdated_cells(run, workdir):
+    header = {"labelweave": "bench figures", "schema": 1, "suite": "ant-2"}
+    (workdir / "means.jsonl").write_text(json.dumps(header) + "\n")
+    assert "means.jsonl has means only, no cells" in run("bench", "outdated", "means.jsonl").output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -136,6 +176,7 @@ def test_a_suite_of_ones_own_runs_once_its_data_are_there(run, workdir, monkeypa
         (["export", "cells.jsonl", "--suite", "ant-22"], "did you mean 'ant-2'"),
         (["import"], "Missing argument 'FILES...'"),
         (["import", "cells.jsonl"], "cells.jsonl: there is no such file"),
+        (["outdated", "cells.jsonl"], "cells.jsonl: there is no such file"),
     ],
 )
 def test_mistakes_are_told_in_one_line(run, arguments, message):

@@ -7,6 +7,14 @@ from typing import Any
 
 import click
 
+from labelweave.cli.bench_files import (
+    DEFAULT_OUT,
+    export_command,
+    import_command,
+    outdated_command,
+    results_option,
+    suite_in,
+)
 from labelweave.cli.options import (
     Names,
     Share,
@@ -18,14 +26,6 @@ from labelweave.cli.options import (
 from labelweave.cli.output import Output
 
 _QUICK_SECONDS = 40.0  # no cell is started later; those started are finished
-DEFAULT_OUT = "bench-results"
-
-results_option = click.option(
-    "--results",
-    type=click.Path(file_okay=False),
-    default=DEFAULT_OUT,
-    help="Folder that `bench run` wrote to.",
-)
 
 set_option = click.option(
     "--set",
@@ -247,7 +247,7 @@ def compare_command(
     from labelweave.bench.suite_selection import select, with_settings
 
     records = read_results(results, full=False)
-    chosen = with_settings(select(_suite_in(suite, results), only), settings)
+    chosen = with_settings(select(suite_in(suite, results), only), settings)
     comparison = compare(records, chosen, alpha=alpha)
     _show(comparison, output)
     for path in files:
@@ -297,84 +297,5 @@ def _show(comparison: Any, output: Output) -> None:
         output.say(line)
 
 
-@command.command("export")
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option(
-    "--suite",
-    "suites",
-    multiple=True,
-    metavar="NAME",
-    help="Only the cells of this suite; may be repeated. [default: all]",
-)
-@click.option(
-    "--full", is_flag=True, help="Also histories and what suites keep for plots: many times larger."
-)
-@results_option
-@output_options
-def export_command(
-    file: str, suites: tuple[str, ...], full: bool, results: str, as_json: bool, quiet: bool
-) -> None:
-    """Write finished cells to FILE (.jsonl), one line per cell.
-
-    The newest record of each cell is written, without the names of machines. `labelweave bench
-    import` reads the file again.
-    """
-    output = Output(as_json, quiet)
-
-    from labelweave.bench.storing.exchange import export_cells
-
-    chosen = [_suite_in(name, results) for name in dict.fromkeys(suites)]
-    done = export_cells(results, file, chosen, full=full)
-    older = f"; {done.n_older:,} of older code or data left out" if done.n_older else ""
-    output.say(
-        f"{done.n_cells:,} cells of {results} written to {file}, "
-        f"{done.n_bytes / done.n_cells:,.0f} bytes per cell{older}"
-    )
-    output.result(
-        {
-            "file": file,
-            "suites": list(done.suites),
-            "cells": done.n_cells,
-            "older": done.n_older,
-            "bytes": done.n_bytes,
-        }
-    )
-
-
-@command.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False))
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False),
-    default=DEFAULT_OUT,
-    help="Folder of results; its cells are kept.",
-)
-@output_options
-def import_command(files: tuple[str, ...], out: str, as_json: bool, quiet: bool) -> None:
-    """Put the cells of FILES, which `labelweave bench export` wrote, into a folder of results.
-
-    `bench run` then runs only what is missing, and `bench compare` and `report` show the cells. A
-    newer record of a cell replaces an older one.
-    """
-    output = Output(as_json, quiet)
-
-    from labelweave.bench.storing.exchange import import_cells
-
-    done = import_cells(files, out)
-    output.say(
-        f"{done.n_read:,} cells read, {done.n_written:,} written, "
-        f"{done.n_read - done.n_written:,} existed; results in {out}"
-    )
-    output.result(
-        {"files": list(files), "cells": done.n_read, "written": done.n_written, "out": out}
-    )
-
-
-def _suite_in(suite: str, results: str) -> Any:
-    """Load a suite of the package, of a file, or one that was run into this folder."""
-    from labelweave.bench.suite import list_suites, load_suite
-
-    stored = Path(results) / "suites" / f"{suite}.json"
-    if suite not in {one.name for one in list_suites()} and stored.is_file():
-        return load_suite(stored)
-    return load_suite(suite)
+for _one in (export_command, import_command, outdated_command):
+    command.add_command(_one)

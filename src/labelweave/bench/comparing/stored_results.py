@@ -65,11 +65,19 @@ def read_stored(path: str | PathLike[str]) -> StoredResults:
     * `path`: A file of `benchmarks/results/`.
     """
     path = Path(path)
-    with path.open(encoding="utf-8") as lines:
-        header = json.loads(next(lines, "null"))
-    if isinstance(header, dict) and header.get("labelweave") == FORMAT:
-        return _read_figures(path)
-    return _read_cells(path)
+    return _read_figures(path) if holds_figures(path) else _read_cells(path)
+
+
+def holds_figures(path: str | PathLike[str]) -> bool:
+    """Return whether a file of results has means only, without cells."""
+    try:
+        with Path(path).open(encoding="utf-8") as lines:
+            header = json.loads(next(lines, "null"))
+    except FileNotFoundError:
+        raise DataFileError("there is no such file", path=path) from None
+    except ValueError:  # neither form: whoever reads its cells names the mistake
+        return False
+    return isinstance(header, dict) and header.get("labelweave") == FORMAT
 
 
 def _read_cells(path: Path) -> StoredResults:

@@ -39,13 +39,13 @@ def work(cell: Cell, assignment: Assignment) -> tuple[Record | None, bool]:
     """
     store = Store(assignment.folder)
     if store.id() != assignment.folder_id:
-        return _run(cell, assignment.threads), True
+        return run_cell(cell, assignment.threads), True
     with claimed(store.claim_path(cell.name)) as is_mine:
         if not is_mine:
             return None, False
         if store.path(cell.name).exists() and cell.name not in assignment.retry:
             return store.read(cell.name), False
-        record = _run(cell, assignment.threads)
+        record = run_cell(cell, assignment.threads)
         store.write(record)
         return record, True
 
@@ -56,7 +56,8 @@ def data_checksum(cell: Cell) -> str:
     return "+".join(load_with_checksum(entry)[1] for entry in entries)
 
 
-def _run(cell: Cell, threads: int) -> Record:
+def run_cell(cell: Cell, threads: int) -> Record:
+    """Run a cell and return its record, which is not written; a failure is a record too."""
     facts: dict[str, Any] = {}
     outcome: Outcome | None = None
     failure: Failure | None = None
