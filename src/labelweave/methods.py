@@ -251,6 +251,8 @@ WRAPPERS = (
             "settings of a residual network for images"),
     _method("calibrated", "calibration:CalibratedMultiLabel",
             "calibrated probabilities of any classifier"),
+    _method("remote", "scattered._amalgamation.remote_model:RemoteModel",
+            "a model that is reached by HTTP, as a teacher"),
     _method("pipeline", "label_pipeline:LabelPipeline",
             "a scikit-learn pipeline that ends in a classifier of labelweave"),
 )

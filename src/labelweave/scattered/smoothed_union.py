@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
+from labelweave.exceptions import InputError
 from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
 from labelweave.scattered._amalgamation.agreement import Disagreement
@@ -25,6 +26,9 @@ from labelweave.scattered.teacher import LOGIT_EPS, Teacher
 from labelweave.scattered.union import TeacherUnion
 
 __all__ = ["SmoothedUnion"]
+
+# What `fit` computes beside the attributes of the union, each under its name after an underscore
+_FITTED = ("thresholds", "kept", "means", "slope", "offset", "weights", "common_shift")
 
 
 class SmoothedUnion(TeacherUnion):
@@ -153,10 +157,12 @@ class SmoothedUnion(TeacherUnion):
         """Draw the features that each copy keeps; the others are replaced by their means."""
         X = training_set.X
         self._kept: np.ndarray | None = None
+        self._means: np.ndarray | None = None
         if self.drop > 0 and is_numeric(X):
             generator = np.random.RandomState(training_set.seed)
             self._kept = generator.uniform(size=(self.copies, X.shape[1])) >= self.drop
-            self._means = None if sp.issparse(X) else np.asarray(X, dtype=np.float64).mean(axis=0)
+            if not sp.issparse(X):
+                self._means = np.asarray(X, dtype=np.float64).mean(axis=0)
         self.notes_["copies"] = 0 if self._kept is None else self.copies
 
     def _averaged_logits(self, X: Any) -> np.ndarray:
@@ -189,6 +195,25 @@ class SmoothedUnion(TeacherUnion):
         logits = _logits(self._reweighted(self._shifted(averaged))).astype(np.float64)
         p = expit(logits - self._common_shift)
         return np.where(np.isnan(averaged), 0.0, p).astype(np.float32)
+
+    def _state(self) -> dict[str, Any]:
+        fitted = {name: getattr(self, f"_{name}") for name in _FITTED}
+        return {**super()._state(), "counts": self.counts_, **fitted}
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        for name in _FITTED:
+            setattr(self, f"_{name}", state[name])
+        self.counts_ = state["counts"]
+        n_labels = (self.n_labels_,)
+        per_label = (self._slope, self._offset, self._thresholds)
+        if not all(np.shape(values) == n_labels for values in per_label):
+            raise InputError("a smoothed union has one slope, offset and threshold per label")
+        if self._kept is not None:
+            width = self.n_features_in_
+            is_mask = self._kept.dtype == bool and self._kept.shape[1:] == (width,)
+            if not is_mask or not (self._means is None or np.shape(self._means) == (width,)):
+                raise InputError("the copies of a smoothed union do not have its features")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

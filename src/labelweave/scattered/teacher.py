@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = ["LOGIT_EPS", "Teacher", "as_teachers"]
 # this bound a single teacher would outweigh all others in a mean.
 LOGIT_EPS = 1e-4  # bounds the logits of teachers at 9.2 on either side
 
+_HTTP = ("http://", "https://")
 _PREDICTION_METHODS = ("predict_proba", "decision_function", "predict")  # the best first
 
 
@@ -272,12 +274,31 @@ def as_teachers(teachers: Any) -> list[Teacher]:
         )
     for k, teacher in enumerate(checked):
         for other in checked[:k]:
-            if other.model is teacher.model and other.labels == teacher.labels:
+            is_same = other.model is teacher.model or _is_same_source(other.source, teacher.source)
+            if is_same and other.labels == teacher.labels:
                 raise InputError(
                     f"teachers {other.name!r} and {teacher.name!r} are the same model: "
                     "pass each model once"
                 )
     return checked
+
+
+def _is_same_source(one: Any, other: Any) -> bool:
+    """Whether two teachers come from one address, one path, or copies of one model folder."""
+    if one is None or other is None:
+        return False
+    addresses = [str(source).rstrip("/") for source in (one, other)]
+    if any(address.startswith(_HTTP) for address in addresses):
+        return addresses[0] == addresses[1]
+    paths = [Path(os.path.realpath(address)) for address in addresses]
+    if paths[0] == paths[1]:
+        return True
+    if not all(path.is_dir() for path in paths):
+        return False
+    from labelweave.persistence.manifest import read_config
+
+    first, second = (read_config(path)["sha256"] for path in paths)
+    return first == second
 
 
 def unique_names(teachers: Sequence[Teacher]) -> list[str]:
@@ -298,12 +319,12 @@ def unique_names(teachers: Sequence[Teacher]) -> list[str]:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, a sparse matrix, a DataFrame or a sequence of texts."""
-    return _safe_indexing(X, rows)
+    """Some rows of an array, a sparse matrix, a DataFrame, images or a sequence of texts."""
+    return X[rows] if hasattr(X, "pixels") else _safe_indexing(X, rows)
 
 
 def _load_model(model: Any) -> Any:
-    if isinstance(model, str) and model.startswith(("http://", "https://")):
+    if isinstance(model, str) and model.startswith(_HTTP):
         from labelweave.scattered._amalgamation.remote_model import RemoteModel
 
         return RemoteModel(model)

@@ -8,12 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from labelweave.exceptions import InputError
 from labelweave.scattered._amalgamation.agreement import Disagreement
 from labelweave.scattered._amalgamation.integration import (
     INTEGRATION_RULES,
     integrate,
     teacher_reliability,
+)
+from labelweave.scattered._amalgamation.saved_teachers import (
+    loaded_teachers,
+    loaded_vocabulary,
+    saved_teachers,
 )
 from labelweave.scattered._amalgamation.teacher_method import TeacherMethod
 from labelweave.scattered._amalgamation.teacher_predictions import (
@@ -31,7 +35,8 @@ class TeacherUnion(TeacherMethod):
     """All teachers are kept, predict each row, and are combined by a rule.
 
     A student is compared with it. A prediction costs the predictions of all teachers, and nothing
-    is trained.
+    is trained. A saved union contains its teachers, and the addresses of those that are reached by
+    HTTP (never their keys); teachers that are functions cannot be saved.
 
     Parameters
     ----------
@@ -106,13 +111,19 @@ class TeacherUnion(TeacherMethod):
         return np.nan_to_num(self._union(X), nan=0.0)  # negative where all teachers abstain
 
     def _state(self) -> dict[str, Any]:
-        raise InputError(
-            "a union of teachers cannot be saved, since it consists of them: save each teacher, or "
-            "train a student (ant+, tc)"
-        )
+        return {
+            **super()._state(),
+            "kept_teachers": saved_teachers(self._calibrated_teachers),
+            "columns": [part.astype(np.int64) for part in self._vocabulary.columns],
+        }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        raise InputError("a union of teachers cannot be loaded: it is never saved")
+        super()._set_state(state)
+        self._calibrated_teachers = loaded_teachers(state["kept_teachers"])
+        self._vocabulary = loaded_vocabulary(
+            self.label_names_, self._calibrated_teachers, state["columns"]
+        )
+        self.teachers = self._calibrated_teachers
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

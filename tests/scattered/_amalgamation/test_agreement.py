@@ -26,8 +26,8 @@ def report():
 
 def test_rates_and_directions(report):
     table = report.table.set_index("label")
-    assert sorted(table.index) == ["B", "c"]
-    for label, p, q in (("B", P[:, 1], Q[:, 1]), ("c", P[:, 2], Q[:, 0])):
+    assert sorted(table.index) == ["b", "c"]
+    for label, p, q in (("b", P[:, 1], Q[:, 1]), ("c", P[:, 2], Q[:, 0])):
         yes, other_yes = p > 0.5, q > 0.5
         line = table.loc[label]
         assert (line["first"], line["second"]) == ("one", "two")
@@ -56,7 +56,7 @@ def test_rows_are_sorted_by_the_difference(report):
     assert difference.is_monotonic_decreasing
     worst = rows.iloc[0]
     i = int(worst["row"][1:])
-    p, q = (P[i, 1], Q[i, 1]) if worst["label"] == "B" else (P[i, 2], Q[i, 0])
+    p, q = (P[i, 1], Q[i, 1]) if worst["label"] == "b" else (P[i, 2], Q[i, 0])
     assert worst["first_probability"] == pytest.approx(p, abs=1e-5)
     assert worst["second_probability"] == pytest.approx(q, abs=1e-5)
 

@@ -207,6 +207,17 @@ class LayerwiseMethod(StudentMethod):
                 f"hidden layers and teacher {teachers[other].name!r} has {depths[other]}"
             )
 
+    def _check_rows(self, X: Any) -> None:
+        super()._check_rows(X)
+        student = self._student_for(X)
+        is_neural = isinstance(student, NeuralClassifier)
+        if not (is_neural and capabilities(student).soft_targets):
+            raise InputError(
+                f"a student of {type(self).__name__} is an OFCC or an MLP with cross-entropy, not "
+                f"{type(student).__name__}",
+                parameter="student",
+            )
+
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
         return integrate(training_set.predictions.without_abstentions(), "mean-logit")
 
@@ -233,13 +244,6 @@ class LayerwiseMethod(StudentMethod):
     ) -> Any:
         """Train a student on these targets and on the layers of these teachers."""
         name = type(self).__name__
-        is_neural = isinstance(student, NeuralClassifier)
-        if not (is_neural and capabilities(student).soft_targets):
-            raise InputError(
-                f"a student of {name} is an OFCC or an MLP with cross-entropy, not "
-                f"{type(student).__name__}",
-                parameter="student",
-            )
 
         def build_task(network: nn.Module, session: TrainingSession) -> Task:
             layers = layers_of(network)

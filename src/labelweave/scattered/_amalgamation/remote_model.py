@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import socket
 import time
+from collections.abc import Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any
+from typing import Any, ClassVar
 from urllib.error import HTTPError, URLError
+from urllib.parse import quote
 from urllib.request import (
     HTTPHandler,
     HTTPRedirectHandler,
@@ -19,15 +22,17 @@ from urllib.request import (
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from labelweave.exceptions import InputError
 from labelweave.files import parsed_json_size
 
+KEYS_VARIABLE = "LABELWEAVE_TEACHER_KEYS"
 _MAX_BYTES = 256 * 2**20  # of one response
 _MAX_PARSED = 2**30  # bytes that a parsed response may take
 
 
-class RemoteModel:
+class RemoteModel(BaseEstimator):
     """A model that answers requests in the form of the Open Inference Protocol, version 2.
 
     ``POST {url}/infer`` with rows as a tensor of FP64 numbers (or BYTES, for texts) is answered
@@ -36,33 +41,62 @@ class RemoteModel:
     from an ``http://`` address.
 
     Redirects are not followed, because the key must not go to another address. A response that is
-    not complete within `timeout`, or that is too large, is an error.
+    not complete within `timeout`, or that is too large, is an error. A model folder contains the
+    address but never the key; a folder with an address is only loaded where that is trusted.
+
+    Parameters
+    ----------
+    url : str
+        Such as ``"http://127.0.0.1:8000/v2/models/tagger"``.
+    output : str, default="probabilities"
+        Name of the output to read; the first where none has this name.
+    labels : sequence of str, optional
+        Names of the labels; by default those that the service lists. Answers that list other
+        labels are refused.
+    batch_rows : int, default=256
+        Rows per request.
+    timeout : float, default=30.0
+        Seconds to connect, to send, and of one whole response.
+    api_key : str, optional
+        Sent as a bearer token. By default the key of the address in the environment variable
+        ``LABELWEAVE_TEACHER_KEYS``, a JSON object of addresses and keys such as
+        ``{"http://127.0.0.1:8000": "KEY"}``.
     """
+
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("api_key",)
+    _outside_parameters: ClassVar[dict[str, tuple[str, ...]]] = {"url": ()}
 
     def __init__(
         self,
-        url: str,  # such as "http://127.0.0.1:8000/v2/models/tagger"
+        url: str,
         *,
-        output: str = "probabilities",  # the output to read; the first where none has this name
-        batch_rows: int = 256,  # per request
-        timeout: float = 30.0,  # in seconds, to connect, to send, and of one whole response
-        api_key: str | None = None,  # sent as a bearer token
+        output: str = "probabilities",
+        labels: Sequence[str] | None = None,
+        batch_rows: int = 256,
+        timeout: float = 30.0,
+        api_key: str | None = None,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"{url!r} is not an http address")
-        self.url = url.rstrip("/")
+        self.url = url
         self.output = output
+        self.labels = labels
         self.batch_rows = batch_rows
         self.timeout = timeout
         self.api_key = api_key
-        self._labels: list[str] | None = None
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"RemoteModel({self.url!r})"  # without its key
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self)}
 
     @property
     def label_names_(self) -> list[str]:
         """The labels that the service lists, requested once; absent where it lists none."""
-        if self._labels is None:
-            self._labels = self._request_labels()
-        return self._labels
+        if self.labels is not None:
+            return list(self.labels)
+        if "_listed" not in vars(self):
+            self._listed = self._request_labels()
+        return self._listed
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(label | x), requested in batches."""
@@ -93,20 +127,44 @@ class RemoteModel:
             outputs = {output["name"]: output for output in answer["outputs"]}
             chosen = outputs.get(self.output) or next(iter(outputs.values()))
             values = np.asarray(chosen["data"], dtype=np.float64).reshape(chosen["shape"])
-        except (KeyError, TypeError, ValueError, OverflowError, StopIteration):
+            listed = chosen.get("parameters", {}).get("labels")
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, StopIteration):
             raise InputError(
                 f"{self.url} answered with something other than an inference"
             ) from None
         if values.ndim != 2:
             raise InputError(f"{self.url} returned an output of shape {values.shape}")
+        expected = vars(self).get("_listed") if self.labels is None else list(self.labels)
+        if listed is not None and expected is not None and listed != expected:
+            raise InputError(
+                f"{self.url} no longer predicts the labels that it listed before: it serves "
+                "another model"
+            )
         return values
 
+    def _key(self) -> str | None:
+        """The key of the address: that of the constructor, else that of the environment."""
+        if self.api_key is not None or not (text := os.environ.get(KEYS_VARIABLE)):
+            return self.api_key
+        try:
+            keys = {str(address).rstrip("/"): str(key) for address, key in json.loads(text).items()}
+        except (ValueError, AttributeError, RecursionError):
+            raise InputError(
+                f"{KEYS_VARIABLE} must be a JSON object of addresses and keys, such as "
+                '{"http://127.0.0.1:8000": "KEY"}'
+            ) from None
+        near = [address for address in keys if f"{self.url}/".startswith(f"{address}/")]
+        return keys[max(near, key=len)] if near else None
+
     def _send(self, path: str, body: Any) -> Any:
+        if not self.url.startswith(("http://", "https://")):
+            raise InputError(f"{self.url!r} is not an http address")
+        key = self._key()
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self.api_key is not None:
-            headers["Authorization"] = f"Bearer {self.api_key}"
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
         data = None if body is None else json.dumps(body).encode()
-        request = Request(self.url + path, data=data, headers=headers)
+        request = Request(self.url.rstrip("/") + path, data=data, headers=headers)
         try:
             with _OPENER.open(request, timeout=self.timeout) as response:
                 text = response.read(_MAX_BYTES + 1)
@@ -189,6 +247,17 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 _OPENER = build_opener(_TimedHandler, _TimedSecureHandler, _NoRedirects)
+
+
+def list_models(url: str) -> list[str]:
+    """The addresses of the models of a service, from its root address; none if it lists none."""
+    root = url.rstrip("/")
+    answer = RemoteModel(f"{root}/v1/models")._send("", None)
+    try:
+        names = [model["name"] for model in answer["models"]]
+    except (KeyError, TypeError):
+        return []
+    return [f"{root}/v2/models/{quote(str(name), safe='')}" for name in names]
 
 
 def _as_input(batch: Any) -> dict[str, Any]:

@@ -10,14 +10,19 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelweave.capabilities import capabilities
+from labelweave.exceptions import InputError
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
 from labelweave.scattered._amalgamation.agreement import Disagreement
 from labelweave.scattered._amalgamation.student import default_chain, fit_student, make_student
 from labelweave.scattered._amalgamation.teacher_method import TeacherMethod
-from labelweave.scattered._amalgamation.training_set import TrainingSet, auto_augmentation
+from labelweave.scattered._amalgamation.training_set import (
+    TrainingSet,
+    auto_augmentation,
+    check_synthetic,
+)
 from labelweave.scattered.teacher import Teacher
-from labelweave.tables.table import numbers_or_table
+from labelweave.tables.table import Table
 
 __all__ = ["StudentMethod"]
 
@@ -31,10 +36,10 @@ class StudentMethod(TeacherMethod):
         As in :class:`labelweave.scattered._amalgamation.teacher_method.TeacherMethod`.
     student : estimator or id of a method, optional
         The estimator that learns from the teachers, such as ``"mlp"``. By default an order-free
-        chain (:class:`labelweave.dependent.ofcc.OFCC` with ``lr=0.01, batch_size=32, reveal=0``),
-        for texts behind TF-IDF features. Students with the capability `soft_targets` learn
-        probabilities; any other estimator learns pseudo-labels, 1 where the probability is above
-        one half.
+        chain (:class:`labelweave.dependent.ofcc.OFCC` with ``lr=0.01, batch_size=32, reveal=0``).
+        A student of features gets TF-IDF weights of texts, and the pixels of images. Students with
+        the capability `soft_targets` learn probabilities; any other estimator learns pseudo-labels,
+        1 where the probability is above one half.
     augment : float or "auto", default=0.0
         Number of synthetic rows per row, mixed from two rows each, that the teachers label for
         the student. ``"auto"``: five per row, at most 5000 altogether, and none where the rows
@@ -104,24 +109,41 @@ class StudentMethod(TeacherMethod):
     def _synthetic_per_row(self, X: Any) -> float:
         return auto_augmentation(X) if isinstance(self.augment, str) else self.augment
 
+    def _check_rows(self, X: Any) -> None:
+        self._student_for(X)._validate_params()
+        if self._synthetic_per_row(X) > 0:
+            check_synthetic(X)
+
     def _learn(
         self, training_set: TrainingSet, targets: np.ndarray, generator: np.random.RandomState
     ) -> None:
-        student = self.default_part("student")
-        if self.student is None and is_texts(training_set.X):
-            from labelweave.text import TextClassifier
-
-            student = TextClassifier(student)
+        student = self._student_for(training_set.X)
         if student.get_params(deep=False).get("random_state", 0) is None:
             student.set_params(random_state=int(generator.randint(np.iinfo(np.int32).max)))
         if self.verbose and capabilities(student).progress_bar:
             student.set_params(verbose=self.verbose)
         self.student_ = self._train_student(student, training_set, targets)
 
+    def _student_for(self, X: Any) -> Any:
+        """The unfitted student; one of features gets TF-IDF weights of texts."""
+        student = self.default_part("student")
+        can = capabilities(student)
+        if is_texts(X) and not can.texts:
+            from labelweave.text import TextClassifier
+
+            return TextClassifier(student)
+        if not is_texts(X) and can.texts and not can.vectors:
+            raise InputError(
+                f"the student {type(student).__name__} takes texts, but X holds {self.fitted_to_}",
+                parameter="student",
+            )
+        return student
+
     def _student_rows(self, X: Any) -> Any:
         """Rows as the student takes them: it needs a DataFrame only for a mixed table."""
-        rows = numbers_or_table(X, missing_values=False)
-        return rows.to_numpy(dtype=np.float64) if hasattr(rows, "iloc") else rows
+        if "table_encoder_" in vars(self):
+            return self.table_encoder_.passed_on(Table(X).as_reported())
+        return X.to_numpy(dtype=np.float64) if hasattr(X, "iloc") else X
 
     def _student_labels(self, student: Any, targets: np.ndarray) -> LabelMatrix:
         """The targets as soft targets if the student supports these, else as pseudo-labels."""
@@ -135,19 +157,8 @@ class StudentMethod(TeacherMethod):
     # -- persistence -------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
-        return {
-            "student_model": self.student_,
-            "disagreement_table": self.disagreement_.to_dict("list"),
-            "fidelity_table": self.fidelity_.to_dict("list"),
-            "teacher_labels": self.teacher_labels_,
-            "notes": self.notes_,
-        }
+        return {**super()._state(), "student_model": self.student_}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        import pandas as pd
-
+        super()._set_state(state)
         self.student_ = state["student_model"]
-        self.disagreement_ = pd.DataFrame(state["disagreement_table"])
-        self.fidelity_ = pd.DataFrame(state["fidelity_table"])
-        self.teacher_labels_ = dict(state["teacher_labels"])
-        self.notes_ = dict(state["notes"])

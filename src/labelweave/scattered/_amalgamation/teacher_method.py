@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.calibration import METHODS as CALIBRATIONS
+from labelweave.data.images.collection import checked_images
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix
@@ -32,6 +33,7 @@ from labelweave.scattered._amalgamation.training_set import (
     TrainingSet,
     make_training_set,
     match_known_labels,
+    n_held_out,
 )
 from labelweave.scattered._amalgamation.vocabulary import MATCHES, Vocabulary
 from labelweave.scattered.teacher import Teacher, as_teachers, take_rows
@@ -48,7 +50,7 @@ class TeacherMethod(MultiLabelPredictor):
     ----------
     teachers : sequence of Teacher
         Two or more; models of this library and folders of such models may stand for themselves.
-        See :class:`labelweave.scattered.teacher.Teacher`. A saved model does not contain them.
+        See :class:`labelweave.scattered.teacher.Teacher`. A saved student does not contain them.
     aliases : mapping of str to str, optional
         From a label to its common name, for labels that other teachers call differently.
     match : {"ignore-case", "exact"}, default="ignore-case"
@@ -81,6 +83,8 @@ class TeacherMethod(MultiLabelPredictor):
         The labels of each teacher, under their common names.
     label_prevalence_ : ndarray
         Mean prevalence of each label in the training rows of the teachers; NaN where unknown.
+    fitted_to_ : {"features", "texts", "images"}
+        The kind of the rows; a mixed table counts as features.
     notes_ : dict
         Figures of this run that the method reports.
     """
@@ -112,6 +116,9 @@ class TeacherMethod(MultiLabelPredictor):
 
     def _check_teachers(self, teachers: Sequence[Teacher]) -> None:
         """Raise for teachers that the method cannot learn from."""
+
+    def _check_rows(self, X: Any) -> None:
+        """Raise for rows that the method cannot learn from, before any teacher predicts them."""
 
     def _synthetic_per_row(self, X: Any) -> float:
         """The number of synthetic rows to add per row; none by default."""
@@ -155,6 +162,11 @@ class TeacherMethod(MultiLabelPredictor):
         if known_labels is None and self.calibration is not None:
             raise InputError("calibration needs rows whose labels are known: pass y")
         held_out, held_out_labels = self._checked_held_out(validation)
+        if rule.needs_validation and not self._holds_rows_out(X, held_out):
+            raise InputError(
+                "no rows are held out to tune a threshold on: pass validation= or a fixed threshold"
+            )
+        self._check_rows(X)
         generator = self._generator()
         training_set = make_training_set(
             teachers,
@@ -192,15 +204,28 @@ class TeacherMethod(MultiLabelPredictor):
     # -- the steps of `fit` ------------------------------------------------------------
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
-        if is_texts(X):
+        kind = "texts" if is_texts(X) else "images" if hasattr(X, "pixels") else "features"
+        if reset:
+            self.fitted_to_ = kind
+            for name in ("n_features_in_", "feature_names_in_", "table_encoder_"):
+                vars(self).pop(name, None)
+        elif kind != self.fitted_to_ and count_rows(X):
+            raise InputError(f"the model was fitted to {self.fitted_to_}, but X holds {kind}")
+        if kind == "texts":
             return list(X)
+        if kind == "images":
+            return checked_images(X)
         X = numbers_or_table(X, missing_values=False)
-        if isinstance(X, Table):  # each teacher, and the student, encodes it in its own way
-            if reset:
-                self._checked_table(X, reset=True)
-            return X.frame
+        # Each teacher, and the student, encodes a table in its own way.
+        if not reset and "table_encoder_" in vars(self):
+            return self._encoded(X).frame
+        if isinstance(X, Table):
+            return self._fit_encoder(self._checked_table(X, reset=reset), None).frame
         checked = super()._checked_features(X, reset=reset)
         return X if hasattr(X, "iloc") else checked  # teachers may need the column names
+
+    def _holds_rows_out(self, X: Any, held_out: Any) -> bool:
+        return held_out is not None or n_held_out(count_rows(X), self.validation_fraction) > 0
 
     def _set_labels(self, teachers: Sequence[Teacher], vocabulary: Vocabulary) -> None:
         self._single_label = False
@@ -282,10 +307,6 @@ class TeacherMethod(MultiLabelPredictor):
     ) -> tuple[LabelMatrix, np.ndarray]:
         """Pseudo-labels and probabilities of the held-out rows, to tune a threshold on."""
         rows = np.arange(training_set.n_train, len(targets))
-        if not len(rows):
-            raise InputError(
-                "no rows are held out to tune a threshold on: pass validation= or a fixed threshold"
-            )
         if rule.needs_labels:
             warnings.warn(
                 "the threshold is tuned against the predictions of the teachers, for lack of "
@@ -297,9 +318,36 @@ class TeacherMethod(MultiLabelPredictor):
         labels = LabelMatrix(pseudo_labels.astype(np.float32), tuple(self.label_names_))
         return labels, self._probabilities(take_rows(training_set.X, rows))
 
+    # -- persistence and tags ----------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "fitted_to": self.fitted_to_,
+            "disagreement_table": self.disagreement_.to_dict("list"),
+            "fidelity_table": self.fidelity_.to_dict("list"),
+            "teacher_labels": self.teacher_labels_,
+            "notes": self.notes_,
+        }
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        import pandas as pd
+
+        if state["fitted_to"] not in ("features", "texts", "images"):
+            raise InputError(f"{state['fitted_to']!r} is no kind of rows")
+        self.fitted_to_ = state["fitted_to"]
+        self.disagreement_ = pd.DataFrame(state["disagreement_table"])
+        self.fidelity_ = pd.DataFrame(state["fidelity_table"])
+        self.teacher_labels_ = dict(state["teacher_labels"])
+        self.notes_ = dict(state["notes"])
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
+        fitted_to = vars(self).get("fitted_to_")
+        tags.capabilities.vectors = fitted_to in (None, "features")
+        tags.capabilities.texts = fitted_to in (None, "texts")
+        tags.capabilities.images = fitted_to == "images"
+        tags.capabilities.passes_tables = True
         tags.capabilities.progress_bar = True
         return tags
 

@@ -84,7 +84,7 @@ def make_training_set(
     n_rows, n_labels = count_rows(X), len(vocabulary.names)
     if held_out is None:
         order = generator.permutation(n_rows)
-        n_held = round(validation_fraction * n_rows) if n_rows >= _MIN_ROWS else 0
+        n_held = n_held_out(n_rows, validation_fraction)
         train, late = np.sort(order[n_held:]), np.sort(order[:n_held])
         held_out, X = take_rows(X, late), take_rows(X, train)
         if known_labels is not None:
@@ -114,6 +114,11 @@ def make_training_set(
     return TrainingSet(rows, predictions, known_labels, numbers, len(train) + n_synthetic, seed)
 
 
+def n_held_out(n_rows: int, validation_fraction: float) -> int:
+    """The number of rows that are held out where none are passed for it."""
+    return round(validation_fraction * n_rows) if n_rows >= _MIN_ROWS else 0
+
+
 def _unknown(n_rows: int, n_labels: int) -> np.ndarray:
     return np.full((n_rows, n_labels), np.nan, dtype=np.float32)
 
@@ -139,6 +144,14 @@ def auto_augmentation(X: Any) -> float:
     return min(_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC / max(count_rows(X), 1))
 
 
+def check_synthetic(X: Any) -> None:
+    """Refuse rows of which no synthetic rows can be made."""
+    if not is_numeric(X):
+        raise InputError(
+            "synthetic rows can be made of numbers only: set augment=0", parameter="augment"
+        )
+
+
 def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     """Draw rows that take each feature from one of two random rows.
 
@@ -150,10 +163,7 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     >>> mixed.shape, sorted(set(mixed[:, 0].tolist()))
     ((50, 2), [1.0, 3.0])
     """
-    if not is_numeric(X):
-        raise InputError(
-            "synthetic rows can be made of numbers only: set augment=0", parameter="augment"
-        )
+    check_synthetic(X)
     if hasattr(X, "iloc"):
         return type(X)(synthetic_rows(X.to_numpy(), n, generator), columns=X.columns)
     first, second = generator.randint(count_rows(X), size=(2, n))
@@ -176,4 +186,4 @@ def is_numeric(X: Any) -> bool:
     """Whether rows are an array or sparse matrix, or a table of numeric columns only."""
     if hasattr(X, "iloc"):
         return all(dtype.kind in "fiub" for dtype in X.dtypes)
-    return hasattr(X, "shape") and len(X.shape) == 2
+    return hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "pixels")

@@ -94,9 +94,13 @@ def join_vocabularies(
     several labels may have one name. With ``match="ignore-case"`` ``"Car"`` and ``"car"`` are one
     label, with ``"exact"`` they are two; repeated and surrounding blanks are always ignored.
 
-    >>> vocabulary = join_vocabularies([["Car", "tree"], ["car", "auto stop"]])
+    The name of a joined label is its alias, else its most frequent spelling without these blanks;
+    of equally frequent ones the one with lower case first. It does not depend on the order of the
+    teachers.
+
+    >>> vocabulary = join_vocabularies([["Car", "tree"], [" car", "auto stop"]])
     >>> vocabulary.names, vocabulary.shared
-    (('Car', 'auto stop', 'tree'), ('Car',))
+    (('auto stop', 'car', 'tree'), ('car',))
     >>> join_vocabularies([["car"], ["auto"]], aliases={"auto": "car"}).names
     ('car',)
     """
@@ -123,12 +127,7 @@ def join_vocabularies(
             keys[key] = label
             spellings[key][label] += 1
         keys_of.append(list(keys))
-    # The alias, else the most frequent spelling; ties are broken alphabetically.
-    chosen = {
-        key: common_names.get(key)
-        or min(spellings[key], key=lambda name: (-spellings[key][name], name))
-        for key in spellings
-    }
+    chosen = {key: common_names.get(key) or _common_name(spellings[key]) for key in spellings}
     order = sorted(chosen, key=lambda key: chosen[key])
     place = {key: j for j, key in enumerate(order)}
     return Vocabulary(
@@ -138,8 +137,20 @@ def join_vocabularies(
     )
 
 
+def _common_name(spellings: Counter[str]) -> str:
+    """The most frequent spelling, blanks aside; of equally frequent ones lower case first."""
+    trimmed: Counter[str] = Counter()
+    for label, times in spellings.items():
+        trimmed[_trimmed(label)] += times
+    return min(trimmed, key=lambda name: (-trimmed[name], name.swapcase()))
+
+
+def _trimmed(name: str) -> str:
+    return " ".join(name.split())
+
+
 def _key(name: str, match: str) -> str:
-    plain = " ".join(name.split())
+    plain = _trimmed(name)
     return plain.casefold() if match == "ignore-case" else plain
 
 
