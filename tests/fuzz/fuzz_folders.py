@@ -311,8 +311,6 @@ def fits():
 
     functions = {}
     for method in list_methods():
-        if method.id in ("union", "smoothed-union"):  # they consist of models, and are not saved
-            continue
         functions[method.id] = lambda method=method: _fitted(method)
     for name, classifier in _scikit_learn().items():
         functions[f"br-{name}"] = lambda c=classifier: _of_features("br", estimator=c)

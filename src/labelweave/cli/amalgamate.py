@@ -1,9 +1,8 @@
-"""`labelweave amalgamate`: train one student on the predictions of several models."""
+"""`labelweave amalgamate`: one model of several, a student of theirs or all of them together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +35,17 @@ _MAX_LINES = 10  # of a list that could be long
     help="Unlabelled rows to train the student on: a file or a name of `datasets`.",
 )
 @click.option("--out", type=click.Path(), help="Model folder. [default: DATA-METHOD, numbered]")
-@click.option("-m", "--method", default="ant+", help="See `methods --room scattered`.")
+@click.option(
+    "-m",
+    "--method",
+    help="See `methods --room scattered`. [default: ant+, or smoothed-union with --keep-teachers]",
+)
+@click.option(
+    "--keep-teachers",
+    is_flag=True,
+    help="Train no student: the model folder contains the teachers (or the addresses of those that "
+    "are reached by http), which predict together.",
+)
 @set_option("A parameter of the method, such as integrate=mean-logit or student__hidden_size=128.")
 @click.option("--student", metavar="METHOD", help="Method of the student. [default: ofcc]")
 @click.option(
@@ -58,6 +67,20 @@ _MAX_LINES = 10  # of a list that could be long
     is_flag=True,
     help="Some rows of DATA are labelled (a blank is unknown): use these labels.",
 )
+@click.option(
+    "--labels-of",
+    multiple=True,
+    metavar="TEACHER=FILE",
+    help="Labels of a teacher whose file does not name them: a file with one per line, or a,b,c.",
+)
+@click.option(
+    "--trust",
+    "trusted",
+    multiple=True,
+    metavar="FILE",
+    help="Open this pickle (.pkl, .joblib), which can run any program: only if you trust whoever "
+    "wrote it. May be repeated.",
+)
 @click.option("--threshold", default="0.5", help="As for `train`.")
 @click.option("--dry-run", is_flag=True, help="Report on the teachers without training.")
 @click.option(
@@ -75,11 +98,14 @@ def command(
     teachers: tuple[str, ...],
     data: str,
     out: str | None,
-    method: str,
+    method: str | None,
+    keep_teachers: bool,
     aliases: tuple[str, ...],
     exact: bool,
     abstain: float,
     known_labels: bool,
+    labels_of: tuple[str, ...],
+    trusted: tuple[str, ...],
     dry_run: bool,
     report: str | None,
     plot: str | None,
@@ -88,20 +114,22 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Train one student for the labels of all TEACHERS.
+    """Make one model for the labels of all TEACHERS.
 
-    TEACHERS are two or more model folders, or http addresses of models. They predict the rows of
-    --data, which need no labels; where they contradict each other is reported before the student is
-    trained on their predictions. Labels are joined by their names.
+    TEACHERS are two or more model folders, http addresses of models (or of a service: all its
+    models), .onnx files, models of scikit-learn in .skops files (or, with --trust, in pickles), or
+    .csv files of predictions of the rows of --data. They predict the rows of --data, which need no
+    labels; where they contradict each other is reported before a student is trained on their
+    predictions. Labels are joined by their names.
     """
-    if len(teachers) < 2:
-        raise click.UsageError("Amalgamation needs two models or more.")
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
+    from labelweave.cli.amalgamate_input import parse_labels_of, read_input
     from labelweave.pipeline.data_parts import Source, SplitSettings, TrainingData
     from labelweave.pipeline.model_folder import checked_folder, save_model
     from labelweave.scattered._amalgamation.agreement import disagreement
+    from labelweave.scattered._amalgamation.saved_teachers import saved_teachers
     from labelweave.scattered._amalgamation.teacher_predictions import joint_vocabulary
     from labelweave.scattered.teacher import as_teachers
 
@@ -109,9 +137,22 @@ def command(
         "aliases": _parse_aliases(aliases),
         "match": "exact" if exact else "ignore-case",
     }
-    model = _make_model(method, options, seed=seed, verbose=not quiet)
+    method = method or ("smoothed-union" if keep_teachers else "ant+")
+    model = _make_model(method, keep_teachers, options, seed=seed, verbose=not quiet)
     folder = None if dry_run else checked_folder(out, f"{stem_of(data)}-{method}")
-    rows, loaded = _read(teachers, data, reading, abstain, known_labels)
+    rows, loaded, reading = read_input(
+        teachers,
+        data,
+        reading,
+        known_labels=known_labels,
+        abstain=abstain,
+        labels_of=parse_labels_of(labels_of),
+        trusted=trusted,
+    )
+    if len(loaded) < 2:
+        raise click.UsageError("Amalgamation needs two models or more.")
+    if folder is not None and not _trains_student(method):
+        saved_teachers(loaded)  # raises for one that cannot be kept
     vocabulary = joint_vocabulary(as_teachers(loaded), **names)
     _describe_teachers(output, loaded, vocabulary, rows)
     if folder is None:
@@ -126,13 +167,14 @@ def command(
     def on_disagreement(contradictions: Disagreement) -> None:
         _show_disagreement(output, contradictions)
         _write_report(output, _with_row_ids(contradictions, rows.row_ids), report, plot)
-        output.say(f"training {method}")
+        output.say(f"fitting {method}")
 
     model.set_params(teachers=loaded, on_disagreement=on_disagreement, **names)
-    metrics = _train(model, method, rows, known_labels, output)
+    metrics = _fit(model, method, rows, known_labels, output)
     training = TrainingData(rows, Source(data, reading), SplitSettings(seed=seed), None)
     save_model(model, folder, training, scores={}, metrics=metrics)
-    output.say(f"student and metrics.json written to {folder}")
+    what = "student" if _trains_student(method) else "teachers"
+    output.say(f"{what} and metrics.json written to {folder}")
     output.result({**metrics, "model": str(folder)})
 
 
@@ -146,20 +188,32 @@ def _parse_aliases(aliases: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _make_model(method: str, options: dict[str, Any], *, seed: int, verbose: bool) -> Any:
+def _trains_student(method: str) -> bool:
+    from labelweave.methods import get_class
+    from labelweave.scattered._amalgamation.student_method import StudentMethod
+
+    return issubclass(get_class(method), StudentMethod)
+
+
+def _make_model(
+    method: str, keep_teachers: bool, options: dict[str, Any], *, seed: int, verbose: bool
+) -> Any:
     """The unfitted method; wrong names and values are refused before any file is read."""
     from labelweave.methods import get_class, list_methods, make
     from labelweave.pipeline.parameters import parse_settings, parse_value
     from labelweave.pipeline.recipe import Recipe, check_parameters
-    from labelweave.scattered._amalgamation.student_method import StudentMethod
+    from labelweave.scattered._amalgamation.teacher_method import TeacherMethod
     from labelweave.thresholds import make_threshold
 
-    def trains_student(id: str) -> bool:
-        return issubclass(get_class(id), StudentMethod)
-
-    if not trains_student(method):
-        ids = sorted(one.id for one in list_methods("scattered") if trains_student(one.id))
-        raise InputError(f"{method} does not train a student: choose one of {', '.join(ids)}")
+    is_union = not _trains_student(method)
+    if not issubclass(get_class(method), TeacherMethod) or (keep_teachers and not is_union):
+        ids = [one.id for one in list_methods("scattered")]
+        if keep_teachers:
+            ids = [id for id in ids if not _trains_student(id)]
+        why = "does not keep teachers" if keep_teachers else "does not combine teachers"
+        raise InputError(f"{method} {why}: choose one of {', '.join(sorted(ids))}")
+    if is_union and options["student"] is not None:
+        raise InputError(f"{method} trains no student: leave out --student, or choose ant+")
     parameters = parse_settings(options["settings"])
     check_parameters(method, parameters)
     if options["student"] is not None:
@@ -172,70 +226,6 @@ def _make_model(method: str, options: dict[str, Any], *, seed: int, verbose: boo
     model = Recipe(method, ordered, verbose).make()
     model._validate_params()
     return model
-
-
-def _read(
-    sources: Sequence[str], data: str, reading: dict[str, Any], abstain: float, known: bool
-) -> tuple[Dataset, list[Teacher]]:
-    """The rows, and the teachers with the columns that each uses."""
-    from labelweave.pipeline.model_folder import Origin, read_origin
-    from labelweave.scattered.teacher import Teacher
-
-    teachers = [Teacher(source, abstain=abstain) for source in sources]
-    origins = [
-        Origin() if source.startswith(("http://", "https://")) else read_origin(Path(source))
-        for source in sources
-    ]
-    leave = () if known else ("labels", "label_column")
-    reading = origins[0].reading_of(data, reading, leave=leave)
-    wanted: list[str] = []
-    for origin in origins:
-        wanted += [name for name in origin.feature_names or () if name not in wanted]
-    rows = _rows(data, reading, wanted or None, teachers, known)
-    if wanted and not rows.is_text:
-        for teacher, origin in zip(teachers, origins, strict=True):
-            names = origin.feature_names
-            if names is not None and list(names) != wanted:
-                teacher.columns = [wanted.index(name) for name in names]
-    return rows, teachers
-
-
-def _rows(
-    data: str,
-    reading: dict[str, Any],
-    wanted: Sequence[str] | None,
-    teachers: Sequence[Teacher],
-    known: bool,
-) -> Dataset:
-    from dataclasses import replace
-
-    from labelweave.data import Dataset
-    from labelweave.data.catalog import is_catalog_name, load_dataset
-    from labelweave.data.dataset import no_labels
-    from labelweave.data.reading import iter_batches
-    from labelweave.pipeline.data_parts import check_finite
-    from labelweave.rows import concatenate_features, count_rows
-
-    if known or is_catalog_name(data):
-        rows = load_dataset(data, **reading)
-        if not rows.is_text and wanted is not None and rows.feature_names is not None:
-            places = {name: j for j, name in enumerate(rows.feature_names)}
-            if missing := [name for name in wanted if name not in places]:
-                raise InputError(f"{data} has no feature {missing[0]!r}, which a teacher uses")
-            columns = [places[name] for name in wanted]
-            rows = replace(rows, X=rows.X[:, columns], feature_names=list(wanted))
-    else:
-        width = None if wanted else getattr(teachers[0].model, "n_features_in_", None)
-        batches = list(iter_batches(data, feature_names=wanted, n_features=width, **reading))
-        if not batches:
-            raise InputError(f"{data} has no rows")
-        ids = [i for one in batches for i in one.row_ids or ()] or None
-        X = concatenate_features([one.X for one in batches])
-        rows = Dataset(
-            X, no_labels(count_rows(X)), batches[0].name, feature_names=wanted, row_ids=ids
-        )
-    check_finite(rows, data, names=wanted)
-    return rows
 
 
 def _describe_teachers(
@@ -253,9 +243,15 @@ def _describe_teachers(
         f"{len(vocabulary.names)} labels in all, {len(vocabulary.shared)} of them shared; "
         f"{len(rows):,} rows of {rows.name}"
     )
-    joined = [spellings for spellings in vocabulary.spellings if len(spellings) > 1]
-    for spellings in joined[:_MAX_LINES]:
-        output.say(f"joined: {', '.join(spellings)}")
+    renamed = [
+        (name, [spelt for spelt in spellings if spelt != name])
+        for name, spellings in zip(vocabulary.names, vocabulary.spellings, strict=True)
+        if spellings != (name,)
+    ]
+    for name, spellings in renamed[:_MAX_LINES]:
+        output.say(f"{', '.join(map(repr, spellings))} joined as {name!r}")
+    if len(renamed) > _MAX_LINES:
+        output.say(f"and {len(renamed) - _MAX_LINES} more labels of several spellings")
     orphans = set(vocabulary.orphans)
     for name, columns in zip(names, vocabulary.columns, strict=True):
         labels = sorted(orphans.intersection(vocabulary.names[j] for j in columns.tolist()))
@@ -269,7 +265,8 @@ def _describe_teachers(
 def _show_disagreement(output: Output, report: Disagreement) -> None:
     for line in report.summary():
         output.say(line)
-    worst = report.table.sort_values("rate", ascending=False, kind="stable").head(_MAX_LINES)
+    worst = report.table[report.table["rate"] > 0]
+    worst = worst.sort_values("rate", ascending=False, kind="stable").head(_MAX_LINES)
     if len(worst):
         columns = ["first", "second", "label", "rate", "first_only", "second_only", "both"]
         lines = worst[columns].values.tolist()
@@ -314,8 +311,8 @@ def _as_result(
     }
 
 
-def _train(model: Any, method: str, rows: Dataset, known: bool, output: Output) -> dict[str, Any]:
-    """Fit the student, and return what is written about it."""
+def _fit(model: Any, method: str, rows: Dataset, known: bool, output: Output) -> dict[str, Any]:
+    """Fit the model, and return what is written about it."""
     import time
 
     from labelweave.measuring import versions
@@ -323,7 +320,7 @@ def _train(model: Any, method: str, rows: Dataset, known: bool, output: Output) 
     started = time.perf_counter()
     model.fit(rows.X, rows.Y if known else None)
     seconds = time.perf_counter() - started
-    output.say(f"trained in {seconds:.1f} s")
+    output.say(f"fitted in {seconds:.1f} s")
     if n_transfers := model.notes_.get("transfers"):
         output.say(
             f"teachers transferred {n_transfers:,} predictions to each other; "
@@ -333,7 +330,7 @@ def _train(model: Any, method: str, rows: Dataset, known: bool, output: Output) 
     output.table(
         list(fidelity.columns),
         fidelity.values.tolist(),
-        title="fidelity of the student to each teacher, on held-out rows",
+        title="fidelity of the new model to each teacher, on held-out rows",
     )
     return {
         "method": method,

@@ -158,7 +158,7 @@ class SmoothedUnion(TeacherUnion):
         X = training_set.X
         self._kept: np.ndarray | None = None
         self._means: np.ndarray | None = None
-        if self.drop > 0 and is_numeric(X):
+        if self.drop > 0 and is_numeric(X) and self._teachers_predict_new_rows:
             generator = np.random.RandomState(training_set.seed)
             self._kept = generator.uniform(size=(self.copies, X.shape[1])) >= self.drop
             if not sp.issparse(X):

@@ -49,7 +49,11 @@ class Teacher:
         * a function of rows that returns probabilities: an array with one column per label, or a
           DataFrame or a mapping with label names;
         * the ``http://`` address of a model that answers Open Inference requests, see
-          :class:`labelweave.scattered._amalgamation.remote_model.RemoteModel`.
+          :class:`labelweave.scattered._amalgamation.remote_model.RemoteModel`;
+        * an ``.onnx`` file from features to one column per label (the extra ``export``), or a
+          model of scikit-learn in a ``.skops`` file, or in a pickle (see `trust`).
+
+        :meth:`from_predictions` takes predictions that were made before.
     labels : sequence of str, optional
         Name of each column, in the model's order. Models of this library, and remote models that
         list their labels, need none.
@@ -68,6 +72,9 @@ class Teacher:
     prevalence : sequence of float, optional
         Share of positives of each label in the rows that the model was trained on, NaN where it
         is unknown; by default the model's `label_prevalence_`, where it has one.
+    trust : bool, default=False
+        Whether a ``.pkl``, ``.pickle`` or ``.joblib`` file may be opened. Such a file can run any
+        program when it is opened: only trust one whose author you trust.
 
     Examples
     --------
@@ -90,11 +97,12 @@ class Teacher:
         abstain: float = 0.0,
         columns: Sequence[int] | None = None,
         prevalence: Sequence[float] | None = None,
+        trust: bool = False,
     ) -> None:
         if isinstance(labels, str):
             raise InputError(f"labels must be a sequence of names, not the text {labels!r}")
         self.source = model if isinstance(model, str | PathLike) else None
-        self.model = _load_model(model)
+        self.model = _load_model(model, trust=trust)
         self.name = name or _name_of(model)
         self.labels = self._checked_labels(labels)
         if not 0 <= abstain < 0.5:
@@ -110,6 +118,39 @@ class Teacher:
 
     def __repr__(self) -> str:
         return f"<Teacher {self.name}: {len(self.labels)} labels, {self.kind}>"
+
+    @classmethod
+    def from_predictions(
+        cls, X: Any, predictions: Any, *, name: str = "predictions", **options: Any
+    ) -> Self:
+        """Return a teacher that consists of predictions that were made before.
+
+        Parameters
+        ----------
+        X : rows
+        predictions : DataFrame
+            Probabilities of these rows, one column per label.
+        name : str, default="predictions"
+        **options
+            Further parameters of a teacher: `threshold`, `abstain`, `prevalence`.
+
+        Notes
+        -----
+        It can predict these rows and no others: no synthetic rows, and nothing after `fit`. A
+        student of it works on all rows, a union of it does not.
+        """
+        from labelweave.scattered._amalgamation.teacher_files import StoredPredictions
+
+        labels = [str(label) for label in predictions.columns]
+        model = StoredPredictions(X, predictions.to_numpy(), labels)
+        return cls(model, name=name, **options)
+
+    @property
+    def predicts_new_rows(self) -> bool:
+        """Whether it is a model, and not predictions that were made before."""
+        from labelweave.scattered._amalgamation.teacher_files import StoredPredictions
+
+        return not isinstance(self.model, StoredPredictions)
 
     @property
     def can_revise(self) -> bool:
@@ -231,7 +272,7 @@ class Teacher:
 
     def _checked_thresholds(self, threshold: Any) -> np.ndarray:
         if threshold is None:
-            rule = getattr(self.model, "threshold_", None)  # of models of this library
+            rule = getattr(self.model, "threshold_", None)  # of models of this library, or served
             applied = getattr(rule, "applied_threshold", None)
             threshold = 0.5 if applied is None else applied
         values = np.array(threshold, dtype=np.float64)
@@ -323,15 +364,17 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     return X[rows] if hasattr(X, "pixels") else _safe_indexing(X, rows)
 
 
-def _load_model(model: Any) -> Any:
+def _load_model(model: Any, *, trust: bool) -> Any:
     if isinstance(model, str) and model.startswith(_HTTP):
         from labelweave.scattered._amalgamation.remote_model import RemoteModel
 
         return RemoteModel(model)
     if isinstance(model, str | PathLike):
         from labelweave.persistence import load
+        from labelweave.scattered._amalgamation.teacher_files import open_model_file
 
-        return load(model)
+        opened = open_model_file(Path(model), trust=trust)
+        return load(model) if opened is None else opened
     if isinstance(model, type) or not (
         callable(model) or any(hasattr(model, name) for name in _PREDICTION_METHODS)
     ):

@@ -1,5 +1,6 @@
 """Services that redirect, drip, nest without end or send too much."""
 
+import json
 import re
 import socket
 import threading
@@ -11,7 +12,8 @@ import pytest
 
 from labelweave.exceptions import InputError
 from labelweave.scattered._amalgamation import remote_model
-from labelweave.scattered._amalgamation.remote_model import RemoteModel
+from labelweave.scattered._amalgamation.remote_model import RemoteModel, list_models
+from labelweave.scattered.teacher import Teacher
 
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 KEY = "a-key-that-nobody-else-may-see"
@@ -146,3 +148,57 @@ def test_an_answer_that_is_cut_off_gets_one_sentence(answer):
     said = r"cannot be reached|not JSON"
     with service(answer) as (address, _), pytest.raises(InputError, match=said):
         ask(address)
+
+
+def described(**parameters):
+    output = {
+        "name": "probabilities",
+        "shape": [1, 2],
+        "data": [0.1, 0.9],
+        "parameters": parameters,
+    }
+    return OK + b"\r\n" + json.dumps({"outputs": [output]}).encode()
+
+
+def test_a_service_lists_its_labels_and_thresholds():
+    with service(described(labels=["a", "b"], threshold=[0.2, 0.3])) as (address, requests):
+        teacher = Teacher(address)
+        assert teacher.labels == ("a", "b")
+        assert teacher.thresholds.tolist() == [0.2, 0.3]
+        assert len(requests) == 1
+    for wrong in ({}, {"threshold": None}, {"threshold": "0.2"}):
+        with service(described(labels=["a", "b"], **wrong)) as (address, _):
+            assert Teacher(address).thresholds.tolist() == [0.5, 0.5]
+
+
+def test_an_answer_of_another_model_is_refused():
+    with service(described(labels=["a", "b"])) as (address, _):
+        assert RemoteModel(address).predict_proba(np.zeros((1, 2))).tolist() == [[0.1, 0.9]]
+        assert RemoteModel(address, labels=["a", "b"]).predict_proba(np.zeros((1, 2))).shape
+        with pytest.raises(InputError, match="no longer predicts the labels that it listed before"):
+            RemoteModel(address, labels=["b", "a"]).predict_proba(np.zeros((1, 2)))
+
+
+def test_the_key_of_an_address_comes_from_the_environment(monkeypatch):
+    with service(described()) as (address, requests):
+        root = address.removesuffix("/v2/models/m")
+        monkeypatch.setenv(remote_model.KEYS_VARIABLE, json.dumps({root: KEY, f"{root}0": "other"}))
+        ask(address)
+        assert f"Bearer {KEY}".encode() in requests[-1]
+        monkeypatch.setenv(remote_model.KEYS_VARIABLE, json.dumps({f"{root}0": KEY}))
+        ask(address)
+        assert b"Bearer" not in requests[-1]  # the key of an address that only begins alike
+        monkeypatch.setenv(remote_model.KEYS_VARIABLE, KEY)
+        with pytest.raises(InputError, match="must be a JSON object of addresses") as caught:
+            ask(address)
+        assert KEY not in str(caught.value)
+
+
+def test_a_root_address_lists_its_models():
+    listed = json.dumps({"models": [{"name": "a b"}, {"name": "c"}]}).encode()
+    with service(OK + b"\r\n" + listed) as (address, requests):
+        root = address.removesuffix("v2/models/m")
+        assert list_models(root) == [f"{root}v2/models/a%20b", f"{root}v2/models/c"]
+        assert b"GET /v1/models " in requests[0]
+    with service(OK + b"\r\n[]") as (address, _):
+        assert list_models(address) == []

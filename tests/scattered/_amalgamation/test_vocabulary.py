@@ -19,6 +19,8 @@ def test_union_shared_and_orphans():
 def test_case_is_ignored_unless_asked_otherwise():
     assert join_vocabularies([["Car"], ["car"], ["CAR", "x"]]).names == ("car", "x")
     assert join_vocabularies([["Car"], ["car"], ["car"]]).names == ("car",)  # the commonest
+    assert join_vocabularies([[" Big  Car "], ["tree"]]).names == ("Big Car", "tree")
+    assert join_vocabularies([["  Car"], ["Car "], ["car"]]).names == ("Car",)  # blanks aside
     assert join_vocabularies([["Car"], ["car"]], match="exact").names == ("Car", "car")
     assert join_vocabularies([[" big  car"], ["big car"]], match="exact").shared != ()
 

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import (
@@ -32,13 +32,19 @@ _MAX_BYTES = 256 * 2**20  # of one response
 _MAX_PARSED = 2**30  # bytes that a parsed response may take
 
 
+class RemoteThreshold(NamedTuple):
+    """The probability, of all labels or of each, from which a service predicts a label."""
+
+    applied_threshold: float | list[float]
+
+
 class RemoteModel(BaseEstimator):
     """A model that answers requests in the form of the Open Inference Protocol, version 2.
 
     ``POST {url}/infer`` with rows as a tensor of FP64 numbers (or BYTES, for texts) is answered
-    with an output of shape (rows, labels); ``GET {url}`` may list the labels, under
-    ``parameters.labels`` of that output. :class:`labelweave.scattered.teacher.Teacher` makes one
-    from an ``http://`` address.
+    with an output of shape (rows, labels); ``GET {url}`` may list the labels and their thresholds,
+    under ``parameters.labels`` and ``parameters.threshold`` of that output.
+    :class:`labelweave.scattered.teacher.Teacher` makes one from an ``http://`` address.
 
     Redirects are not followed, because the key must not go to another address. A response that is
     not complete within `timeout`, or that is too large, is an error. A model folder contains the
@@ -111,16 +117,31 @@ class RemoteModel(BaseEstimator):
             raise InputError(f"{self.url} returned outputs of different widths")
         return np.concatenate(parts)
 
+    @property
+    def threshold_(self) -> RemoteThreshold:
+        """The thresholds that the service lists, requested once; absent where it lists none."""
+        output = self._described_output()
+        threshold = output.get("threshold")
+        if not isinstance(threshold, int | float | list):
+            raise AttributeError("threshold_")
+        return RemoteThreshold(threshold)
+
     def _request_labels(self) -> list[str]:
-        answer = self._send("", None)
-        try:
-            listed = [output.get("parameters", {}).get("labels") for output in answer["outputs"]]
-        except (AttributeError, KeyError, TypeError):
-            listed = []
-        for labels in listed:
-            if labels and isinstance(labels, list):
-                return [str(label) for label in labels]
+        labels = self._described_output().get("labels")
+        if labels and isinstance(labels, list):
+            return [str(label) for label in labels]
         raise AttributeError("label_names_")
+
+    def _described_output(self) -> dict[str, Any]:
+        """The parameters of the first output that lists labels; empty if none does."""
+        if "_described" not in vars(self):
+            answer = self._send("", None)
+            try:
+                listed = [dict(output.get("parameters", {})) for output in answer["outputs"]]
+            except (AttributeError, KeyError, TypeError, ValueError):
+                listed = []
+            self._described = next((one for one in listed if one.get("labels")), {})
+        return self._described
 
     def _read_output(self, answer: Any) -> np.ndarray:
         try:

@@ -107,12 +107,20 @@ class StudentMethod(TeacherMethod):
     # -- fitting -----------------------------------------------------------------------
 
     def _synthetic_per_row(self, X: Any) -> float:
-        return auto_augmentation(X) if isinstance(self.augment, str) else self.augment
+        if not isinstance(self.augment, str):
+            return self.augment
+        return auto_augmentation(X) if self._teachers_predict_new_rows else 0.0
 
     def _check_rows(self, X: Any) -> None:
         self._student_for(X)._validate_params()
         if self._synthetic_per_row(X) > 0:
             check_synthetic(X)
+            if not self._teachers_predict_new_rows:
+                raise InputError(
+                    "a teacher consists of stored predictions, which have no synthetic rows: set "
+                    "augment=0",
+                    parameter="augment",
+                )
 
     def _learn(
         self, training_set: TrainingSet, targets: np.ndarray, generator: np.random.RandomState

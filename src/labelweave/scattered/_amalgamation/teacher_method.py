@@ -155,6 +155,7 @@ class TeacherMethod(MultiLabelPredictor):
         teachers = as_teachers(self.teachers)
         vocabulary = joint_vocabulary(teachers, aliases=self.aliases, match=self.match)
         self._check_teachers(teachers)
+        self._teachers_predict_new_rows = all(one.predicts_new_rows for one in teachers)
         rule = make_threshold(self.threshold)
         X = self._checked_features(X, reset=True)
         self._set_labels(teachers, vocabulary)

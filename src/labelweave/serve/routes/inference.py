@@ -34,7 +34,7 @@ async def server_metadata() -> dict[str, Any]:
 
 @router.get("/models/{model}")
 async def model_metadata(model: str, request: Request) -> dict[str, Any]:
-    """Inputs and outputs of a model; the parameters of the output name the labels."""
+    """Inputs and outputs of a model; parameters of the output are the labels and thresholds."""
     loaded = await service_of(request).models.get(model).loaded()
     names = loaded.label_names
     return {
@@ -47,10 +47,16 @@ async def model_metadata(model: str, request: Request) -> dict[str, Any]:
                 "name": OUTPUT,
                 "datatype": "FP64",
                 "shape": [-1, len(names)],
-                "parameters": {"labels": names},
+                "parameters": {"labels": names, "threshold": _threshold(loaded.facts)},
             }
         ],
     }
+
+
+def _threshold(facts: ModelFacts) -> float | list[float] | None:
+    """The threshold of all labels or of each; None where it depends on the row."""
+    applied = facts.threshold.applied_threshold
+    return None if applied is None else np.asarray(applied, dtype=np.float64).tolist()
 
 
 def _described_inputs(facts: ModelFacts) -> list[dict[str, Any]]:
