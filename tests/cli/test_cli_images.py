@@ -5,6 +5,9 @@ import json
 import numpy as np
 import pytest
 
+import labelweave as lw
+from labelweave.serve.loaded_model import describe
+
 Image = pytest.importorskip("PIL.Image")
 SMALL = ("-s", "encoder=resnet18", "-s", "encoder__size=8", "-s", "encoder__width=4")
 
@@ -84,3 +87,23 @@ def test_refusals(run, photos, csv_file):
     assert "none.pth" in out.output
     out = run("encode", "none.pth", photos, "--out", "f.csv", status=2)
     assert ".npz" in out.output
+
+
+@pytest.mark.filterwarnings("ignore:the teachers have no label in common")
+def test_students_and_unions_of_image_models(run, photos, workdir):
+    rows = [line.split(",") for line in (photos / "labels.csv").read_text().splitlines()]
+    for k, name in ((1, "left"), (2, "right")):
+        (photos / "labels.csv").write_text("\n".join(f"{row[0]},{row[k]}" for row in rows))
+        run("train", photos, "-m", "mlp", *SMALL, "-s", "epochs=1", "--out", name, "-q")
+    (photos / "labels.csv").unlink()
+    small = ["-s", "student__epochs=1", "-s", "student__encoder=resnet18"]
+    small += ["-s", "student__encoder__size=8", "-s", "student__encoder__width=4"]
+    options = (["--keep-teachers"], ["--student", "br"], ["--student", "mlp", *small])
+    for k, more in enumerate(options):
+        folder = f"m{k}"
+        run("amalgamate", "left", "right", "--data", photos, "--out", folder, "-q", *more)
+        assert describe(lw.load(folder)).input == "images"
+        out = run("predict", folder, photos, "--proba", "all", "-q")
+        lines = [json.loads(line) for line in out.stdout.splitlines()]
+        assert len(lines) == 40
+        assert sorted(lines[0]["probabilities"]) == ["left", "right"]
