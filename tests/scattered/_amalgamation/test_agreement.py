@@ -71,7 +71,7 @@ def test_summary_csv_and_plot(report, tmp_path):
     assert len(pd.read_csv(written[1])) == len(report.rows)
     svg = report.plot(tmp_path / "report.svg")
     assert svg.startswith("<svg")
-    assert "B (one, two)" in (tmp_path / "report.svg").read_text()
+    assert "b (one, two)" in (tmp_path / "report.svg").read_text()
 
 
 def test_no_shared_label():

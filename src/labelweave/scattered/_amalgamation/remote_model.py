@@ -120,8 +120,12 @@ class RemoteModel(BaseEstimator):
     @property
     def threshold_(self) -> RemoteThreshold:
         """The thresholds that the service lists, requested once; absent where it lists none."""
-        output = self._described_output()
-        threshold = output.get("threshold")
+        try:
+            threshold = self._described_output().get("threshold")
+        except InputError:
+            if self.labels is None:
+                raise
+            threshold = None  # a service that describes nothing can still predict
         if not isinstance(threshold, int | float | list):
             raise AttributeError("threshold_")
         return RemoteThreshold(threshold)
