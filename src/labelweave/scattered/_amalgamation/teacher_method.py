@@ -209,7 +209,7 @@ class TeacherMethod(MultiLabelPredictor):
         if reset:
             self.fitted_to_ = kind
             for name in ("n_features_in_", "feature_names_in_", "table_encoder_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
         elif kind != self.fitted_to_ and count_rows(X):
             raise InputError(f"the model was fitted to {self.fitted_to_}, but X holds {kind}")
         if kind == "texts":
