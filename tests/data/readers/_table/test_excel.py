@@ -34,6 +34,11 @@ def test_a_sheet(book):
     assert next(iter_batches(book, feature_names=["b"])).X.tolist() == [[2], [3]]
 
 
+def test_a_workbook_is_known_by_its_content(book, tmp_path):
+    path = book.rename(tmp_path / "book")
+    assert read_dataset(path, format="table", labels=["y"], drop=["a"]).X.tolist() == [[2], [3]]
+
+
 def test_mistakes(book, tmp_path):
     with pytest.raises(DataFileError, match="no sheet 'weeks'; the sheets are 'days', 'nights'"):
         read_dataset(book, labels=1, sheet="weeks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,8 @@ class ExcelTable:
         self.path = path
         self._openpyxl = require("openpyxl", "formats")
         _check_archive(path)
-        with _guarded(path):
-            book = self._openpyxl.load_workbook(path, read_only=True, data_only=True)
+        with _guarded(path), self._open_book() as book:
             names = [page.title for page in book.worksheets]
-            book.close()
         self.sheet = _chosen_sheet(names, sheet, path)
         header = next(self._rows(), None)
         if header is None:
@@ -83,14 +82,20 @@ class ExcelTable:
 
     def _rows(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Cells and number of each row that has any; whole numbers are not floats."""
-        with _guarded(self.path):
-            book = self._openpyxl.load_workbook(self.path, read_only=True, data_only=True)
+        with _guarded(self.path), self._open_book() as book:
+            page = book[self.sheet]
+            page.reset_dimensions()  # what the file says about its size may be wrong
+            for number, cells in enumerate(page.iter_rows(values_only=True), 1):
+                if any(cell is not None for cell in cells):
+                    yield cells, number
+
+    @contextmanager
+    def _open_book(self) -> Iterator[Any]:
+        """The workbook; openpyxl gets an open file, as it refuses paths with other endings."""
+        with Path(self.path).open("rb") as file:
+            book = self._openpyxl.load_workbook(file, read_only=True, data_only=True)
             try:
-                page = book[self.sheet]
-                page.reset_dimensions()  # what the file says about its size may be wrong
-                for number, cells in enumerate(page.iter_rows(values_only=True), 1):
-                    if any(cell is not None for cell in cells):
-                        yield cells, number
+                yield book
             finally:
                 book.close()
 
