@@ -13,14 +13,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import skops.io
 from crafted_folders import edit_config, edit_file, edit_json, refusal, with_arrays
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelweave as lw
-from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
+from labelweave.exceptions import (
+    InputError,
+    LabelweaveError,
+    LabelweaveWarning,
+    ModelFolderError,
+)
 from labelweave.persistence import load, manifest, model_info
 from labelweave.persistence.sklearn_parts import load_sklearn, save_sklearn
 from labelweave.text import TextClassifier
@@ -84,9 +90,42 @@ def test_parameters_that_fit_would_refuse_are_refused(saved, method, name, value
 def test_texts_are_not_taken_as_names_of_files_or_in_all_their_parts(
     tmp_path, vectorizer, settings
 ):
-    save_sklearn(vectorizer(**settings), tmp_path / "part.skops", "the part")
-    with pytest.raises(ModelFolderError, match="parts do not fit together"):
-        load_sklearn(tmp_path / "part.skops")
+    check_refused_twice(vectorizer(**settings), tmp_path, "parts do not fit together")
+
+
+def check_refused_twice(part, folder, words):
+    """What `load` refuses is not saved either."""
+    with pytest.raises(InputError, match=f"the part cannot be saved: .*{words}"):
+        save_sklearn(part, folder / "part.skops", "the part")
+    skops.io.dump(part, folder / "part.skops")
+    with pytest.raises(ModelFolderError, match=f"cannot be loaded: .*{words}"):
+        load_sklearn(folder / "part.skops")
+
+
+SLOW = r"(?u)(\w+\s?)+$"  # of 30 letters and a sign it takes hours
+
+
+@pytest.mark.parametrize("vectorizer", [TfidfVectorizer, HashingVectorizer])
+def test_a_pattern_of_words_that_can_take_very_long_must_be_trusted(tmp_path, vectorizer):
+    texts = ["sea and sun", "deep sea", "hot sun"]
+    words = make_pipeline(vectorizer(token_pattern=SLOW), lw.MLkNN(k=1))
+    words.fit(texts, [["sea", "sun"], ["sea"], ["sun"]])
+    with pytest.warns(LabelweaveWarning, match=r"to load the model, use trusted=\['\(\?u"):
+        lw.save(words, tmp_path / "model")
+    with pytest.raises(ModelFolderError, match="could take very long: if you trust it, load") as no:
+        lw.load(tmp_path / "model")
+    assert "\n" not in str(no.value)
+    again = lw.load(tmp_path / "model", trusted=[SLOW])
+    np.testing.assert_array_equal(again.predict(texts), words.predict(texts))
+
+
+@pytest.mark.parametrize("vectorizer", [CountVectorizer, TfidfVectorizer, HashingVectorizer])
+def test_usual_patterns_of_words_need_no_trust(tmp_path, vectorizer):
+    parts = [vectorizer(token_pattern=pattern) for pattern in (r"(?u)\b\w+\b", r"\S+")]
+    parts += [vectorizer(), vectorizer(analyzer="char", token_pattern=SLOW)]
+    save_sklearn(parts, tmp_path / "part.skops", "the part")
+    assert len(load_sklearn(tmp_path / "part.skops")) == 4
+    check_refused_twice(vectorizer(token_pattern=None), tmp_path, "parts do not fit together")
 
 
 def test_a_pipeline_comes_back_without_its_cache_folder(tmp_path):

@@ -321,7 +321,7 @@ def test_scikit_learn_parts_of_untrusted_types(frequency, rows, labels, tmp_path
     folder = tmp_path / "model"
     frequency(extra=LogisticRegression()).fit(rows, labels).save(folder)
     edit_file(folder, "extra.skops", skops_file(Evil()))
-    refusal(folder, "Evil, which is not trusted")
+    refusal(folder, "Evil, which is not among the scikit-learn, NumPy and SciPy types")
     edit_file(folder, "extra.skops", skops_file(LogisticRegression(), zipfile.ZIP_DEFLATED))
     refusal(folder, "compressed")
     edit_file(folder, "extra.skops", b"PK no zip")

@@ -147,8 +147,8 @@ trusted_option = click.option(
     "--trusted",
     multiple=True,
     metavar="NAME",
-    help="Folder or hub name of a sentence encoder, or address of a teacher, that the model may "
-    "use; may be repeated.",
+    help="Folder or hub name of a sentence encoder, address of a teacher, or pattern of words that "
+    "the model may use; may be repeated.",
 )
 
 seed_option = count_option("--seed", 0, "Random seed.", min=0)

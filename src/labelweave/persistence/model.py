@@ -138,9 +138,11 @@ def load(
     Parameters
     ----------
     path : path of the folder
-    trusted : names of encoders, optional
+    trusted : names of encoders and patterns of words, optional
         Folders or names of the Hugging Face hub that the model may use as the encoder of its
-        texts. Only name those whose authors you trust, because an encoder can contain code.
+        texts. Only name those whose authors you trust, because an encoder can contain code. Also
+        values of `token_pattern`, by which a vectorizer of scikit-learn splits texts into words:
+        unusual ones are refused, as some take very long on a short text.
     trusted_keys : paths of files of public keys, optional
         Load the folder only if one of these keys signed it (``labelweave sign``) and no file was
         changed, added or removed since. By default no signature is needed.
@@ -149,7 +151,7 @@ def load(
     ------
     ModelFolderError
         If the folder is damaged, was changed, is not a model, needs a newer version, names
-        something outside the folder that is not `trusted`, or is not signed by `trusted_keys`.
+        something that is not `trusted`, or is not signed by `trusted_keys`.
     """
     if isinstance(trusted, str):
         raise InputError("trusted must be a list of names, not one text")

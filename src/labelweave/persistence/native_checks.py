@@ -40,19 +40,23 @@ _MAX_THREADS = 1024
 _MAX_ITEM = 1 << 16  # bytes of an entry of an array
 _MAX_RUN = 100  # words or letters that count as one feature
 _MAX_COLUMNS, _MAX_DEGREE = 10**7, 100  # of polynomial features
+_QUICK_PATTERNS = (CountVectorizer().token_pattern, r"(?u)\b\w+\b", r"\b\w+\b", r"\w+", r"\S+")
 
 
-def check_loaded(value: Any, models: Sequence[Any] = ()) -> Any:
+def check_loaded(
+    value: Any, models: Sequence[Any] = (), with_pattern: Callable[[str], object] = bool
+) -> Any:
     """Return estimators, in whatever containers, with their native parts checked or rebuilt.
 
-    Each of the `models` is put where its number is.
+    Each of the `models` is put where its number is. `with_pattern` is called with each regular
+    expression that splits texts into words and is not known to be quick; it may refuse it.
     """
-    return _Check(models).of(value)
+    return _Check(models, with_pattern).of(value)
 
 
 class _Check:
-    def __init__(self, models: Sequence[Any]) -> None:
-        self._models = models
+    def __init__(self, models: Sequence[Any], with_pattern: Callable[[str], object]) -> None:
+        self._models, self._with_pattern = models, with_pattern
         self._done: dict[int, tuple[Any, Any]] = {}  # the first of a pair is kept alive
 
     def of(self, value: Any) -> Any:
@@ -115,6 +119,10 @@ class _Check:
                 except (AttributeError, IndexError, TypeError, ValueError):
                     is_valid = False
                 require_fit(is_valid, f"a {type(value).__name__}")
+        if isinstance(value, CountVectorizer | HashingVectorizer) and value.analyzer == "word":
+            require_fit(isinstance(value.token_pattern, str), f"a {type(value).__name__}")
+            if value.token_pattern not in _QUICK_PATTERNS:
+                self._with_pattern(value.token_pattern)
 
 
 def require_fit(condition: bool, what: str) -> None:

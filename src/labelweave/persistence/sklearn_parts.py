@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from labelweave.exceptions import InputError, ModelFolderError
+from labelweave.exceptions import InputError, LabelweaveWarning, ModelFolderError
 from labelweave.methods import method_of
 
 __all__ = ["TRUSTED_TYPES", "load_sklearn", "models_inside", "save_sklearn"]
@@ -83,7 +84,9 @@ def models_inside(value: Any) -> list[Any]:
 def save_sklearn(value: Any, path: Path, place: str, models: Sequence[Any] = ()) -> None:
     """Write a scikit-learn estimator, or a list of them, to a skops file.
 
-    The `models` inside it are saved elsewhere: the file holds their numbers in their place.
+    The `models` inside it are saved elsewhere: the file holds their numbers in their place. The
+    file is read again, so that nothing is saved that `load_sklearn` would refuse; what it accepts
+    only if it is trusted gets a warning.
     """
     import skops.io
 
@@ -93,36 +96,53 @@ def save_sklearn(value: Any, path: Path, place: str, models: Sequence[Any] = ())
         value = deepcopy(value, {id(model): {MODEL: k} for k, model in enumerate(models)})
     try:
         skops.io.dump(value, path)
-        untrusted = _untrusted_types(path)
+        _read_checked(path, models, lambda pattern: _warn_of_pattern(pattern, place))
     except (OSError, zipfile.BadZipFile):
         raise
     except Exception as error:  # skops does not define an error class
         raise InputError(f"{place} cannot be saved: {error}") from error
-    if untrusted:
-        raise InputError(
-            f"{place} cannot be saved: it contains {untrusted[0]}, which is not among the "
-            "scikit-learn, NumPy and SciPy types that a model folder may contain"
-        )
 
 
-def load_sklearn(path: Path, models: Sequence[Any] = ()) -> Any:
-    """Read an estimator, or a list of estimators, that `save_sklearn` wrote."""
+def load_sklearn(path: Path, models: Sequence[Any] = (), trusted: Collection[str] = ()) -> Any:
+    """Read an estimator, or a list of estimators, that `save_sklearn` wrote.
+
+    Of patterns that split texts into words, only quick and `trusted` ones are accepted.
+    """
+
+    def refuse_unless_trusted(pattern: str) -> None:
+        if pattern not in trusted:
+            raise InputError(
+                f"it splits texts by the pattern {pattern!r}, which could take very long: if you "
+                f"trust it, load the model with trusted=[{pattern!r}]"
+            )
+
+    try:
+        return _read_checked(path, models, refuse_unless_trusted)
+    except InputError as error:
+        raise ModelFolderError(f"{path} cannot be loaded: {error}") from error
+
+
+def _read_checked(path: Path, models: Sequence[Any], with_pattern: Callable[[str], object]) -> Any:
+    """Read a file, and raise an InputError unless everything in it may be loaded."""
     import skops.io
 
     from labelweave.persistence.native_checks import check_loaded
     from labelweave.persistence.skops_archive import check_sizes
 
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_sizes(archive, path.stat().st_size)
-        if untrusted := _untrusted_types(path):
-            raise ModelFolderError(f"{path} contains the type {untrusted[0]}, which is not trusted")
-        return check_loaded(skops.io.load(path, trusted=list(TRUSTED_TYPES)), models)
-    except InputError as error:
-        raise ModelFolderError(f"{path} is damaged or was crafted: {error}") from error
+    with zipfile.ZipFile(path) as archive:
+        check_sizes(archive, path.stat().st_size)
+    if untrusted := sorted(set(skops.io.get_untrusted_types(file=path)) - set(TRUSTED_TYPES)):
+        raise InputError(
+            f"it contains {untrusted[0]}, which is not among the scikit-learn, NumPy and SciPy "
+            "types that a model folder may contain"
+        )
+    return check_loaded(skops.io.load(path, trusted=list(TRUSTED_TYPES)), models, with_pattern)
 
 
-def _untrusted_types(path: Path) -> list[str]:
-    import skops.io
-
-    return sorted(set(skops.io.get_untrusted_types(file=path)) - set(TRUSTED_TYPES))
+def _warn_of_pattern(pattern: str, place: str) -> None:
+    warnings.warn(
+        f"{place} splits texts by the pattern {pattern!r}, which could take very long: to load the "
+        f"model, use trusted=[{pattern!r}]",
+        LabelweaveWarning,
+        stacklevel=2,
+    )

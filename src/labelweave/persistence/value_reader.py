@@ -84,7 +84,7 @@ class ValueReader:
 
     * `files`: The files that config.json lists; no other file is read.
     * `load_model`: Loads a model inside this model from its folder.
-    * `trusted`: Names of encoders outside the folder that it may use.
+    * `trusted`: Names of encoders outside the folder, and patterns of words, that it may use.
     """
 
     def __init__(
@@ -116,7 +116,9 @@ class ValueReader:
             "path": lambda value: Path(value["value"]),
             "scalar": self._read_scalar,
             "sklearn": lambda value: load_sklearn(
-                self._file(value["file"]), [self.decode(model) for model in value.get("models", ())]
+                self._file(value["file"]),
+                [self.decode(model) for model in value.get("models", ())],
+                trusted,
             ),
             "sparse": self._read_sparse,
             "tensor": lambda value: self._read_tensors(value["value"])["tensor"],

@@ -78,7 +78,8 @@ class Settings:
     # Each model in a process of its own, so that one that crashes takes no other with it; None:
     # if there are several models
     model_processes: bool | None = None
-    trusted: tuple[str, ...] = ()  # Sentence encoders that models may use, besides MiniLM
+    # Encoders besides MiniLM, and patterns of words, that models may use
+    trusted: tuple[str, ...] = ()
     # Files of public keys: only folders that one of these keys signed are served; None: any folder
     trusted_keys: tuple[str, ...] | None = None
 
