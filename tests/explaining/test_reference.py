@@ -74,7 +74,15 @@ def test_they_are_stored_as_json(form):
 
 @pytest.mark.parametrize(
     "stored",
-    [{"kind": "table", "columns": {"a": [{}]}}, {"kind": "?"}, {"kind": "array", "rows": [1]}],
+    [
+        {"kind": "table", "columns": {"a": [{}]}},
+        {"kind": "table", "columns": {"a": []}},
+        {"kind": "table", "columns": {"a": [1.0], "b": "x"}},
+        {"kind": "table", "columns": {"a": [1.0], "b": {"x": 1.0}}},
+        {"kind": "table", "columns": {"a": [1.0], "b": [1.0, 2.0]}},
+        {"kind": "?", "columns": {}},
+        {"kind": "array", "rows": [1]},
+    ],
 )
 def test_damaged_values_are_refused(stored):
     with pytest.raises((ValueError, KeyError)):

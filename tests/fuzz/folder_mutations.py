@@ -140,6 +140,11 @@ def _edited(folder, random):
     return f"edited {path.name}"
 
 
+def _edited_json(folder, random):
+    """Change a file of JSON that has no hash."""
+    return _json(folder, random, EDITABLE_FILES)
+
+
 # -- JSON -------------------------------------------------------------------------------
 
 
@@ -193,8 +198,9 @@ def _dumped(document):
     return text
 
 
-def _json(folder, random):
-    path = _any(_files(folder, ".json"), random)
+def _json(folder, random, names=None):
+    paths = _files(folder, ".json")
+    path = _any([path for path in paths if names is None or path.name in names] or paths, random)
     document = json.loads(path.read_bytes())
     done = [change_json(document, random) for _ in range(random.integers(1, 3))]
     path.write_text(_dumped(document))
@@ -323,6 +329,8 @@ CHANGES = {
     "special": _special,
     "added": _added,
     "edited": _edited,
+    "edited JSON 1": _edited_json,
+    "edited JSON 2": _edited_json,
     "crafted truncation": _truncated,
     "crafted swap": _swapped,
     "crafted removal": _removed,

@@ -3,16 +3,18 @@
     python tests/fuzz/fuzz_folders.py --mutations 10000     # `make fuzz-folders`
     python tests/fuzz/fuzz_folders.py --only mlknn --seed 5 --mutations 1000
 
-Each changed folder must be refused in one sentence, at loading or at prediction, or give a model
-whose probabilities are numbers: those of the original, unless its files were changed together with
-their hashes. Another exception, a crash, more than 10 seconds, more than 2 GB, a process or a
-connection that is started, or a file that is opened outside the folder is a finding: it is
-printed, and the command ends with status 1. Models are loaded in processes of their own.
+Each changed folder must be refused in one sentence, at loading, prediction or explanation, or give
+a model whose probabilities are numbers: those of the original, unless its files were changed
+together with their hashes. Another exception, a crash, more than 10 seconds, more than 2 GB, code
+that is run, a process or a connection that is started, or a file that is opened outside the folder
+is a finding: it is printed, and the command ends with status 1. Models are loaded in processes of
+their own, together with what `labelweave train` stores beside them.
 """
 
 import argparse
 import collections
 import importlib
+import io
 import json
 import os
 import pickle
@@ -25,6 +27,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 import folder_mutations
@@ -32,6 +35,7 @@ import numpy as np
 
 SECONDS, BYTES = 10, 2 << 30
 ACCEPTED = ("refused", "refused at prediction", "equal", "other model")
+ORIGIN = {"data": "x", "source": "x.csv", "reading": {}, "fingerprint": None, "feature_names": None}
 
 
 def main() -> None:
@@ -148,11 +152,13 @@ class TooSlow(BaseException):
 
 def work(model: Path, seed: int, first: int, last: int) -> None:
     """Load the mutations of a model one after the other, and print what results."""
-    import labelweave as lw
+    from labelweave.pipeline.model_folder import open_model
 
     warnings.simplefilter("ignore")
     rows = pickle.loads((model / "rows.pickle").read_bytes())  # our own file
-    expected = probabilities(lw.load(model / "model"), rows)
+    unchanged, origin = open_model(str(model / "model"))
+    expected = probabilities(unchanged, rows)
+    assert np.isfinite(explanation(unchanged, origin.reference, rows)).all()
     limit_memory()
     signal.signal(signal.SIGALRM, _too_slow)
     with tempfile.TemporaryDirectory() as temporary:
@@ -165,7 +171,7 @@ def work(model: Path, seed: int, first: int, last: int) -> None:
             what = ": ".join(folder_mutations.mutate(folder, random))
             report(k, what)
             with watch:
-                result = outcome(lw.load, folder, rows, expected, what.startswith("crafted"))
+                result = outcome(folder, rows, expected, what.startswith("crafted"))
             report(k, what, watch.seen[0] if watch.seen else result)
 
 
@@ -182,17 +188,21 @@ def report(k: int, what: str, result: str | None = None) -> None:
     print(json.dumps(line), flush=True)
 
 
-def outcome(load, folder, rows, expected, is_crafted: bool) -> str:
-    """Load a folder and predict by it; return what happened."""
+def outcome(folder, rows, expected, is_crafted: bool) -> str:
+    """Load a folder, predict by it and explain a prediction; return what happened."""
     from labelweave.exceptions import LabelweaveError
+    from labelweave.pipeline.model_folder import open_model
+    from labelweave.serve.problems import ProblemError
 
     started = time.process_time()
     signal.alarm(6 * SECONDS)  # of the wall, on a busy machine
     result = "refused"
     try:
-        model = load(folder)
+        model, origin = open_model(str(folder))
         result = "refused at prediction"
         actual = probabilities(model, rows)
+        if not np.isfinite(explanation(model, origin.reference, rows)).all():
+            return "not finite in an explanation"
         if not all(np.isfinite(part).all() for part in actual if part.dtype.kind == "f"):
             return "not finite"
         result = "other model"
@@ -206,6 +216,9 @@ def outcome(load, folder, rows, expected, is_crafted: bool) -> str:
             return f"more than one line: {error}"
         if "more memory than there is" in str(error):
             return f"out of memory: {''.join(traceback.format_exception(error, limit=-4))}"
+    except ProblemError as error:
+        if error.status >= 500:
+            return f"an internal error of the service: {error}"
     except TooSlow:
         return "too slow"
     except MemoryError:
@@ -229,6 +242,22 @@ def probabilities(model, rows) -> list[np.ndarray]:
         features = model.transform(rows)
         return [features.toarray() if hasattr(features, "toarray") else np.asarray(features)]
     return [model.predict_proba(rows), model.predict(rows)]
+
+
+def explanation(model, reference, rows) -> np.ndarray:
+    """The changes of a prediction by the typical values of the folder, as a service gives them."""
+    from labelweave.explaining import explain_row
+    from labelweave.serve.explanations import reference_for
+    from labelweave.tables.table import Table
+
+    if reference is None:
+        return np.zeros(0)
+    X = rows
+    if hasattr(rows, "columns"):  # columns that are all numbers are sent as numbers
+        is_numeric = (rows.dtypes == np.float64).all()
+        X = rows.to_numpy() if is_numeric else Table(rows)
+    typical = reference_for(reference, X, getattr(model, "feature_names_in_", None))
+    return np.asarray(explain_row(model, X[:1], typical, max_columns=3).changes)
 
 
 def _too_slow(signum, frame):
@@ -286,11 +315,24 @@ def saved_models(folder: Path, only: list[str] | None = None) -> list[Path]:
 
 
 def save_one(fit, target: Path) -> None:
-    """Fit a model, and save it with rows to predict."""
+    """Fit a model, and save it with rows to predict and what `labelweave train` adds."""
+    from sklearn.base import is_classifier
+
     import labelweave as lw
+    from labelweave.explaining.reference import reference_rows, reference_to_plain
+    from labelweave.pipeline.data_parts import SplitSettings
 
     model, rows = fit()
-    lw.save(model, target / "model")
+    seen = io.BytesIO()
+    np.save(seen, np.arange(3, dtype=np.uint64))
+    files = {
+        "training.json": json.dumps({**ORIGIN, "protocol": asdict(SplitSettings())}).encode(),
+        "rows-seen.npy": seen.getvalue(),
+    }
+    if is_classifier(model) and hasattr(rows, "shape") and len(rows.shape) == 2:
+        typical = reference_to_plain(reference_rows(rows))
+        files["reference.json"] = json.dumps(typical).encode()
+    lw.save(model, target / "model", extra_files=files)
     target.joinpath("rows.pickle").write_bytes(pickle.dumps(rows))
 
 
@@ -318,6 +360,7 @@ def fits():
         functions[f"mlknn-{engine}"] = lambda e=engine: _of_features("mlknn", neighbors=e)
     functions.update(
         {
+            "named-columns": lambda: _of_named_columns(),
             "table": lambda: _of_table("mlp", epochs=2),
             "table-trees": lambda: _of_table("boosted-trees"),
             "table-weights": lambda: _of_table("br"),
@@ -399,6 +442,17 @@ def _amalgamated(cls):
         lw.Teacher(chain, name=name) for name, chain in zip("xy", chains, strict=True)
     ]
     return model.fit(X), X[:7]
+
+
+def _of_named_columns():
+    import pandas as pd
+
+    import labelweave as lw
+    from labelweave.testing.check_tools import linear
+
+    X, Y = linear()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    return lw.make("br", random_state=0).fit(frame, Y), frame[:7]
 
 
 def _of_table(id, **parameters):

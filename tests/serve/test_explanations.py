@@ -1,6 +1,7 @@
 """Explanations by columns and words over HTTP."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -190,3 +191,23 @@ def test_records_of_a_mixed_table(products, sqlite):
     )
     values = {f["feature"]: f["value"] for f in blank["explanations"][0][0]["features"]}
     assert values.get("price") is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "status"),
+    [
+        ({"f1": ["x"], "f2": [0.5], "f3": [0.5]}, 409),  # words in a column of numbers
+        ({"f1": [], "f2": [], "f3": []}, 503),
+        ({"f1": "word", "f2": [0.5], "f3": [0.5]}, 503),
+        ({"f1": {"a": 0.5}, "f2": {"b": 0.5}, "f3": {"c": 0.5}}, 503),
+        ({"f1": [0.5, 1], "f2": [0.5], "f3": [0.5]}, 503),
+        ({"f1": [1e300], "f2": [0.5], "f3": [0.5]}, 422),
+    ],
+    ids=["words", "no rows", "a text", "objects", "lengths", "large"],
+)
+def test_changed_typical_values_are_no_internal_error(sqlite, folders, tmp_path, columns, status):
+    folder = shutil.copytree(folders["frame"], tmp_path / "model")
+    (folder / "reference.json").write_text(json.dumps({"kind": "table", "columns": columns}))
+    with running({"model": folder}, database=sqlite) as served:
+        answer = explain(served, "model", inputs=[[0.9, 0.1, 0.5]], top_k=1)
+        check_problem(answer, status)

@@ -151,10 +151,12 @@ def reference_from_plain(stored: Any) -> Any:
         if rows.ndim != 2:
             raise ValueError("the rows of an array are lists of the same length")
         return rows
+    columns = stored["columns"].values()
     if kind != "table" or not all(
-        cell is None or isinstance(cell, str | bool | int | float)
-        for cells in stored["columns"].values()
-        for cell in cells
+        isinstance(cells, list)
+        and cells
+        and all(cell is None or isinstance(cell, str | bool | int | float) for cell in cells)
+        for cells in columns
     ):
         raise ValueError("not what reference_to_plain returns")
     import pandas as pd

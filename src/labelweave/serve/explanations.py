@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from labelweave.serve.loaded_model import LoadedModel
     from labelweave.serve.schemas import ExplainRequest
 
-__all__ = ["explain_by_features"]
+__all__ = ["explain_by_features", "reference_for"]
 
 
 def explain_by_features(
@@ -76,14 +77,14 @@ def explain_by_features(
 def _background(request: ExplainRequest, loaded: LoadedModel, settings: Settings, X: Any) -> Any:
     """Return the rows of the request, or else the typical values of the model folder."""
     if request.background is None:
-        return _reference_for(loaded.facts.reference, X, loaded.feature_names)
+        return reference_for(loaded.facts.reference, X, loaded.feature_names)
     try:
         return read_inputs(request.background, loaded, settings, absent=request.absent)
     except InputError as error:
         raise InputError(str(error).replace("inputs", "background", 1)) from None
 
 
-def _reference_for(reference: Any, X: Any, names: Sequence[str] | None) -> Any:
+def reference_for(reference: Any, X: Any, names: Sequence[str] | None) -> Any:
     """Return typical values in the form of the rows; an error if there are none that fit."""
     if is_frame(reference) and isinstance(X, Table):
         if set(X.frame.columns) <= set(reference.columns):
@@ -91,7 +92,8 @@ def _reference_for(reference: Any, X: Any, names: Sequence[str] | None) -> Any:
     elif is_frame(reference):
         columns = list(reference.columns) if names is None else list(names)
         if set(columns) <= set(reference.columns) and len(columns) == X.shape[1]:
-            return reference[columns].to_numpy(dtype=np.float64)
+            with suppress(ValueError, TypeError):  # words where the model takes numbers
+                return reference[columns].to_numpy(dtype=np.float64)
     elif reference is not None and not isinstance(X, Table) and reference.shape[1] == X.shape[1]:
         return reference
     raise ProblemError(
