@@ -5,7 +5,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import labelweave as lw
-from labelweave.unseen.xml0_plus import FEATURES, StackedScores, fit_stacker
+from labelweave.unseen.xml0_plus import (
+    FEATURES,
+    StackedScores,
+    fit_stacker,
+    mean_and_spread,
+    relative_combination,
+)
 
 SEEN = ["sea life", "desert land", "city street"]
 TEXTS = ["sea fish wave", "desert sand camel", "city street car", "sea city harbour"] * 20
@@ -88,3 +94,66 @@ def test_without_documents_it_is_xml0():
         for method in (lw.XML0Plus, lw.XML0)
     )
     np.testing.assert_array_equal(plus.predict_proba(texts), plain.predict_proba(texts))
+
+
+class Classifier:
+    """Predicts the same for every document, and knows how frequent its labels are."""
+
+    label_names_ = [
+        f"{a} {b}" for a in ("red", "blue", "old", "new") for b in ("car", "sea", "sky")
+    ]
+    label_prevalence_ = np.full(12, 0.05)
+
+    def predict_proba(self, X):
+        return np.tile(np.linspace(0, 0.3, 12), (len(X), 1))
+
+
+def test_without_documents_scores_are_relative_to_those_of_seen_labels(tmp_path):
+    model = lw.XML0Plus.from_fitted(Classifier(), encoder="tfidf")
+    assert model.expected_prevalence_ == pytest.approx(0.05)
+    model.add_labels(["sea sky", "car sky"])
+    texts = ["a red sea", "the blue car and the sky", "nothing at all"]
+    p = model.predict_proba(texts)
+    together = np.concatenate([model.predict_proba([text]) for text in texts])
+    np.testing.assert_allclose(p, together, atol=1e-6)  # no document depends on another
+    X = np.array(texts, dtype=object)
+    P, documents = model._seen_probabilities(X), model._documents(X)
+    rows = np.concatenate([model.table_.seen_rows, model.table_.unseen_rows])
+    scores, _ = model._label_scores(rows, P, documents)
+    plain = 0.7 * scores.similarity + 0.3 * scores.fusion
+    for i in range(3):
+        others = [plain[i, j] for j in range(12) if P[i, j] < model.min_probability]
+        others = others if len(others) >= 10 else plain[i, :12]
+        relative = (plain[i, 12:] - np.mean(others)) / max(np.std(others), 0.02)
+        combination = relative_combination(0.05)
+        expected = 1 / (1 + np.exp(-(combination.slope * relative + combination.offset)))
+        np.testing.assert_allclose(p[i, 12:], expected, atol=1e-5)
+
+
+def test_an_unrelated_label_is_expected_as_often_as_a_seen_one():
+    draws = np.random.default_rng(0).normal(size=200_000)
+    for prevalence in (0.2, 0.01):
+        combination = relative_combination(prevalence)
+        p = 1 / (1 + np.exp(-(combination.slope * draws + combination.offset)))
+        assert p.mean() == pytest.approx(prevalence, rel=0.02)
+
+
+def test_mean_and_spread_keep_enough_labels():
+    scores = np.random.default_rng(0).normal(size=(2, 12))
+    likely = np.zeros((2, 12), dtype=bool)
+    likely[0, :2], likely[1, :3] = True, True
+    expected = [
+        [scores[0, 2:].mean(), scores[0, 2:].std()],
+        [scores[1].mean(), scores[1].std()],  # nine would be too few
+    ]
+    np.testing.assert_allclose(mean_and_spread(scores, likely), expected)
+    assert mean_and_spread(np.ones((1, 12)), likely[:1])[0, 1] == 0.02
+
+
+def test_a_few_frequent_labels_do_not_decide_how_often_others_are_expected():
+    classifier = Classifier()
+    classifier.label_prevalence_ = np.array([0.9, *[0.01] * 11])
+    model = lw.XML0Plus.from_fitted(classifier, encoder="tfidf")
+    assert model.expected_prevalence_ == pytest.approx(0.01)  # the mean is 0.08
+    classifier.label_prevalence_ = np.full(12, np.nan)
+    assert lw.XML0Plus.from_fitted(classifier, encoder="tfidf").expected_prevalence_ is None

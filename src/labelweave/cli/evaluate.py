@@ -17,6 +17,7 @@ from labelweave.cli.options import (
     trusted_option,
 )
 from labelweave.cli.output import Output, show_scores
+from labelweave.exceptions import InputError
 
 
 @click.command("evaluate")
@@ -25,6 +26,11 @@ from labelweave.cli.output import Output, show_scores
 @part_option
 @click.option("--metrics", type=Names(), help="Only these, separated by commas.")
 @score_options
+@click.option(
+    "--unseen",
+    is_flag=True,
+    help="Also score the labels with and without training examples apart from each other.",
+)
 @corrections_option
 @reader_options
 @trusted_option
@@ -36,6 +42,7 @@ def command(
     metrics: list[str] | None,
     all_metrics: bool,
     per_label: bool,
+    unseen: bool,
     corrections: str | None,
     trusted: tuple[str, ...],
     as_json: bool,
@@ -51,16 +58,20 @@ def command(
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
 
+    from labelweave.capabilities import capabilities
     from labelweave.metrics import get_metric
     from labelweave.pipeline.data_parts import Source, with_labels
     from labelweave.pipeline.model_folder import open_model
     from labelweave.pipeline.model_input import input_of_model
     from labelweave.pipeline.model_scores import (
+        MAIN_METRICS,
         about_empty_rows,
         about_unknown,
+        group_table,
         label_rows,
         rows_to_score,
         score,
+        scores_by_group,
         verdict_on,
     )
 
@@ -72,6 +83,8 @@ def command(
     loaded = input_of_model(fitted, loaded)
     chosen = rows_to_score(loaded, part, origin, reading, before)
     how = chosen.how
+    if unseen and not (capabilities(fitted).new_labels and fitted.unseen_labels_):
+        raise InputError(f"all labels of {model} have training examples: leave out --unseen")
     rows = with_labels(chosen.rows, list(fitted.label_names_))
     seen = origin.count_seen(rows)
     verdict = verdict_on(seen, len(rows))
@@ -80,6 +93,12 @@ def command(
     everything = all_metrics or metrics is not None
     title = f"scores on {loaded.name}: {how}"
     show_scores(output, scores, title, everything=everything, per_label=per_label)
+    groups = scores_by_group(fitted, scores) if unseen else {}
+    if groups:
+        counted = group_table(groups, None if everything else MAIN_METRICS)
+        header = ["name", "metric", *groups, "better"]
+        output.show("")
+        output.table(header, counted, title="labels with training examples, without, and both")
     if note := about_unknown(rows.Y):
         output.say(note)
     if "f1_example" in scores and (note := about_empty_rows(rows.Y)):
@@ -94,6 +113,7 @@ def command(
             "rows_seen_in_training": seen,
             "verdict": verdict,
             "scores": scores.to_dict(),
+            **({"groups": {k: one.to_dict() for k, one in groups.items()}} if unseen else {}),
             **({"per_label": label_rows(scores)} if per_label else {}),
         }
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,13 @@ from labelweave.cli.options import (
 from labelweave.cli.output import Output
 from labelweave.exceptions import InputError
 
+if TYPE_CHECKING:
+    from labelweave.data import Dataset
+    from labelweave.pipeline.model_folder import Origin
+
+
+_MAX_SHOWN = 10  # names in a message
+
 
 @click.command("extend")
 @click.argument("model")
@@ -29,13 +36,19 @@ from labelweave.exceptions import InputError
     type=click.Path(),
     help="File of the new labels: .csv or .jsonl with label and description, or one name per line.",
 )
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Labels of the file that the model has already get the descriptions of the file.",
+)
 @click.option("--remove", type=Names(), help="Labels to remove, separated by commas.")
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a label; may be repeated.")
 @click.option("--out", type=click.Path(), help="Folder of the new model. [default: MODEL itself]")
 @click.option(
     "--data",
     help="Labelled documents that the model was not trained on, to fit the combination of scores; "
-    "only for a model that cannot predict unseen labels itself.",
+    "only for a model that cannot predict unseen labels itself. [default: the validation rows of "
+    "its training, if the data are still there]",
 )
 @set_option("A parameter of XML0+, which extends such a model; may be repeated.")
 @reader_options_without_labels
@@ -44,6 +57,7 @@ from labelweave.exceptions import InputError
 def command(
     model: str,
     new_labels: str | None,
+    update: bool,
     remove: list[str] | None,
     rename: tuple[str, ...],
     out: str | None,
@@ -79,7 +93,7 @@ def command(
     if not capabilities(fitted).new_labels:
         if data is not None:
             reading = origin.reading_of(data, reading)
-        fitted = _extended(fitted, data, reading, parse_settings(settings), output)
+        fitted = _extended(fitted, origin, data, reading, parse_settings(settings), output)
     elif data or settings:
         raise InputError(f"{model} predicts unseen labels itself: omit --data and --set")
     before = len(fitted.label_names_)
@@ -87,6 +101,15 @@ def command(
         fitted.remove_labels(name)
     for old, new in pairs:
         fitted.rename_label(old, new)
+    known = {name: text for name, text in added.items() if name in set(fitted.label_names_)}
+    added = {name: text for name, text in added.items() if name not in known}
+    updated = {name: text for name, text in known.items() if update and text}
+    for name, text in updated.items():
+        fitted.rename_label(name, name, text)
+    if kept := [name for name in known if name not in updated]:
+        shown = ", ".join(kept[:_MAX_SHOWN]) + (" and others" if len(kept) > _MAX_SHOWN else "")
+        why = "" if update else " (--update gives them the descriptions of the file)"
+        output.say(f"{len(kept):,} labels of {new_labels} are there already: {shown}{why}")
     if added:
         fitted.add_labels(list(added), added)
     save(fitted, folder, extra_files=_kept_files(Path(model)))
@@ -98,6 +121,8 @@ def command(
         {
             "model": str(folder),
             "added": list(added),
+            "updated": list(updated),
+            "known": list(known),
             "removed": list(remove or ()),
             "renamed": dict(pairs),
             "labels": len(fitted.label_names_),
@@ -114,7 +139,12 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _extended(
-    model: Any, data: str | None, reading: dict[str, Any], settings: dict[str, Any], output: Output
+    model: Any,
+    origin: Origin,
+    data: str | None,
+    reading: dict[str, Any],
+    settings: dict[str, Any],
+    output: Output,
 ) -> Any:
     """Extend a fitted classifier of texts by XML0+."""
     from labelweave.pipeline.data_parts import Source, with_labels
@@ -126,12 +156,48 @@ def _extended(
             "the model was trained on features, not on texts, which XML0+ compares with labels"
         )
     check_parameters("xml0+", settings)
-    if data is None:
-        output.say("no --data: similarity and label fusion are added without calibration")
-        return XML0Plus.from_fitted(model, **settings)
-    rows = with_labels(Source(data, reading).load(), list(model.label_names_))
-    output.say(f"fitting the combination of scores on {len(rows):,} documents")
-    return XML0Plus.from_fitted(model, X=rows.X, Y=rows.Y, **settings)
+    if data is not None:
+        rows = with_labels(Source(data, reading).load(), list(model.label_names_))
+        output.say(f"fitting the combination of scores on {len(rows):,} documents")
+        return XML0Plus.from_fitted(model, X=rows.X, Y=rows.Y, **settings)
+    validation = _validation_rows(model, origin)
+    if validation is not None:
+        output.say(
+            f"fitting the combination of scores on the {len(validation):,} validation rows of "
+            f"{origin.source}, which was found again"
+        )
+        return XML0Plus.from_fitted(model, X=validation.X, Y=validation.Y, **settings)
+    extended = XML0Plus.from_fitted(model, **settings)
+    expected = extended.expected_prevalence_
+    if expected is None:
+        output.say("no --data and few labels: probabilities of new labels are not calibrated")
+    else:
+        output.say(
+            f"no --data, and {origin.source or 'the training data'} not found: a new label is "
+            f"expected in {expected:.1%} of the documents, as often as the labels of the model"
+        )
+    return extended
+
+
+def _validation_rows(model: Any, origin: Origin) -> Dataset | None:
+    """The validation rows of the training, if its data are still where they were."""
+    from labelweave.data.catalog import is_catalog_name
+    from labelweave.exceptions import LabelweaveError
+    from labelweave.pipeline.data_parts import Source, with_labels
+
+    if origin.protocol is None or not origin.source:
+        return None
+    if not is_catalog_name(origin.source) and not Path(origin.source).exists():
+        return None
+    try:
+        data = Source(origin.source, dict(origin.reading)).load()
+        if not data.is_text or not origin.is_trained_on(data):
+            return None
+        parts = origin.protocol.parts(data, origin.reading)
+        rows = with_labels(parts.validation, list(model.label_names_))
+    except LabelweaveError:  # other data have taken their place
+        return None
+    return rows if len(rows) else None
 
 
 def _kept_files(folder: Path) -> dict[str, bytes]:

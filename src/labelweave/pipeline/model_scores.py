@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from labelweave.capabilities import capabilities
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
-from labelweave.metrics import Metric, Scores, evaluate, propensities
+from labelweave.metrics import Metric, Scores, evaluate, propensities, score_predictions
 from labelweave.pipeline.model_folder import Origin
 
 __all__ = [
@@ -19,9 +20,11 @@ __all__ = [
     "about_empty_rows",
     "about_unknown",
     "example_rows",
+    "group_table",
     "label_rows",
     "rows_to_score",
     "score",
+    "scores_by_group",
     "validation_score",
     "verdict_on",
 ]
@@ -114,6 +117,66 @@ def score(
     if train_labels is not None and set(data.label_names) <= set(train_labels.names):
         weights = propensities(train_labels.select(data.label_names))
     return evaluate(model, data, metrics=metrics, propensities=weights)
+
+
+def scores_by_group(model: Any, scores: Scores) -> dict[str, Scores]:
+    """The scores of the labels with examples, without, and of both; empty where all have some.
+
+    `scores` are those of all labels of a model that has predicted some rows.
+    """
+    if not capabilities(model).new_labels:
+        return {}
+    unseen = set(model.unseen_labels_)
+    names = scores.Y_true.names
+    groups = {
+        "seen": [j for j, name in enumerate(names) if name not in unseen],
+        "unseen": [j for j, name in enumerate(names) if name in unseen],
+    }
+    if not all(groups.values()):
+        return {}
+    metrics = [metric for metric in scores.metrics if not metric.needs_propensities]
+    parts = {
+        group: score_predictions(
+            scores.Y_true.select([names[j] for j in columns]),
+            Y_score=np.asarray(scores.Y_score)[:, columns],
+            Y_pred=scores.Y_pred.to_numpy()[:, columns],
+            metrics=[metric for metric in metrics if _fits(metric, len(columns))],
+        )
+        for group, columns in groups.items()
+    }
+    return {**parts, "both": scores}
+
+
+def _fits(metric: Metric, n_labels: int) -> bool:
+    """Whether there are as many labels as a metric of the best k needs."""
+    _, at, k = metric.name.partition("@")
+    return not at or int(k) <= n_labels
+
+
+def group_table(groups: Mapping[str, Scores], names: Sequence[str] | None) -> list[list[Any]]:
+    """One row per metric: name, metric, one value per group, which direction is better.
+
+    `names` are the metrics to show, all if None. The first rows are labels per row: those that are
+    there, those that the probabilities lead one to expect, and those that are predicted.
+    """
+    rows: list[list[Any]] = []
+    for name, label, count in (
+        ("labels_true", "labels per row", lambda s: np.nansum(s.Y_true.to_numpy() == 1)),
+        ("labels_expected", "expected labels per row", lambda s: np.asarray(s.Y_score).sum()),
+        ("labels_predicted", "predicted labels per row", lambda s: s.Y_pred.to_numpy().sum()),
+    ):
+        counts = [float(count(s)) / max(s.Y_true.n_rows, 1) for s in groups.values()]
+        rows.append([name, label, *counts, ""])
+    values = [
+        {metric.name: value for metric, value in zip(s.metrics, s.values(), strict=True)}
+        for s in groups.values()
+    ]
+    for metric in groups["both"].metrics:
+        if names is None or metric.name in names:
+            better = "higher" if metric.greater_is_better else "lower"
+            of_groups = [one.get(metric.name, float("nan")) for one in values]
+            rows.append([metric.name, metric.label, *of_groups, better])
+    return rows
 
 
 def about_unknown(Y: LabelMatrix) -> str:

@@ -51,7 +51,7 @@ def model_report(evaluated: EvaluatedModel, n_shown: int = 30) -> Report:
 
 
 def _scores_section(evaluated: EvaluatedModel) -> Section:
-    from labelweave.pipeline.model_scores import MAIN_METRICS
+    from labelweave.pipeline.model_scores import MAIN_METRICS, group_table, scores_by_group
 
     scores, rows_description = evaluated.scores, evaluated.rows_description
     rows = [
@@ -70,6 +70,10 @@ def _scores_section(evaluated: EvaluatedModel) -> Section:
         text = f"{n_unknown:,} entries of the labels are unknown; all scores ignore them."
         blocks.append(Paragraph(text))
     blocks.append(Table(f"Main scores, {rows_description}", columns, main))
+    if groups := scores_by_group(evaluated.model, scores):
+        header = ("name", "metric", *groups, "better")
+        caption = "Labels with training examples, without, and both"
+        blocks.append(Table(caption, header, [tuple(r) for r in group_table(groups, MAIN_METRICS)]))
     blocks.append(Table(f"All {len(rows)} scores, {rows_description}", columns, rows, folded=True))
     return Section("Scores", blocks)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from labelweave.text.embedders import cosines
 from labelweave.text.tfidf import TfidfEmbedder
@@ -21,7 +22,14 @@ from labelweave.unseen._fusion.score_combination import (
     weighted_sum,
 )
 
-__all__ = ["FEATURES", "StackedScores", "XML0Plus", "fit_stacker"]
+__all__ = [
+    "FEATURES",
+    "StackedScores",
+    "XML0Plus",
+    "fit_stacker",
+    "mean_and_spread",
+    "relative_combination",
+]
 
 FEATURES = (
     "similarity",
@@ -38,6 +46,16 @@ FEATURES = (
 _RANK_OFFSET = 5  # a rank becomes the feature 1 / (5 + rank)
 _MAX_REFERENCE = 2000  # training documents for the mean similarity of a label
 
+# Without documents to fit a combination on: the weight of fusion in the plain sum, how steeply the
+# probability rises with the relative score (chosen on draws of debtags, cooking-se and
+# reuters21578), and the numbers of seen labels that it is relative to
+_FUSION_WEIGHT = 0.3
+_SLOPE = 1.0
+_MIN_REFERENCE, _MAX_REFERENCE_LABELS = 10, 200
+_MIN_SPREAD = 0.02
+_N_FIFTHS = 300  # draws of seen labels for their typical prevalence
+PLAIN_SUM = weighted_sum(_FUSION_WEIGHT)
+
 
 @dataclass(frozen=True)
 class StackedScores(LabelScores):
@@ -46,9 +64,11 @@ class StackedScores(LabelScores):
     strength: np.ndarray | None = None  # (n,), mean probability of a document's predicted labels
     words: np.ndarray | None = None  # (n, U), cosines of TF-IDF weights of document and label text
     mean_similarity: np.ndarray | None = None  # (U,), of each label with training documents
+    # (n, 2), mean and spread of the plain sum over labels that the document does not have
+    reference: np.ndarray | None = None
 
     def feature(self, name: str) -> np.ndarray:
-        """Return one of :data:`FEATURES`, of shape (n, U)."""
+        """Return one of :data:`FEATURES`, or "relative", of shape (n, U)."""
         if name.endswith("_rank"):
             return 1 / (_RANK_OFFSET + shared_ranks(self.feature(name.removesuffix("_rank"))))
         if name == "fusion_strength":
@@ -57,6 +77,10 @@ class StackedScores(LabelScores):
         if name == "similarity_excess":
             assert self.mean_similarity is not None
             return self.feature("similarity") - self.mean_similarity
+        if name == "relative":
+            assert self.reference is not None
+            mean, spread = self.reference[:, :1], self.reference[:, 1:]
+            return (PLAIN_SUM.combined(self) - mean) / spread
         if name == "words":
             assert self.words is not None
             return self.words
@@ -103,7 +127,25 @@ class XML0Plus(LabelExtension):
     """
 
     def _default_combination(self) -> ScoreCombination:
-        return weighted_sum(0.3, 10.0, -5.0)
+        prevalence = self.expected_prevalence_
+        if prevalence is None:
+            return weighted_sum(_FUSION_WEIGHT, 10.0, -5.0)
+        return relative_combination(prevalence)
+
+    @property
+    def expected_prevalence_(self) -> float | None:
+        """How often an unseen label is expected where there are no documents to fit scores on.
+
+        It is the typical prevalence of seen labels: the median, over random fifths of them, of
+        their mean, which a few very frequent labels do not decide. None if the prevalence is
+        unknown, or if the labels are very few.
+        """
+        prevalence = getattr(self.classifier_, "label_prevalence_", None)
+        if prevalence is None or np.isnan(prevalence).all() or self.n_columns_ < _MIN_REFERENCE:
+            return None
+        known = prevalence[~np.isnan(prevalence)]
+        draws = np.random.RandomState(0).choice(known, (_N_FIFTHS, max(1, len(known) // 5)))
+        return float(np.median(draws.mean(axis=1)))
 
     def _fit_combination(self, draws: Draws) -> ScoreCombination:
         return fit_stacker(FEATURES, draws, self._generator())
@@ -142,8 +184,19 @@ class XML0Plus(LabelExtension):
         if documents is not None and documents.words is not None:
             words = cosines(documents.words, self.label_words_.take(rows))
             mean_similarity = cosines(self.table_.vectors(rows), self.reference_).ravel()
+        reference = None
+        if "relative" in self.combination_.names:
+            reference = self._reference_scores(P, documents)
         parts = (scores.similarity, scores.conse, scores.fusion)
-        return StackedScores(*parts, strength, words, mean_similarity), predicted
+        return StackedScores(*parts, strength, words, mean_similarity, reference), predicted
+
+    def _reference_scores(self, P: np.ndarray, documents: Documents | None) -> np.ndarray:
+        """Mean and spread of each document's plain sum over seen labels that it does not have."""
+        seen = self.table_.seen_rows
+        rows = seen[np.unique(np.linspace(0, len(seen) - 1, _MAX_REFERENCE_LABELS).astype(int))]
+        scores, _ = super()._label_scores(rows, P, documents)
+        likely = P[:, self.table_.columns[rows]] >= self.min_probability
+        return mean_and_spread(PLAIN_SUM.combined(scores), likely)
 
     def _labels_added(self, rows: np.ndarray, texts: list[str]) -> None:
         super()._labels_added(rows, texts)
@@ -169,6 +222,38 @@ class XML0Plus(LabelExtension):
         self.words_, self.reference_ = state["words"], state["reference"]
         if self.words_ is not None:
             self.label_words_ = GrowingRows(state["label_words"])
+
+
+def mean_and_spread(scores: np.ndarray, likely: np.ndarray) -> np.ndarray:
+    """Mean and standard deviation of each row without the `likely` entries, of shape (n, 2).
+
+    They are not left out where fewer than ten entries would remain. The spread is at least 0.02.
+
+    >>> scores = np.array([[1.0, 3.0] * 5 + [9.0]])
+    >>> mean_and_spread(scores, scores > 8).tolist()
+    [[2.0, 1.0]]
+    """
+    used = ~likely
+    used[used.sum(axis=1) < _MIN_REFERENCE] = True
+    mean = np.average(scores, axis=1, weights=used)
+    variance = np.average((scores - mean[:, None]) ** 2, axis=1, weights=used)
+    return np.column_stack([mean, np.maximum(np.sqrt(variance), _MIN_SPREAD)])
+
+
+def relative_combination(prevalence: float) -> ScoreCombination:
+    """Probabilities from the "relative" score alone, with this mean for an unrelated label.
+
+    The relative score of a label that has nothing to do with a document is about normally
+    distributed, with mean 0 and standard deviation 1.
+    """
+    scores = np.linspace(-6, 6, 1201)
+    weights = np.exp(-(scores**2) / 2)
+    low, high = -40.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        mean = np.average(expit(_SLOPE * scores + middle), weights=weights)
+        low, high = (middle, high) if mean < prevalence else (low, middle)
+    return ScoreCombination(["relative"], np.ones(1), _SLOPE, (low + high) / 2)
 
 
 def fit_stacker(

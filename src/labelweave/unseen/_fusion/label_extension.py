@@ -164,8 +164,9 @@ class LabelExtension(LabelSearch):
         descriptions : mapping of str to str, optional
         X, Y : documents and their labels, optional
             Documents that the classifier was not trained on, to fit the combination of the
-            scores on. Without them the scores are added with fixed weights, and the probabilities
-            of unseen labels are not calibrated.
+            scores on. Without them the scores are added with fixed weights. XML0+ then compares
+            the sum with that of seen labels in the same document, and expects an unseen label as
+            often as a seen one; other methods do not calibrate the probabilities of unseen labels.
         **parameters
             Parameters of the constructor. Without `threshold` the model keeps the threshold of
             the classifier.
