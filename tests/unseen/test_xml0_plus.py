@@ -99,9 +99,9 @@ def test_without_documents_it_is_xml0():
 class Classifier:
     """Predicts the same for every document, and knows how frequent its labels are."""
 
-    label_names_ = [
+    label_names_ = tuple(
         f"{a} {b}" for a in ("red", "blue", "old", "new") for b in ("car", "sea", "sky")
-    ]
+    )
     label_prevalence_ = np.full(12, 0.05)
 
     def predict_proba(self, X):
