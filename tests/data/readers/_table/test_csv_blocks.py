@@ -132,3 +132,17 @@ def test_the_fast_parser_is_used(tmp_path, monkeypatch):
 def test_a_block_ends_with_a_row(data, rows, usual):
     block = Block(data, Dialect(",", True, ".", 2))
     assert (block.data, block.has_usual_quotes()) == (rows, usual)
+
+
+def test_words_that_look_like_numbers_stay_as_they_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_parquet, "_block_bytes", lambda n_columns: 40)
+    monkeypatch.setattr(csv_parquet, "CHUNK_ROWS", 3)
+    path = tmp_path / "data.csv"
+    codes = ["x1", "n/a", "x2", *["007", "1.50", "True"] * 10, " NA ", "last"]
+    path.write_text("id,code,a\n" + "".join(f"0{i},{c},{i}\n" for i, c in enumerate(codes)))
+    data = read_table(path, require_labels=False)
+    assert data.row_ids == [f"0{i}" for i in range(len(codes))]
+    code = data.X.frame["code"]
+    assert code.isna().to_numpy().nonzero()[0].tolist() == [1, len(codes) - 2]
+    assert code.dropna().tolist() == [c for c in codes if c not in ("n/a", " NA ")]
+    assert data.X.frame["a"].tolist() == list(range(len(codes)))

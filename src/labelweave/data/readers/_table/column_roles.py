@@ -18,7 +18,7 @@ from labelweave.data.readers._shared.columns import (
     first_of,
     part_name,
 )
-from labelweave.data.readers._table.cells import is_number, parse_numbers
+from labelweave.data.readers._table.cells import all_floats, is_number, parse_numbers
 from labelweave.data.readers._table.csv_parquet import TableRows
 from labelweave.data.readers._table.mixed_columns import is_missing, mixed_table
 from labelweave.data.readers._table.open_table import OpenTable
@@ -97,7 +97,7 @@ class ColumnRoles:
             pass  # a model of texts alone
         else:
             self._find_features(remaining, sample, kinds or {}, may_be_mixed=model is None)
-        self._words = self._columns_of_words(table) if self.is_mixed else []
+        self._words = self._columns_of_words(table, sample) if self.is_mixed else []
         if self.index is not None and model is None and self.index not in self.dropped:
             warnings.warn(
                 f"{path}: the column {names[self.index]!r} is taken for the index that pandas "
@@ -157,18 +157,28 @@ class ColumnRoles:
                 parameter=("text_column", "id_column", "drop"),
             )
 
-    def _columns_of_words(self, table: OpenTable) -> list[int]:
+    def _columns_of_words(self, table: OpenTable, sample: TableRows) -> list[int]:
         """The features that are not numbers: words such as "yes" stay as they are."""
-        columns = next(table.chunks()).columns
-        return [
-            j
-            for j in self.features
-            if not isinstance(columns[j], np.ndarray)
-            and not all(
-                is_missing(cell) or (isinstance(cell, str) and is_number(cell, self.decimal))
-                for cell in columns[j]
-            )
-        ]
+        words = {j for j in self.features if not self._are_numbers(sample.columns[j])}
+        arrays = {j for j in self.features if isinstance(sample.columns[j], np.ndarray)}
+        if unclear := arrays - set(sample.written):
+            columns = next(table.chunks()).columns
+            words |= {j for j in unclear if not self._are_numbers(columns[j])}
+        return sorted(words)
+
+    def _are_numbers(self, cells: Any) -> bool:
+        """Whether all cells are numbers, as they are written, or missing."""
+        if isinstance(cells, np.ndarray):
+            return True
+        cells = _plain_values(cells)
+        if all(isinstance(cell, str) for cell in cells):
+            if self.decimal == "." and all_floats(cells) is not None:
+                return True
+            cells = set(cells)
+        return all(
+            is_missing(cell) or (isinstance(cell, str) and is_number(cell, self.decimal))
+            for cell in cells
+        )
 
     def _row_id_among(self, texts: list[int], sample: TableRows) -> int | None:
         """Of two text columns, the one whose cells are all different single words, if any."""
@@ -229,7 +239,8 @@ class ColumnRoles:
         if self.is_mixed:
             X = mixed_table({self.names[j]: self._cells(rows, j) for j in self.features})
         elif self.text is not None:
-            X = ["" if cell is None else str(cell) for cell in rows.columns[self.text]]
+            texts = _plain_values(rows.columns[self.text])
+            X = ["" if cell is None else str(cell) for cell in texts]
         else:
             X = self._matrix(rows, self.features)
             X = X.astype(feature_dtype(X), copy=False)
@@ -248,7 +259,7 @@ class ColumnRoles:
             X,
             Y if self.label_list is None and self.label_columns else None,
             None if self.row_id is None else _plain_values(rows.columns[self.row_id]),
-            None if self.split is None else [part_name(cell) for cell in rows.columns[self.split]],
+            None if self.split is None else _parts(rows.columns[self.split]),
             None if self.group is None else _groups(rows.columns[self.group]),
             None if self.weight is None else self._matrix(rows, [self.weight])[:, 0],
         )
@@ -286,7 +297,7 @@ class ColumnRoles:
         cells = rows.columns[self.label_list]
         if isinstance(cells, np.ndarray):
             cells = [None if np.isnan(cell) else f"{cell:g}" for cell in cells]
-        return [self._names_in(cell) for cell in cells]
+        return [self._names_in(cell) for cell in _plain_values(cells)]
 
     def _names_in(self, cell: Any) -> list[str] | None:
         if cell is None:
@@ -297,10 +308,15 @@ class ColumnRoles:
         return [name.strip() for name in names if name.strip()]
 
 
-def _plain_values(cells: Sequence[Any]) -> list[Any]:
-    if not isinstance(cells, np.ndarray):
-        return list(cells)
-    return [int(cell) if float(cell).is_integer() else cell for cell in cells.tolist()]
+def _plain_values(cells: Any) -> list[Any]:
+    """The cells as a list; of an array of numbers, the whole ones are int."""
+    if isinstance(cells, np.ndarray):
+        return [int(cell) if float(cell).is_integer() else cell for cell in cells.tolist()]
+    return list(cells) if isinstance(cells, list | tuple) else cells.tolist()
+
+
+def _parts(cells: Any) -> list[str]:
+    return [part_name(cell) for cell in _plain_values(cells)]
 
 
 def _groups(cells: Sequence[Any]) -> list[Any]:

@@ -16,21 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.data.readers._table.cells import MISSING, all_floats, is_number, parse_numbers
+from labelweave.data.readers._table.cells import MISSING, parse_numbers
 
 SEPARATORS = ",;\t|"
 """The separators of files that are parsed fast."""
 
 _MISSING_SPELLINGS = sorted({s for w in MISSING for s in (w, w.upper(), w.capitalize())} | {"NaN"})
+_ONE, _SEVEN_BYTES, _ONES = np.uint64(1), np.uint64(56), np.uint64(0x0101010101010101)
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = (ord(sign) for sign in '"\n\r')
 
 
 @dataclass
 class Dialect:
-    """How the cells of a file are written, and which columns have cells that pandas cannot read.
+    """How the cells of a file are written, and which columns pandas reads as another type.
 
     `words` collects the columns of numbers in which a cell was found that only our own parser
-    reads, such as "yes" or "1_000"; they are no longer tried as numbers.
+    reads, such as "yes" or "1_000"; they are no longer tried as numbers. `strings` are the columns
+    of strings that pandas takes for another type, such as ids that are numbers. `has_blanks` is set
+    when a blank was found in a table of nothing but numbers.
     """
 
     separator: str
@@ -38,6 +41,8 @@ class Dialect:
     decimal: str
     n_columns: int
     words: set[int] = field(default_factory=set)
+    strings: set[int] = field(default_factory=set)
+    has_blanks: bool = False
 
 
 class Block:
@@ -46,7 +51,7 @@ class Block:
     A line feed inside a quoted cell does not end a row.
 
     >>> block = Block(b'a,"b\nc"\nd,e\nf,"g\n', Dialect(",", True, ".", 2))
-    >>> block.data, block.has_usual_quotes(), block.parse()
+    >>> block.data, block.has_usual_quotes(), [list(column) for column in block.parse()]
     (b'a,"b\nc"\nd,e\n', True, [['a', 'd'], ['b\nc', 'e']])
     >>> list(block.lines(1)), block.n_lines
     ([2, 3], 3)
@@ -56,7 +61,8 @@ class Block:
         self.dialect = dialect
         characters = np.frombuffer(data, dtype=np.uint8)
         line_feeds = np.flatnonzero(characters == _LINE_FEED)
-        quotes = np.flatnonzero(characters == _QUOTE) if dialect.quotes else line_feeds[:0]
+        has_quotes = dialect.quotes and b'"' in data
+        quotes = np.flatnonzero(characters == _QUOTE) if has_quotes else line_feeds[:0]
         row_ends = line_feeds[_are_outside(line_feeds, quotes)][:most]
         end = int(row_ends[-1]) + 1 if len(row_ends) else 0
         self.data = data[:end]
@@ -93,8 +99,8 @@ class Block:
             The columns that are arrays of numbers if each of their cells is a number or missing,
             and lists of strings otherwise.
         texts : collection of int, optional
-            The columns that are lists of strings. By default all that are not in `numbers`. The
-            columns that are in neither are empty.
+            The columns of strings: lists, or arrays of pandas' type for strings. By default all
+            that are not in `numbers`. The columns that are in neither are empty.
         """
         dialect = self.dialect
         if not self._is_regular():
@@ -103,13 +109,7 @@ class Block:
             texts = set(range(dialect.n_columns)) - set(numbers)
         tried = set(numbers) - set(texts) - dialect.words
         columns = _read_columns(self.data, dialect, tried, {*texts, *numbers} - tried)
-        if columns == "not numbers":
-            columns = _read_columns(self.data, dialect, set(), {*texts, *numbers})
-            if isinstance(columns, dict):
-                dialect.words.update(j for j in tried if not _are_numbers(columns[j], dialect))
-        if not isinstance(columns, dict):
-            return None
-        if any(len(column) != len(self._row_ends) for column in columns.values()):
+        if columns is None or any(len(c) != len(self._row_ends) for c in columns.values()):
             return None
         for j in set(numbers) - set(texts):
             if not isinstance(columns[j], np.ndarray):
@@ -120,14 +120,38 @@ class Block:
     def _is_regular(self) -> bool:
         """Whether every row has its number of cells, and lines end in the usual ways."""
         characters = self._characters
-        separators = np.flatnonzero(characters == ord(self.dialect.separator))
+        is_separator = characters == ord(self.dialect.separator)
+        before = _counts_before(is_separator, np.concatenate([self._row_ends, self._quotes]))
+        n_rows = len(self._row_ends)
+        per_row = np.diff(before[:n_rows], prepend=0)
         if len(self._quotes):
-            separators = separators[_are_outside(separators, self._quotes)]
-        up_to = np.searchsorted(separators, self._row_ends)
-        if (np.diff(up_to, prepend=0) != self.dialect.n_columns - 1).any():
+            inside = before[n_rows + 1 :: 2] - before[n_rows::2]  # from a quote to the next one
+            rows = np.searchsorted(self._row_ends, self._quotes[::2])
+            np.subtract.at(per_row, rows, inside)
+        if (per_row != self.dialect.n_columns - 1).any():
             return False
+        if b"\0" in self.data:
+            return False
+        if b"\r" not in self.data:
+            return True
         returns = np.flatnonzero(characters == _CARRIAGE_RETURN)
-        return bool((characters[returns + 1] == _LINE_FEED).all()) and b"\0" not in self.data
+        return bool((characters[returns + 1] == _LINE_FEED).all())
+
+
+def _counts_before(flags: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """How many flags are set before each position; eight are added up at once.
+
+    >>> _counts_before(np.array([True, False, True] * 5), np.array([0, 3, 14])).tolist()
+    [0, 2, 9]
+    """
+    padded = np.zeros(-(-len(flags) // 8) * 8 + 8, dtype=bool)
+    padded[: len(flags)] = flags
+    words = padded.view("<u8")  # one flag per byte
+    sums = np.cumsum((words * _ONES) >> _SEVEN_BYTES, dtype=np.uint32)
+    word = positions >> 3
+    part = words[word] & ((_ONE << ((positions & 7) << 3).astype(np.uint64)) - _ONE)
+    earlier = np.where(word > 0, sums[word - 1], 0)
+    return earlier + ((part * _ONES) >> _SEVEN_BYTES).astype(np.int64)
 
 
 def _are_outside(positions: np.ndarray, quotes: np.ndarray) -> Any:
@@ -137,49 +161,74 @@ def _are_outside(positions: np.ndarray, quotes: np.ndarray) -> Any:
 
 def _read_columns(
     data: bytes, dialect: Dialect, numbers: set[int], texts: set[int]
-) -> dict[int, Any] | str:
-    """The columns by position, or what is wrong if pandas cannot read them."""
+) -> dict[int, Any] | None:
+    """The columns by position, or None if pandas cannot read them.
+
+    Types are found by pandas, which is faster than to ask for strings. A column that should be of
+    strings and is not, or the other way round, is read again as strings.
+    """
+    if len(numbers) == dialect.n_columns:
+        frame = None
+        if not dialect.has_blanks:  # to look for them takes a tenth of the time
+            frame = _read_frame(data, dialect, dtype=np.float64, na_filter=False)
+        if frame is None:
+            frame = _read_frame(data, dialect, dtype=np.float64, na_values=_MISSING_SPELLINGS)
+            dialect.has_blanks = frame is not None
+        if frame is not None:
+            return dict(enumerate(frame.to_numpy().T))
+    found = (numbers | texts) - dialect.strings
+    columns: dict[int, Any] = {}
+    if found:
+        missing = dict.fromkeys(numbers, _MISSING_SPELLINGS)
+        frame = _read_frame(data, dialect, usecols=sorted(found), na_values=missing)
+        if frame is None:
+            return None
+        for j in found:
+            column = frame[j]
+            if j in numbers and column.dtype.kind in "iuf":
+                columns[j] = column.to_numpy(dtype=np.float64)
+            elif j in texts and _is_string(column.dtype):
+                columns[j] = column.array
+    again = (numbers | texts) - set(columns)
+    if again:
+        frame = _read_frame(data, dialect, usecols=sorted(again), dtype=object)
+        if frame is None:
+            return None
+        columns |= {j: frame[j].to_numpy(dtype=object).tolist() for j in again}
+        dialect.strings.update(again & texts)
+        dialect.words.update(again & numbers)
+    return columns
+
+
+def _read_frame(data: bytes, dialect: Dialect, **options: Any) -> Any:
     import pandas as pd
 
-    only_numbers = len(numbers) == dialect.n_columns
-    options: dict[str, Any] = {
-        "sep": dialect.separator,
-        "header": None,
-        "names": range(dialect.n_columns),
-        "usecols": None if only_numbers else sorted(numbers | texts),
-        "index_col": False,
-        "dtype": np.float64
-        if only_numbers
-        else {**dict.fromkeys(numbers, np.float64), **dict.fromkeys(texts, object)},
-        "keep_default_na": False,
-        "na_values": _MISSING_SPELLINGS
-        if only_numbers
-        else dict.fromkeys(numbers, _MISSING_SPELLINGS),
-        "quoting": csv.QUOTE_MINIMAL if dialect.quotes else csv.QUOTE_NONE,
-        "decimal": dialect.decimal,
-        "engine": "c",
-    }
     if _release(pd.__version__) < (3, 1):  # later ones always round correctly
         options["float_precision"] = "round_trip"
     try:
-        frame = pd.read_csv(io.BytesIO(data), **options)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
-        return "not a table"
-    except (ValueError, OverflowError):
-        return "not numbers"
-    if only_numbers:
-        return dict(enumerate(frame.to_numpy().T))
-    columns: dict[int, Any] = {j: frame[j].to_numpy() for j in numbers}
-    return columns | {j: frame[j].to_numpy(dtype=object).tolist() for j in texts}
+        return pd.read_csv(
+            io.BytesIO(data),
+            sep=dialect.separator,
+            header=None,
+            names=range(dialect.n_columns),
+            index_col=False,
+            keep_default_na=False,
+            quoting=csv.QUOTE_MINIMAL if dialect.quotes else csv.QUOTE_NONE,
+            decimal=dialect.decimal,
+            engine="c",
+            low_memory=False,  # else parts of a column may get other types
+            **options,
+        )
+    except (ValueError, OverflowError):  # also all errors of pandas' parser
+        return None
+
+
+def _is_string(dtype: Any) -> bool:
+    """Whether a column is of pandas' own type for strings, which is missing before pandas 3."""
+    import pandas as pd
+
+    return isinstance(dtype, pd.StringDtype)
 
 
 def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2])
-
-
-def _are_numbers(cells: Sequence[str], dialect: Dialect) -> bool:
-    """Whether pandas reads every cell as a number or as missing."""
-    if dialect.decimal == "." and all_floats(cells) is not None:
-        return True
-    known = set(_MISSING_SPELLINGS)
-    return all(cell in known or is_number(cell, dialect.decimal) for cell in set(cells))

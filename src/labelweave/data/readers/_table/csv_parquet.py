@@ -29,6 +29,7 @@ from labelweave.data.readers._table.csv_blocks import SEPARATORS, Block, Dialect
 from labelweave.exceptions import DataFileError, require
 
 CHUNK_ROWS = 2048
+_FIRST_BYTES = 2**18  # of the first chunk, and twice as many until it has its rows
 _SAMPLE_BYTES = 2**21  # of the first chunk at most, unless one row is longer
 INDEX_NAME = "Unnamed: 0"
 """What pandas calls the column of an index without a name when it reads it again."""
@@ -41,11 +42,15 @@ _TEXT_EXPANSION = 20  # texts seldom compress further
 
 @dataclass
 class TableRows:
-    """Consecutive rows, by column; `lines` are their line numbers (row numbers in Parquet)."""
+    """Consecutive rows, by column; `lines` are their line numbers (row numbers in Parquet).
+
+    An array of numbers may have been made of words such as "yes", unless it is one of `written`.
+    """
 
     columns: list[Sequence[Any]]
     lines: Sequence[int]
     path: FilePath | None = None  # the file, where the table consists of several
+    written: Collection[int] = ()
 
 
 class CsvTable:
@@ -148,8 +153,8 @@ class CsvTable:
             yield self._first.rows
         data, mark = b"", 0
         while True:
-            new = file.read(size)
-            data += new
+            new = file.read(size if most is None else max(len(data), _FIRST_BYTES))
+            data = data + new if data else new
             if line == 1 and data.startswith(BYTE_ORDER_MARK):
                 data = data.removeprefix(BYTE_ORDER_MARK)
                 mark = len(BYTE_ORDER_MARK)
@@ -171,7 +176,8 @@ class CsvTable:
             if columns is None:
                 yield from self._careful_chunks(io.BytesIO(block.data), line)
             else:
-                rows = TableRows(columns, block.lines(line))
+                written = set(numbers) - dialect.words
+                rows = TableRows(columns, block.lines(line), written=written)
                 if most is not None and len(numbers) == len(self.names):
                     self._first = _FirstChunk(rows, mark + len(block.data), block.n_lines)
                 yield rows
@@ -221,8 +227,8 @@ class CsvTable:
 
 
 def _block_bytes(n_columns: int) -> int:
-    """Small blocks stay in the processor's cache; in wide tables every block costs more."""
-    return 2**20 + 2**11 * n_columns
+    """How much is parsed at once; in wide tables every block costs more."""
+    return 2**22 + 2**11 * n_columns
 
 
 @dataclass

@@ -14,12 +14,12 @@ __all__ = ["is_missing", "mixed_table"]
 
 
 def mixed_table(columns: Mapping[str, Sequence[Any]]) -> Table:
-    """Return a table of arrays of numbers and of other cells, of which the blank ones are None.
+    """Return a table of arrays of numbers and of other cells, of which some may be blank.
 
     >>> mixed_table({"brand": ["acme", "n/a"], "price": np.array([2.5, np.nan])}).frame
       brand  price
     0  acme    2.5
-    1  None    NaN
+    1   NaN    NaN
     """
     import pandas as pd
 
@@ -42,4 +42,9 @@ def _cells(cells: Sequence[Any]) -> Any:
         return cells
     import pandas as pd
 
+    is_array = isinstance(cells, pd.api.extensions.ExtensionArray)
+    if is_array or all(isinstance(cell, str) for cell in cells):
+        column = pd.Series(cells)
+        blank = column.str.strip().str.lower().isin(MISSING)
+        return column.mask(blank) if blank.any() else column
     return pd.Series([None if is_missing(cell) else cell for cell in cells], dtype=object)
