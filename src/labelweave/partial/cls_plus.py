@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -106,6 +106,8 @@ class LabelEvidence(nn.Module):
 class CoLabelSelectionPlusRule(SelectionRule):
     """Co-label selection of the entries of a mini-batch, with soft targets and label evidence.
 
+    Networks 0 and 1 select for each other, and so do 2 and 3, and so on.
+
     Parameters
     ----------
     soften : bool, default=True
@@ -122,9 +124,8 @@ class CoLabelSelectionPlusRule(SelectionRule):
     def select(self, batch: MiniBatch) -> list[Selection]:
         evidence = None if self.evidence is None else self.evidence.weighted(batch.rows)
         selections = []
-        for losses, peer_losses, candidates in zip(
-            batch.logits, reversed(batch.logits), batch.candidates, strict=True
-        ):
+        for k, (losses, candidates) in enumerate(zip(batch.logits, batch.candidates, strict=True)):
+            peer_losses = batch.logits[k ^ 1]  # the other network of the pair
             if evidence is not None:
                 peer_losses = peer_losses + evidence
             n_candidates = int(candidates.sum())
@@ -146,6 +147,8 @@ class CLSPlus(PartialClassifier):
     As in :class:`~labelweave.partial.cls.CLS` two networks select labels for each other, by their
     losses. What is added:
 
+    - **Two pairs** of networks. They select nothing for each other, so that their errors differ;
+      the mean of all four predicts.
     - **Soft targets**: a label of high loss is not ignored but learned with the probability that
       the other network predicts.
     - **Entry weights** (:func:`entry_weight`): unannotated entries weigh less than positives.
@@ -157,6 +160,8 @@ class CLSPlus(PartialClassifier):
 
     Parameters
     ----------
+    n_pairs : int, default=2
+        Number of pairs of networks, from 1, that of CLS, to 4. The time rises in proportion.
     tau_h : float or "auto", default="auto"
         Share of the unannotated entries of highest loss to soften (or remove) in the end.
         ``"auto"``: the estimated share of entries that are more likely positive than negative.
@@ -215,10 +220,10 @@ class CLSPlus(PartialClassifier):
     ['removed', 'removed_missing', 'tau_h']
     """
 
-    _n_networks: ClassVar[int] = 2
     _default_settings: ClassVar[dict[str, Any]] = SHORT_RUN | {"input_dropout": 0.3}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialClassifier._parameter_constraints,
+        "n_pairs": [Interval(Integral, 1, 4, closed="both")],  # each network holds out a tenth
         "tau_h": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "tau_l": [Interval(Real, 0, 1, closed="left")],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -232,6 +237,7 @@ class CLSPlus(PartialClassifier):
         self,
         base: Any = "mlp",
         *,
+        n_pairs: int = 2,
         tau_h: float | str = "auto",
         tau_l: float = 0.02,
         negative_weight: float | str = "auto",
@@ -254,6 +260,7 @@ class CLSPlus(PartialClassifier):
             validation_fraction=validation_fraction,
             random_state=random_state,
         )
+        self.n_pairs = n_pairs
         self.tau_h = tau_h
         self.tau_l = tau_l
         self.negative_weight = negative_weight
@@ -269,11 +276,14 @@ class CLSPlus(PartialClassifier):
         )
         return tags
 
+    def _networks_to_build(self) -> int:
+        return 2 * self.n_pairs
+
     def _train(self, run: PartialRun) -> None:
         if not capabilities(self).out_of_fold:
             super()._train(run)
             return
-        held_out = HeldOutRows(run.session, self._n_networks)
+        held_out = HeldOutRows(run.session, self._networks_to_build())
         super()._train(replace(run, held_out=held_out))
         if held_out:
             observed, scores = held_out.observed, held_out.scores()
