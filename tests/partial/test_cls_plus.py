@@ -16,6 +16,7 @@ from labelweave.nn.losses import bce
 from labelweave.nn.task import StepInfo, SupervisedTask
 from labelweave.partial._selection.peer_networks import PeerNetwork, PeerTask, peers_of
 from labelweave.partial._selection.posterior import annotation_rate, shifted
+from labelweave.partial._selection.selection_rules import MiniBatch
 from labelweave.partial.cls_plus import (
     CLSPlus,
     CoLabelSelectionPlusRule,
@@ -27,7 +28,9 @@ RUN = {"hidden": (16,), "epochs": 6, "lr": 2e-2, "patience": None}
 
 
 def two(**changes):
-    return CLSPlus(**({"base": lw.MLP(**RUN), "random_state": 0, "ramp": 3} | changes))
+    """One pair of networks, trained quickly."""
+    settings = {"base": lw.MLP(**RUN), "n_pairs": 1, "random_state": 0, "ramp": 3}
+    return CLSPlus(**settings | changes)
 
 
 # -- entry weights, label evidence, soft targets ---------------------------------------
@@ -158,6 +161,51 @@ def test_the_rate_is_estimated_without_clean_labels(data):
     model = two(base=lw.MLP(**{**RUN, "epochs": 12}), ramp=8).fit(X, partial)
     missing = ((partial == 0) & (Y == 1)).sum() / (partial == 0).sum()
     assert missing / 3 < model.history_["tau_h"].iloc[-1] < 3 * missing
+
+
+# -- pairs of networks ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("soften", [True, False])
+def test_pairs_select_nothing_for_each_other(soften):
+    """Four networks learn what two fits of one pair learn from the same mini-batch."""
+    rng = np.random.default_rng(0)
+    unannotated = rng.random((8, 5)) < 0.7
+    targets = np.where(unannotated, 0.0, 1.0)
+    logits = [rng.normal(size=(8, 5)) for _ in range(4)]
+
+    def learnt(chosen):
+        batch = MiniBatch(
+            logits=chosen,
+            targets=targets,
+            candidates=[unannotated] * len(chosen),
+            rows=np.arange(8),
+            drop_high=0.3,
+            drop_low=0.1,
+        )
+        return [one.targets for one in CoLabelSelectionPlusRule(soften=soften).select(batch)]
+
+    together = learnt(logits)
+    np.testing.assert_array_equal(together, [*learnt(logits[:2]), *learnt(logits[2:])])
+    assert not np.array_equal(together[0], together[2], equal_nan=True)
+
+
+def test_two_pairs_hold_out_four_tenths_and_predict_by_their_mean(data, held_out):
+    X, _, partial = data
+    model = CLSPlus(lw.MLP(**RUN), random_state=0).fit(X, partial)
+    assert [np.count_nonzero(held_out[0] == k) for k in range(-1, 4)] == [144, 24, 24, 24, 24]
+    x = (torch.as_tensor(X, dtype=torch.float32) - model.scaling_.shift) * model.scaling_.factor
+    with torch.inference_mode():
+        mean = np.mean([torch.sigmoid(peer(x)).numpy() for peer in peers_of(model.network_)], 0)
+    assert len(peers_of(model.network_)) == 4
+    by = float(model.network_.shift)
+    np.testing.assert_allclose(model.predict_proba(X), shifted(mean, by), atol=1e-5)
+
+
+def test_at_most_four_pairs_because_each_network_holds_out_a_tenth(data):
+    X, _, partial = data
+    with pytest.raises(ValueError, match=r"n_pairs.*range \[1, 4\]"):
+        two(n_pairs=5).fit(X, partial)
 
 
 # -- held-out rows ----------------------------------------------------------------------
