@@ -94,8 +94,7 @@ class MultiLabelClassifier(MultiLabelPredictor):
             if not counted.all():
                 kept = np.flatnonzero(counted)
                 X = [X[i] for i in kept] if isinstance(X, list) else X[kept]
-                Y, weight = Y[kept], weight[kept]
-                _check_known(Y)
+                Y, weight = self._with_known_entries(Y[kept]), weight[kept]
         if able.label_prevalence:
             positives, known = Y.counts()
             self.label_prevalence_ = positives / known
@@ -164,7 +163,7 @@ class MultiLabelClassifier(MultiLabelPredictor):
             labels = as_labels(Y)
             if labels.n_labels == 0:
                 raise InputError("Y has no label: it needs at least one column")
-            _check_known(labels)
+            labels = self._with_known_entries(labels)
             self.classes_ = np.tile([0, 1], (labels.n_labels, 1))
         dtype = getattr(Y, "dtype", None)
         plain = isinstance(dtype, np.dtype) and dtype.kind in "iub"
@@ -172,6 +171,17 @@ class MultiLabelClassifier(MultiLabelPredictor):
         self.label_names_ = np.asarray(labels.names, dtype=object)
         self.label_descriptions_ = dict(labels.descriptions)
         self.n_labels_ = labels.n_labels
+        return labels
+
+    def _with_known_entries(self, labels: LabelMatrix) -> LabelMatrix:
+        """The labels to learn from: each must have a known entry."""
+        _, known = labels.counts()
+        if not known.all():
+            blank = labels.names[int(np.argmin(known > 0))]
+            raise InputError(
+                f"the label {blank!r} has no known entry in the training rows: leave it out",
+                parameter="Y",
+            )
         return labels
 
     def _rows_to_hold_out(self, X: Any, Y: LabelMatrix) -> tuple[np.ndarray, np.ndarray] | None:
@@ -215,17 +225,6 @@ class WeightedClassifier(MultiLabelClassifier):
         tags = super().__sklearn_tags__()
         tags.capabilities.sample_weight = True
         return tags
-
-
-def _check_known(labels: LabelMatrix) -> None:
-    """Raise an error about a label without any known entry."""
-    _, known = labels.counts()
-    if not known.all():
-        blank = labels.names[int(np.argmin(known > 0))]
-        raise InputError(
-            f"the label {blank!r} has no known entry in the training rows: leave it out",
-            parameter="Y",
-        )
 
 
 def _too_few(Y: LabelMatrix) -> InputError:

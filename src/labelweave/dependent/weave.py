@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -18,13 +17,21 @@ from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
 from labelweave.data.splits import stratified_folds
 from labelweave.dependent.weave_choice import choose_trials, table_of_members
 from labelweave.dependent.weave_costs import DataSize, seconds_per_fit
-from labelweave.dependent.weave_members import Member, fit_clone, list_members, with_weights
+from labelweave.dependent.weave_members import (
+    Member,
+    fit_clone,
+    list_members,
+    with_known_entries,
+    with_weights,
+)
 from labelweave.dependent.weave_partial import (
     Blanks,
+    MeanProbability,
     about_blanks,
-    bias_for_missing_positives,
-    fit_alone,
+    fit_partial,
     meaning_of_blanks,
+    members_for_partial_labels,
+    with_missing_positives,
 )
 from labelweave.dependent.weave_plan import EFFORTS, Plan, make_plan, seconds_to_spend
 from labelweave.dependent.weave_stacking import (
@@ -48,7 +55,6 @@ from labelweave.dependent.weave_trials import (
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import LARGEST, is_mostly_zero, is_texts
 from labelweave.labels import LabelMatrix
-from labelweave.methods import make
 from labelweave.probabilities import log_odds
 from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.tables.table import Table
@@ -73,8 +79,8 @@ class Weave(WeightedClassifier):
 
     X may be features, a table of mixed columns, or a list of texts.
 
-    What is tried depends on the size of the data and on `effort`, not on the clock: the same seed
-    gives the same model on a busy machine and with any `n_jobs`.
+    What is tried depends on the data and on `effort`, not on the clock: a seed gives one model, on
+    a busy machine and with any `n_jobs`.
 
     Parameters
     ----------
@@ -108,7 +114,7 @@ class Weave(WeightedClassifier):
     ----------
     members_ : DataFrame
         One row per member: mean average precision out of fold, weight, seconds, predicted seconds,
-        and a note if it was left out or cut short.
+        and a note such as why it was left out.
     text_embedder_ : TfidfEmbedder
         Weights of words and of runs of characters. Only after a fit to texts.
     plan_ : str
@@ -122,25 +128,26 @@ class Weave(WeightedClassifier):
         The models of the selected members, in descending order of weight.
     second_layer_ : dict of ndarray
         See :class:`labelweave.dependent.weave_stacking.SecondLayer`.
-    form_ : float or {"mean", "calibrated"}
+    form_ : float or {"mean", "calibrated", "partial"}
         The best form of the second layer: its penalty, the weighted mean, or the weighted mean of
-        members that are calibrated per label.
+        members that are calibrated per label. "partial": the mean of probabilities.
 
     Notes
     -----
-    Blank entries of Y are ignored if there are at least half as many checked negatives (zeros) as
-    positives. Otherwise they are unannotated: some are positives that nobody annotated. Then
-    dense features and tables are left to :class:`~labelweave.partial.em_forest.EMForest`, which
-    estimates the missing positives and trains on soft targets (its time must be within the effort).
-    For sparse features and texts, and if `members` are named, the members take blanks for
-    negatives, and the log-odds are raised by the estimated number of missing positives. A "tuned"
-    threshold, which would be too high, is replaced by "cardinality".
+    Blank entries of Y are ignored if there are enough checked negatives (zeros): half as many as
+    positives if most entries are known, otherwise twice as many. With fewer they are unannotated:
+    some are positives that nobody annotated. Then EM-forest, which estimates the missing positives
+    (or CLS+, if that is beyond the effort), is averaged with LS-SVM and, on dense features, extra
+    trees, which take blanks for negatives; their log-odds are raised by the estimated share of
+    missing positives. For texts, named `members`, and data too large for CLS+, all members take
+    blanks for negatives, and the log-odds of the stack are raised. A "tuned" threshold, which would
+    be too high, is replaced by "cardinality". A label without any known entry is learnt as if it
+    had no positive; a warning names it.
 
     With weights of rows, members that take none are left out, and a warning names them. The weights
     count in the fits, in the choice of the members and in the second layer, but not in the scores
-    in `members_`. `validation` rows have the mean weight. EMForest, which takes none, is
-    not used. Rows of weight 0 count in two places only: the vocabulary of texts, and what blanks
-    are taken for.
+    in `members_`. `validation` rows have the mean weight. EM-forest and CLS+ take none. Rows of
+    weight 0 count only in the vocabulary of texts and in what blanks are taken for.
 
     Fewer than ten rows are not split into folds: all members have the same weight, and no
     threshold can be tuned.
@@ -173,7 +180,6 @@ class Weave(WeightedClassifier):
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("n_jobs", "verbose")
 
     text_embedder_: TfidfEmbedder
-
     tuning_space: ClassVar = {"n_folds": ("choice", [3, 5, 8])}
 
     def __init__(
@@ -233,7 +239,7 @@ class Weave(WeightedClassifier):
         codes = None
         if self.blanks_ == "unannotated":
             observed = as_observed(Y, "unknown")
-            if sample_weight is None and self._fit_partial(X, Y, observed, size, seed):
+            if sample_weight is None and self._fit_partial(X, Y, size, seed):
                 return
             codes, Y = observed.to_numpy(), assume_negative(observed)
         members = list_members(self.members, X, Y.n_labels, n_trees=effort.n_trees)
@@ -276,43 +282,35 @@ class Weave(WeightedClassifier):
             seconds=clock.left(),
             max_entries=effort.max_stacked,
         )
-        layer, held_out = stack.layer, stack.held_out
         if codes is not None:
-            held_out_odds = log_odds(held_out, LOGIT_EPS)
             tried_codes = codes if rows is None else codes[rows]
-            bias = bias_for_missing_positives(held_out_odds, tried_codes[predicted])
-            layer = replace(layer, bias=layer.bias + bias)
-            held_out = expit(held_out_odds + bias)
-        self.second_layer_ = asdict(layer)
+            stack = with_missing_positives(stack, tried_codes[predicted])
+        self.second_layer_ = asdict(stack.layer)
         self.form_: Form = stack.form
         self.members_ = table_of_members(plan, trials, tried_Y, predicted, weights)
-        self._out_of_fold = (tried_Y[predicted], held_out)
+        self._out_of_fold = (tried_Y[predicted], stack.held_out)
         self._report(trials)
 
-    def _fit_partial(
-        self, X: Any, Y: LabelMatrix, observed: LabelMatrix, size: DataSize, seed: int
-    ) -> bool:
-        """Fit EM-forest, which completes the labels; False if it would take too long.
-
-        It is for dense features: it trains networks and grows trees on soft targets. Its
-        out-of-fold probabilities come from its own folds.
-        """
-        member = Member("em-forest", make("em-forest", unannotated="unknown"), False)
-        seconds = seconds_per_fit(member, size) or 0.0
-        limit = seconds_to_spend(EFFORTS[self.effort], size)
+    def _fit_partial(self, X: Any, Y: LabelMatrix, size: DataSize, seed: int) -> bool:
+        """Fit the members for partial labels; False if there are none for these data."""
+        effort = EFFORTS[self.effort]
+        limit = seconds_to_spend(effort, size)
         if (budget := seconds_of(self.budget)) is not None:
             limit = min(limit, budget)
-        is_dense = isinstance(X, Table) or not is_mostly_zero(X)
-        if not (isinstance(self.members, str) and is_dense and seconds <= limit):
+        members = []
+        is_text = "text_embedder_" in vars(self)
+        if isinstance(self.members, str) and not is_text and len(Y) >= MIN_ROWS:
+            members = members_for_partial_labels(X, size, limit, effort.n_trees)
+        if not members:
             return False
-        if len(Y) < MIN_ROWS:
-            return False
-        self.plan_ = f"em-forest on all rows, for partial labels: about {seconds:.0f} s on one core"
+        seconds = sum(seconds_per_fit(member, size) or 0.0 for member in members)
+        names = ", ".join(m.name for m in members)
+        self.plan_ = f"{names} on all rows, for partial labels: about {seconds:.0f} s on one core"
         self._say(f"weave, effort {self.effort!r}: {self.plan_}")
-        model, probabilities, self.members_ = fit_alone(member, X, Y, seed, seconds)
-        self.models_, self.form_ = [[model]], "mean"
-        self.second_layer_ = asdict(weighted_mean(np.ones(1), Y.n_labels))
-        self._out_of_fold = (assume_negative(observed), probabilities)
+        result = fit_partial(members, X, Y, size, seed, n_jobs=self.n_jobs, verbose=self.verbose)
+        self.models_, self.form_, self.members_ = result.models, "partial", result.table
+        self.second_layer_ = asdict(result.layer)
+        self._out_of_fold = result.held_out
         self._report([])
         return True
 
@@ -327,10 +325,8 @@ class Weave(WeightedClassifier):
             [fit_clone(member.estimator, X, Y, seed_of(seed, k, 0, 0), row_weight)]
             for k, member in enumerate(plan.members)
         ]
-        self.second_layer_ = asdict(weighted_mean(equal, Y.n_labels))
-        self.form_ = "mean"
-        names = [member.name for member in plan.members]
-        self.members_ = pd.DataFrame({"method": names, "weight": equal})
+        self.second_layer_, self.form_ = asdict(weighted_mean(equal, Y.n_labels)), "mean"
+        self.members_ = pd.DataFrame({"method": [m.name for m in plan.members], "weight": equal})
 
     def _say(self, text: str) -> None:
         if self.verbose and sys.stderr is not None:
@@ -340,12 +336,11 @@ class Weave(WeightedClassifier):
         self._say(self.members_.round(3).to_string(index=False))
         cut = [trial for trial in trials if "budget" in trial.note]
         if cut:
-            warnings.warn(
+            text = (
                 f"budget={self.budget!r} cut {len(cut)} of {len(trials)} members short (see "
-                "members_): the model depends on the speed of this machine",
-                LabelweaveWarning,
-                stacklevel=3,
+                "members_): the model depends on the speed of this machine"
             )
+            warnings.warn(text, LabelweaveWarning, stacklevel=3)
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         if reset:
@@ -371,6 +366,11 @@ class Weave(WeightedClassifier):
             self._say(about_blanks(labels, self.blanks_))
         return labels
 
+    def _with_known_entries(self, labels: LabelMatrix) -> LabelMatrix:
+        if not labels.counts()[1].any():  # of no label
+            return super()._with_known_entries(labels)
+        return with_known_entries(labels, warn=True)
+
     def _threshold_rule(self) -> Any:
         rule = make_threshold(self.threshold)
         if self.blanks_ == "unannotated" and isinstance(rule, TunedThreshold):
@@ -391,7 +391,8 @@ class Weave(WeightedClassifier):
         X = self._scaled(X)
         means = [mean_probability(models, X) for models in self.models_]
         odds = np.stack([log_odds(mean, LOGIT_EPS, np.float32) for mean in means])
-        return SecondLayer(**self.second_layer_)(odds)
+        form = MeanProbability if self.form_ == "partial" else SecondLayer
+        return form(**self.second_layer_)(odds)
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -25,6 +25,7 @@ __all__ = ["DataSize", "seconds_per_fit"]
 _TABLE_FEATURES = 4  # features per column of a mixed table, roughly
 _FEW_LABELS = 64  # trees are grown on at most so many projections of the labels
 _CENTRES = 2000  # of LS-SVM
+_SHORT_RUN = 15  # epochs of a network for partial labels, roughly
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,14 @@ def _network(epochs: float, factor: float) -> Callable[[DataSize, Any], float]:
 
 
 def _em_forest(size: DataSize, estimator: Any) -> float:
-    networks = estimator.n_folds * (estimator.rounds + 1) * _network(30, 1.0)(size, make("mlp"))
-    return networks + _trees(size, make("extra-trees", n_estimators=estimator.n_trees))
+    in_folds = size.with_rows(size.rows * (estimator.n_folds - 1) // estimator.n_folds)
+    per_network = _network(_SHORT_RUN, 1.0)(in_folds, make("mlp"))
+    trees = _trees(in_folds, make("extra-trees", n_estimators=estimator.n_trees))
+    return estimator.n_folds * (estimator.rounds + 1) * per_network + trees
+
+
+def _cls_plus(size: DataSize, estimator: Any) -> float:
+    return 2 * _network(_SHORT_RUN, 1.0)(size, make("mlp"))
 
 
 _FORMULAS: dict[str, Callable[[DataSize, Any], float]] = {
@@ -122,4 +129,5 @@ _FORMULAS: dict[str, Callable[[DataSize, Any], float]] = {
     "c-gmvae": _network(40, 1.2),
     "mulsupcon": _network(60, 4.0),
     "em-forest": _em_forest,
+    "cls+": _cls_plus,
 }

@@ -17,9 +17,10 @@ from labelweave.labels import LabelMatrix
 from labelweave.methods import make, method_of
 from labelweave.tables.table import Table
 
-__all__ = ["Member", "fit_clone", "list_members", "with_weights"]
+__all__ = ["Member", "fit_clone", "list_members", "with_known_entries", "with_weights"]
 
 MANY_FEATURES = 1000  # above, a linear model is tried first
+MOST_NAMES = 10  # of labels in a warning
 MANY_LABELS = 100  # above, methods with one model per label are too slow
 # Networks depend on the seed, so that averaging the models of the folds helps; other members gain
 # more from a last fit to all rows.
@@ -161,14 +162,23 @@ def fit_clone(
     """Fit a copy of the estimator with this seed."""
     weights = {} if row_weight is None else {"sample_weight": row_weight}
     copy = clone(estimator).set_params(random_state=seed)
-    return copy.fit(X, _with_known_entries(Y), **weights)
+    return copy.fit(X, with_known_entries(Y), **weights)
 
 
-def _with_known_entries(Y: LabelMatrix) -> LabelMatrix:
-    """Labels without a known entry in these rows are set to negative."""
+def with_known_entries(Y: LabelMatrix, *, warn: bool = False) -> LabelMatrix:
+    """Labels without a known entry in these rows are set to negative; a warning may name them."""
     _, known = Y.counts()
     if known.all():
         return Y
+    if warn:
+        empty = np.flatnonzero(known == 0)
+        named = ", ".join(repr(Y.names[label]) for label in empty[:MOST_NAMES])
+        named += f" and {len(empty) - MOST_NAMES:,} more" if len(empty) > MOST_NAMES else ""
+        text = (
+            f"labels without a known entry are learnt as if they had no positive: {named}; "
+            "annotate some of their rows, or leave them out"
+        )
+        warnings.warn(text, LabelweaveWarning, stacklevel=6)
     values = Y.to_numpy().copy()
     values[:, known == 0] = 0
     return LabelMatrix(values, Y.names, Y.descriptions)

@@ -43,7 +43,7 @@ _LARGEST = float(logit(1 - LOGIT_EPS))
 _BIAS_PENALTY = 0.1
 _MAX_ITERATIONS = 100
 Weights = np.ndarray | None  # of the rows
-Form = float | Literal["mean", "calibrated"]
+Form = float | Literal["mean", "calibrated", "partial"]
 FORMS: tuple[Form, ...] = ("mean", "calibrated", 1000.0, 100.0, 10.0, 1.0)
 """Forms of the second layer: common weights, calibrated members, or a fit with this penalty."""
 N_DIRECTIONS = 32

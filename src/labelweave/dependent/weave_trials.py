@@ -25,6 +25,7 @@ from labelweave.threads import bounded_threads
 __all__ = [
     "Clock",
     "Trial",
+    "fit_in_one_thread",
     "fit_to_all_rows",
     "mean_probability",
     "rows_to_try",
@@ -267,7 +268,7 @@ def fit_to_all_rows(
             continue
         again.append(place)
     tasks = (
-        delayed(_fit_in_one_thread)(
+        delayed(fit_in_one_thread)(
             trials[place][1].member.estimator,
             X,
             Y,
@@ -297,15 +298,16 @@ def _one_fold(
 ) -> tuple[Any, np.ndarray, float]:
     train, test = fold != number, fold == number
     weight = weights_of(row_weight, train)
-    model, seconds = _fit_in_one_thread(estimator, X[train], Y[train], seed, weight)
+    model, seconds = fit_in_one_thread(estimator, X[train], Y[train], seed, weight)
     with bounded_threads(1):
         probabilities = model.predict_proba(X[test])
     return model if keeps_model else None, probabilities, seconds
 
 
-def _fit_in_one_thread(
+def fit_in_one_thread(
     estimator: Any, X: Any, Y: LabelMatrix, seed: int, row_weight: np.ndarray | None
 ) -> tuple[Any, float]:
+    """A fitted copy of the estimator, and the seconds that it took."""
     started = time.monotonic()
     with bounded_threads(1):
         model = fit_clone(estimator, X, Y, seed, row_weight)
