@@ -1,21 +1,31 @@
 """The default classifier against what people use, each peer with its own defaults.
 
-A quarter of the training part of a set is held out to be scored (`--test` scores the test part
-instead), `--rows` samples the rest, and a fifth of that chooses the threshold of each F1, for all
-methods alike. Weave and its peers are fitted to the remaining rows. CatBoost and LightGBM take part
-if they are installed. With `--hide 0.5` half of the positives of the rows to fit are not annotated:
+The test part of a set is scored (`--held-out` scores a quarter of the training part instead, to
+choose on), `--rows` samples the training part, and a fifth of it chooses the threshold of each F1,
+for all methods alike. Weave and its peers are fitted to the remaining rows. CatBoost and LightGBM
+take part if they are installed. A fit that takes more than `--limit` CPU seconds is stopped and
+stored without scores. With `--hide 0.5` half of the positives of the rows to fit are not annotated:
 Weave gets blanks, the peers get zeros.
 
-    python benchmarks/default_quality.py --datasets emotions birds genbase --seeds 0
-    python benchmarks/default_quality.py --datasets yeast scene --rows 300
+Every score is added to the file `--results` at once, and a run continues where an earlier one
+stopped. `--table` only prints what is there: means over seeds, average ranks over all four metrics
+and the tests of Wilcoxon with Holm's correction.
+
+    python benchmarks/default_quality.py --datasets emotions birds genbase --seeds 0 1 2
+    python benchmarks/default_quality.py --datasets yeast scene --rows 300 --seeds 0 1 2
+    python benchmarks/default_quality.py --table
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import multiprocessing
+import resource
 import time
 import warnings
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelweave as lw
+from labelweave.bench.comparing.method_ranks import rank_together
 from labelweave.data.scenarios import hide_positives
 from labelweave.data.splits import split_dataset, stratified_holdout
 from labelweave.exceptions import InputError
@@ -35,6 +46,9 @@ from labelweave.metrics import get_metric
 from labelweave.thresholds import TunedThreshold
 
 METRICS = ("f1_example", "f1_micro", "f1_macro")
+CELL = ("dataset", "rows", "hidden", "part", "effort", "seed", "method")
+COLUMNS = (*CELL, "seconds", "map", *METRICS)
+RESULTS = Path(__file__).parent / "results" / "default-quality.csv"
 
 
 def parts(name: str, seed: int, rows: int | None, *, test: bool) -> list[Any]:
@@ -107,13 +121,19 @@ def methods(is_text: bool, seed: int, effort: str) -> dict[str, Any]:
         from catboost import CatBoostClassifier
 
         chosen["CatBoost"] = OfScikitLearn(
-            CatBoostClassifier(loss_function="MultiLogloss", verbose=0, random_seed=seed)
+            CatBoostClassifier(
+                loss_function="MultiLogloss",
+                thread_count=1,
+                verbose=0,
+                random_seed=seed,
+                allow_writing_files=False,
+            )
         )
     if find_spec("lightgbm"):
         from lightgbm import LGBMClassifier
 
         chosen["LightGBM"] = OfScikitLearn(
-            OneVsRestClassifier(LGBMClassifier(verbose=-1, random_state=seed))
+            OneVsRestClassifier(LGBMClassifier(n_jobs=1, verbose=-1, random_state=seed))
         )
     return chosen
 
@@ -128,39 +148,130 @@ def scores(model: Any, validation: Any, scored: Any) -> dict[str, float]:
     return values
 
 
+def fit_and_score(method: str, train: Any, Y: Any, validation: Any, scored: Any, how: Any) -> Any:
+    """Scores and CPU seconds of the fit."""
+    model = methods(train.is_text, *how)[method]
+    started = time.process_time()
+    model.fit(train.X, Y)
+    seconds = time.process_time() - started
+    return {"seconds": round(seconds, 2), **scores(model, validation, scored)}
+
+
+def within(limit: float, *arguments: Any) -> dict[str, Any]:
+    """The result of :func:`fit_and_score` in a process that ends after so many CPU seconds."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def work() -> None:
+        used = time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used + limit) + 1, int(used + limit) + 2))
+        sender.send(fit_and_score(*arguments))
+
+    process = context.Process(target=work)
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv()
+    except EOFError:
+        process.join()
+        if process.exitcode in (-24, -9):  # the limit of CPU seconds
+            return {"seconds": f"over {limit:.0f}"}
+        raise SystemExit(f"the fit of {arguments[0]} ended with code {process.exitcode}") from None
+    finally:
+        process.join()
+
+
+def stored(path: Path) -> list[dict[str, str]]:
+    """The rows of the file of results."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit what is missing."""
+    done = {tuple(row[name] for name in CELL) for row in stored(options.results)}
+    for name in options.datasets:
+        for seed in options.seeds:
+            part = "held-out" if options.held_out else "test"
+            cell = (name, options.rows or "all", options.hide, part, options.effort, seed)
+            cell = tuple(str(value) for value in cell)
+            asked = methods(lw.load_dataset(name).is_text, seed, options.effort)
+            missing = [method for method in asked if (*cell, method) not in done]
+            missing = [m for m in missing if not options.methods or m in options.methods]
+            if not missing:
+                continue
+            rows = parts(name, seed, options.rows, test=not options.held_out)
+            for method in missing:
+                Y = partly_hidden(rows[0].Y, options.hide, seed, blank=method == "Weave")
+                result = within(
+                    options.limit, method, rows[0], Y, *rows[1:], (seed, options.effort)
+                )
+                row = dict(zip(CELL, (*cell, method), strict=True)) | {
+                    key: f"{value:.4f}" if key != "seconds" else value
+                    for key, value in result.items()
+                }
+                is_new = not options.results.exists()
+                with options.results.open("a", newline="") as file:
+                    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+                    if is_new:
+                        writer.writeheader()
+                    writer.writerow(row)
+                print(*(f"{key} {value}" for key, value in row.items()), flush=True)
+
+
+def show(rows: list[dict[str, str]]) -> None:
+    """Means and deviations over seeds, average ranks, and which methods differ."""
+    table: dict[str, dict[str, list[dict[str, str]]]] = {}
+    for row in rows:
+        if row["effort"] == "standard" and row["hidden"] == "0.0" and row["part"] == "test":
+            name = row["dataset"] + ("" if row["rows"] == "all" else f", {row['rows']} rows")
+            table.setdefault(name, {}).setdefault(row["method"], []).append(row)
+    means: dict[str, dict[tuple[str, str], float]] = {m: {} for m in ("map", *METRICS)}
+    for name, by_method in table.items():
+        for method, cells in by_method.items():
+            scored = [cell for cell in cells if cell["map"]]
+            if len(scored) < len(cells):
+                print(f"{name:24} {method:20} {cells[0]['seconds']} CPU seconds: no figure")
+                continue
+            shown = []
+            for metric, found in means.items():
+                values = np.array([float(cell[metric]) for cell in scored])
+                found[name, method] = values.mean()
+                shown.append(f"{metric} {values.mean():.3f} ± {values.std():.3f}")
+            seconds = np.mean([float(cell["seconds"]) for cell in scored])
+            print(f"{name:24} {method:20} {', '.join(shown)}, {len(scored)} seeds, {seconds:.0f} s")
+    ranking = rank_together("test", means)
+    if ranking is None:
+        return
+    print(f"\naverage ranks over {len(ranking.datasets)} sets: {', '.join(ranking.datasets)}")
+    for method, rank in ranking.average_ranks.items():
+        print(f"{method:20} {rank:.2f}")
+    print("left out, for missing figures:", ", ".join(ranking.left_out) or "nothing")
+    for pair in ranking.pairs:
+        if "Weave" in (pair["first"], pair["second"]):
+            verdict = "different" if pair["different"] else "not told apart"
+            print(f"{pair['first']} - {pair['second']}: p {pair['p_holm']:.3f}, {verdict}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--datasets", nargs="+", default=["emotions", "birds", "genbase"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--methods", nargs="+", help="only these, by their names in the table")
     parser.add_argument("--rows", type=int, help="sample so many training rows")
     parser.add_argument("--effort", default="standard", help="of Weave")
     parser.add_argument("--hide", type=float, default=0.0, help="share of positives to hide")
-    parser.add_argument("--test", action="store_true", help="score the test part")
+    parser.add_argument("--held-out", action="store_true", help="score held-out training rows")
+    parser.add_argument("--limit", type=float, default=600.0, help="CPU seconds of a fit")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--table", action="store_true", help="print the results, run nothing")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    table: dict[str, list[list[float]]] = {}
-    for name in options.datasets:
-        for seed in options.seeds:
-            train, validation, scored = parts(name, seed, options.rows, test=options.test)
-            for method, model in methods(train.is_text, seed, options.effort).items():
-                started = time.process_time()
-                blank = isinstance(model, lw.Weave)
-                model.fit(train.X, partly_hidden(train.Y, options.hide, seed, blank=blank))
-                seconds = time.process_time() - started
-                values = scores(model, validation, scored)
-                shown = ", ".join(f"{metric} {value:.3f}" for metric, value in values.items())
-                print(
-                    f"{name:16} seed {seed} {len(train.Y):6} rows {method:20} {shown} "
-                    f"({seconds:.0f} s)",
-                    flush=True,
-                )
-                table.setdefault(method, []).append(list(values.values()))
-    ranked = np.array(list(table.values()))  # methods x (sets and seeds) x metrics
-    if len({len(rows) for rows in table.values()}) == 1:
-        flat = ranked.reshape(len(ranked), -1)
-        order = (-flat).argsort(axis=0).argsort(axis=0) + 1
-        for method, ranks, means in zip(table, order, ranked.mean(axis=1), strict=True):
-            print(f"{method:20} average rank {ranks.mean():.2f}, means {means.round(3).tolist()}")
+    if not options.table:
+        run(options)
+    show(stored(options.results))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,9 @@ class Capabilities:
         `predict_proba` takes labels that are already known, ``known=``.
     partial_labels : bool, default=False
         Unannotated entries of Y may be positives that were missed: the method looks for them.
+    blank_labels : bool, default=False
+        A label may have no known entry in Y: it is learnt as if it had no positive, and a warning
+        names it. Other methods refuse it.
     new_labels : bool, default=False
         `add_labels` adds labels that have a name and no example.
     out_of_fold : bool, default=False
@@ -78,6 +81,7 @@ class Capabilities:
     soft_targets: bool = False
     known_labels: bool = False
     partial_labels: bool = False
+    blank_labels: bool = False
     new_labels: bool = False
     out_of_fold: bool = False
     label_prevalence: bool = True

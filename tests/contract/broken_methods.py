@@ -110,6 +110,13 @@ class AcceptsAnyLabel(Sound):
         return super()._checked_targets(as_labels(np.nan_to_num(np.clip(y, 0, 1))))
 
 
+class LearnsBlankLabelsInSilence(AcceptsAnyLabel):
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.capabilities.blank_labels = True
+        return tags
+
+
 class IgnoresSparseLabels(Sound):
     def _fit(self, X, Y, validation):
         super()._fit(X, Y if not Y.is_sparse else as_labels(np.ones(Y.shape)), validation)

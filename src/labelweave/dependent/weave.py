@@ -207,9 +207,9 @@ class Weave(WeightedClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.capabilities.progress_bar = True
-        tags.capabilities.out_of_fold = True
+        tags.capabilities.progress_bar = tags.capabilities.out_of_fold = True
         tags.capabilities.passes_tables = True
+        tags.capabilities.blank_labels = True
         is_fitted = "models_" in vars(self)
         has_texts = "text_embedder_" in vars(self)
         tags.capabilities.texts = has_texts or not is_fitted

@@ -178,7 +178,7 @@ def with_known_entries(Y: LabelMatrix, *, warn: bool = False) -> LabelMatrix:
             f"labels without a known entry are learnt as if they had no positive: {named}; "
             "annotate some of their rows, or leave them out"
         )
-        warnings.warn(text, LabelweaveWarning, stacklevel=6)
+        warnings.warn(text, LabelweaveWarning, stacklevel=8)
     values = Y.to_numpy().copy()
     values[:, known == 0] = 0
     return LabelMatrix(values, Y.names, Y.descriptions)

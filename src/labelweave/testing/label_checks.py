@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
+from labelweave.capabilities import capabilities
 from labelweave.labels import as_labels
 from labelweave.testing.check_tools import (
     NAMES,
@@ -102,13 +104,24 @@ def _check_hidden(estimator: Any, state: int, wrong: int) -> None:
     assert area > 0.75, f"with hidden entries the label is ranked with AUC {area:.2f} only"
 
 
-def check_a_label_without_known_entry_is_refused(estimator: Any) -> None:
-    """A label whose entries are all NaN is refused by its name."""
+def check_a_label_without_known_entry_is_named(estimator: Any) -> None:
+    """A label whose entries are all NaN is refused, or learnt with a warning, by its name."""
     X, Y = linear()
     Y = Y.astype(float)
     Y[:, 1] = np.nan
-    with refused("a label that is all NaN", "'sun'"):
-        fresh(estimator).fit(X, as_labels(Y, names=NAMES))
+    if not capabilities(estimator).blank_labels:
+        with refused("a label that is all NaN", "'sun'"):
+            fresh(estimator).fit(X, as_labels(Y, names=NAMES))
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = fresh(estimator).fit(X, as_labels(Y, names=NAMES))
+    assert any("'sun'" in str(warning.message) for warning in caught), (
+        "no warning names a label that is all NaN"
+    )
+    assert not model.predict(X)[:, 1].any(), "a label that is all NaN is predicted"
+    with refused("labels that are all NaN", "'sea'"):
+        fresh(estimator).fit(X, as_labels(np.full(Y.shape, np.nan), names=NAMES))
 
 
 def check_wrong_labels_are_refused(estimator: Any) -> None:
@@ -185,7 +198,7 @@ CHECKS = (
     Check(check_all_forms_of_unknown_give_the_same_model),
     Check(check_unknown_is_not_negative, trains=True, of_variants=True),
     Check(check_unknown_is_not_positive, trains=True, of_variants=True),
-    Check(check_a_label_without_known_entry_is_refused),
+    Check(check_a_label_without_known_entry_is_named),
     Check(check_wrong_labels_are_refused),
     Check(check_one_label, trains=True, of_variants=True),
     Check(check_labels_with_one_state_only, trains=True, of_variants=True),
