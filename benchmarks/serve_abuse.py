@@ -14,10 +14,16 @@ hostile
     health check meanwhile.
 images
     Small files of many pixels, from many clients at once: the same, and what is kept on disk.
+folders
+    The folder of a served model is changed at random, as `make fuzz-folders` does, and loaded
+    again: no answer of 500, and the service goes on answering.
 crashes
     The process of one model is killed again and again: are requests to the other answered?
 
-    python benchmarks/serve_abuse.py [killed] [schema] [hostile] [images] [crashes]
+In hostile, images and folders the process of the service is watched (`serve_watched.py`): code from
+elsewhere, processes, connections, and files opened outside its folder are counted.
+
+    python benchmarks/serve_abuse.py [killed] [schema] [hostile] [images] [folders] [crashes]
 """
 
 from __future__ import annotations
@@ -46,6 +52,7 @@ from serve_attacks import (
     image_attacks,
     resident,
     run_attacks,
+    watching,
 )
 from serve_load import free_port
 
@@ -75,8 +82,13 @@ def save_models(folder: Path) -> None:
 class Service:
     """The command, started in a folder."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, watched: bool = False) -> None:
         self.folder, self.port, self.words = folder, free_port(), words
+        self.program = ["-m", "labelweave"]
+        if watched:
+            self.log = Path(tempfile.mkdtemp(dir=folder)) / "watched"
+            script = Path(__file__).with_name("serve_watched.py")
+            self.program = [str(script), str(self.log), str(folder)]
         self.start()
 
     @property
@@ -86,7 +98,7 @@ class Service:
     def start(self) -> None:
         words = ["serve", *self.words, "--no-access-log", "--port", str(self.port)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "labelweave", *words],
+            [sys.executable, *self.program, *words],
             cwd=self.folder,
             env={**os.environ, "LABELWEAVE_API_KEY": KEY},
             stdout=subprocess.DEVNULL,
@@ -110,6 +122,26 @@ class Service:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
+
+    def watch(self) -> None:
+        """Note from now on what the process opens, runs and connects to."""
+        Path(f"{self.log}.start").touch()
+
+    def print_watched(self, title: str) -> None:
+        """Print how much of it was outside the folder of the service."""
+        lines = self.log.read_text().splitlines()
+        kinds = [line.partition(" ")[0] for line in lines]
+        started = ("subprocess.", "os.system", "os.exec", "os.posix", "os.spawn", "os.fork")
+        code = ("code", "pickle.find_class", "marshal.loads")
+        counts = {
+            "code runs": sum(kind in code for kind in kinds),
+            "processes": sum(kind.startswith(started) for kind in kinds),
+            "connections": sum(kind.startswith("socket.") for kind in kinds),
+        }
+        counts["files outside"] = len(lines) - sum(counts.values())
+        print(f"{title:8} " + ", ".join(f"{n} {what}" for what, n in counts.items()), flush=True)
+        for line in sorted(set(lines))[:20]:
+            print(f"{title:8}   {line}")
 
     def stop(self) -> None:
         self.process.terminate()
@@ -181,26 +213,62 @@ def schema(service: Service, cases: int) -> None:
 
 def hostile(folder: Path) -> None:
     """Attack a service of one model of texts, with the model in the process of the service."""
-    service = Service(folder, "news")
+    service = Service(folder, "news", watched=True)
     service.ask("/v1/models/news/predict", {"inputs": ["sea"]})
+    service.watch()
     print(f"hostile  {resident(service.process.pid):.0f} MB with the model loaded")
     try:
         for title, attacks in (("hostile", body_attacks()), ("connect", connection_attacks())):
             run_attacks(title, service.process.pid, service.port, attacks, most=1000)
         print(f"hostile  {resident(service.process.pid):.0f} MB after all of them", flush=True)
+        service.print_watched("hostile")
     finally:
         service.stop()
 
 
 def images(folder: Path) -> None:
     """Attack a service of a model of images; nothing may be kept on disk."""
-    service = Service(folder, "photos")
+    service = Service(folder, "photos", watched=True)
+    service.watch()
     cache = Path(os.environ["LABELWEAVE_CACHE"])
     before = n_files(folder, cache)
     try:
         run_attacks("images", service.process.pid, service.port, image_attacks(), most=1500)
         added = n_files(folder, cache) - before - 2  # SQLite's log and its index
         print(f"images   {max(added, 0)} files written", flush=True)
+        service.print_watched("images")
+    finally:
+        service.stop()
+
+
+def folders(folder: Path, n_changes: int) -> None:
+    """Change the folder of a served model again and again, and load it."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "fuzz"))
+    from folder_mutations import copied, mutate
+
+    served = copied(folder / "news", folder / "changed")
+    service = Service(folder, "changed", watched=True)
+    rows = {"inputs": ["sea and sun"], "scores": True}
+    statuses: dict[str, dict[int, int]] = {"reload": {}, "predict": {}}
+    try:
+        service.ask("/v1/models/changed/predict", rows)
+        service.watch()
+        with watching(service.process.pid, service.port) as seen:
+            for k in range(n_changes):
+                mutate(copied(folder / "news", served), np.random.default_rng(k))
+                for what, body in (("reload", {}), ("predict", rows)):
+                    status, _ = service.ask(f"/v1/models/changed/{what}", body)
+                    statuses[what][status] = statuses[what].get(status, 0) + 1
+        for what, counts in statuses.items():
+            told = ", ".join(f"{n} x {status}" for status, n in sorted(counts.items()))
+            print(f"folders  {n_changes} changed folders, {what}: {told}", flush=True)
+        is_fault = service.process.poll() is not None or any(500 in c for c in statuses.values())
+        print(
+            f"folders  slowest health check {seen.slowest:.2f} s, most memory "
+            f"{seen.memory:.0f} MB, {seen.failed} failed{'  FAULT' if is_fault else ''}",
+            flush=True,
+        )
+        service.print_watched("folders")
     finally:
         service.stop()
 
@@ -237,9 +305,10 @@ def crashes(folder: Path, n_crashes: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = ["killed", "schema", "hostile", "images", "crashes"]
+    parts = ["killed", "schema", "hostile", "images", "folders", "crashes"]
     parser.add_argument("what", nargs="*", default=parts)
     parser.add_argument("--crashes", type=int, default=3)
+    parser.add_argument("--changes", type=int, default=500)
     parser.add_argument("--additions", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--cases", type=int, default=10_000)
@@ -262,6 +331,8 @@ def main() -> None:
             hostile(folder)
         if "images" in arguments.what:
             images(folder)
+        if "folders" in arguments.what:
+            folders(folder, arguments.changes)
         if "crashes" in arguments.what:
             crashes(folder, arguments.crashes)
 

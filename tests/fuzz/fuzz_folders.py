@@ -101,8 +101,11 @@ def of_one_model(
     return counts, findings, peak
 
 
-def _in_a_process(function, *arguments):
-    """Run a function in a forked process; its printed lines, and a function for its status."""
+def _in_a_process(function, *arguments, patience=12 * SECONDS):
+    """Run a function in a forked process; its printed lines, and a function for its status.
+
+    The process is ended if it prints nothing for so many seconds.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -125,15 +128,15 @@ def _in_a_process(function, *arguments):
             codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         return codes[0]
 
-    return _lines(reading, child, status), status
+    return _lines(reading, child, status, patience), status
 
 
-def _lines(reading, child, status):
+def _lines(reading, child, status, patience):
     """Yield what a process prints; end it if it is silent for long."""
     buffer = b""
     with os.fdopen(reading, "rb", buffering=0) as file:
         while True:
-            if not select.select([file], [], [], 12 * SECONDS)[0]:
+            if not select.select([file], [], [], patience)[0]:
                 os.kill(child, signal.SIGKILL)
             part = file.read(1 << 16)
             if not part:
@@ -307,7 +310,7 @@ def saved_models(folder: Path, only: list[str] | None = None) -> list[Path]:
             continue
         target = folder / name
         if not (target / "rows.pickle").exists():
-            lines, status = _in_a_process(save_one, fit, target)
+            lines, status = _in_a_process(save_one, fit, target, patience=3600)
             if list(lines) or status():
                 raise SystemExit(f"{name} cannot be fitted and saved")
         folders.append(target)
