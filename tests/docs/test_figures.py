@@ -69,6 +69,49 @@ def test_ranks_of_the_page_on_choosing_are_those_of_the_results():
     assert (len(together.average_ranks), len(together.datasets)) == (int(said[1]), 9)
 
 
+def table_of(page, *header):
+    """The rows of the table of a page whose header begins with these cells."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    start = next(i for i, row in enumerate(cells) if row[: len(header)] == list(header))
+    end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
+    return cells[start], cells[start + 2 : end]
+
+
+def stored_figures(suite, metric, protocol):
+    """Data set, scenario and method to the figure of the stored results."""
+    return {
+        (row.dataset, row.scenario, row.method): row
+        for row in stored_results()[suite].comparison.rows
+        if (row.metric, row.protocol) == (metric, protocol) and row.mean is not None
+    }
+
+
+def test_the_table_of_the_page_of_ant_is_that_of_the_results():
+    micro, precision = (
+        stored_figures("ant-2", metric, "as-published") for metric in ("f1_micro", "map")
+    )
+    names = {
+        "without transfer (`max_rounds=0`)": "ANT, without transfer",
+        "Eq. 3 in all rows (`keep_original=False`)": "ANT, Eq. 3 in all rows",
+        "[ANT+](ant-plus.md)": "ANT+",
+        "union of teachers, mean logit": "union, mean logit",
+        "[smoothed union](smoothed-union.md)": "union, smoothed",
+    }
+    scenario = next(iter(micro))[1]
+    header, rows = table_of("docs/methods/ant.md", "", "emotions")
+    for line, *figures in rows:
+        for data, shown in zip(header[1:], figures, strict=True):
+            place = (data, scenario, names.get(line, line))
+            if not shown:
+                assert place not in micro, f"{line} on {data} is measured"
+                continue
+            now = " / ".join(f"{stored[place].mean:.3f}"[1:] for stored in (micro, precision))
+            assert shown.split(" [")[0] == now, f"{line} on {data}: the results have {now}"
+            if "[" in shown:
+                assert f"[{micro[place].published:.3f}]".replace("0.", ".") in shown
+
+
 @pytest.fixture(scope="module")
 def pages():
     return results_pages()
