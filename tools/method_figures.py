@@ -603,7 +603,7 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
     ),
     "posterior": (posterior, ("cross-em", "em-forest")),
     "rules": (rules, ("ant", "ant+", "bl", "tc", "union")),
-    "label-counts": (label_counts, ("smoothed-union",)),
+    "label-counts": (label_counts, ("smoothed-union", "distilled-union")),
     "layers": (layers, ("cfl", "aka", "fka")),
     "fusion": (fusion, ("xml0", "xml0+", "xml0-lf", "conse")),
     "similarities": (similarities, ("tf-idf", "zestxml", "sbert")),

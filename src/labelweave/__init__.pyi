@@ -94,6 +94,7 @@ from labelweave.scattered.ant import ANT as ANT
 from labelweave.scattered.ant_plus import ANTPlus as ANTPlus
 from labelweave.scattered.bl import BL as BL
 from labelweave.scattered.cfl import CFL as CFL
+from labelweave.scattered.distilled_union import DistilledUnion as DistilledUnion
 from labelweave.scattered.fka import FKA as FKA
 from labelweave.scattered.smoothed_union import SmoothedUnion as SmoothedUnion
 from labelweave.scattered.tc import TC as TC

@@ -197,6 +197,8 @@ METHODS = (
     _method("fka", "scattered.fka:FKA",
             "filtered knowledge amalgamation: student layers replace the teachers' layers",
             "Ye et al., IJCAI 2019"),
+    _method("distilled-union", "scattered.distilled_union:DistilledUnion",
+            "student of the smoothed union on many mixed rows"),
     _method("smoothed-union", "scattered.smoothed_union:SmoothedUnion",
             "the union of teachers, fitted to label prevalence and the number of labels"),
     _method("tc", "scattered.tc:TC",

@@ -224,14 +224,15 @@ def test_students_of_tables_are_served_records(run, workdir):
         assert len(lines) == len(frame)
 
 
-def test_a_student_of_texts_is_refused_before_teachers_are_asked(run, text_file, monkeypatch):
+def test_what_cannot_work_is_refused_before_teachers_are_asked(run, text_file, monkeypatch):
     for seed, name in enumerate(("one", "two")):
         run("train", text_file, "-m", "br", "--seed", seed, "--out", name, "-q")
     monkeypatch.setattr(Teacher, "probabilities", None)  # fails if it is called
-    done = run(
-        "amalgamate", "one", "two", "--data", text_file, "--set", "augment=2", status=2
-    )  # fmt: skip
-    assert "synthetic rows can be made of numbers only" in done.stderr
+    common = ("amalgamate", "one", "two", "--data", text_file)
+    tuned = ("--threshold", "tuned", "--set", "validation_fraction=0")
+    assert "no rows are held out to tune" in run(*common, *tuned, status=2).stderr
+    done = run(*common, "--student", "mlp", "--set", "student__dropout=2", status=2)
+    assert "dropout" in done.stderr
 
 
 @pytest.mark.filterwarnings("default::labelweave.exceptions.LabelweaveWarning")

@@ -109,7 +109,11 @@ class StudentMethod(TeacherMethod):
     def _synthetic_per_row(self, X: Any) -> float:
         if not isinstance(self.augment, str):
             return self.augment
-        return auto_augmentation(X) if self._teachers_predict_new_rows else 0.0
+        return self._auto_augmentation(X) if self._teachers_predict_new_rows else 0.0
+
+    def _auto_augmentation(self, X: Any) -> float:
+        """The number of synthetic rows per row with ``augment="auto"``."""
+        return auto_augmentation(X)
 
     def _check_rows(self, X: Any) -> None:
         self._student_for(X)._validate_params()

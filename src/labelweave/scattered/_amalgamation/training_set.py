@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
+from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.rows import concatenate_features, count_rows
 from labelweave.scattered._amalgamation.teacher_predictions import (
@@ -146,17 +147,24 @@ def auto_augmentation(X: Any) -> float:
 
 def check_synthetic(X: Any) -> None:
     """Refuse rows of which no synthetic rows can be made."""
-    if not is_numeric(X):
+    if not can_be_mixed(X):
         raise InputError(
-            "synthetic rows can be made of numbers only: set augment=0", parameter="augment"
+            "synthetic rows can be made of numbers or texts only: set augment=0",
+            parameter="augment",
         )
+
+
+def can_be_mixed(X: Any) -> bool:
+    """Whether synthetic rows can be made of rows: of numbers, or of texts."""
+    return is_numeric(X) or is_texts(X)
 
 
 def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     """Draw rows that take each feature from one of two random rows.
 
     Every value of a feature occurs in X, so that counts stay counts and sparse rows stay sparse.
-    The share of features from the first of the two rows is drawn for each synthetic row.
+    The share of features from the first of the two rows is drawn for each synthetic row. A mixed
+    text has a run of words of each of two texts: that share of the first, the rest of the second.
 
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> mixed = synthetic_rows(X, 50, np.random.RandomState(0))
@@ -168,6 +176,12 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
         return type(X)(synthetic_rows(X.to_numpy(), n, generator), columns=X.columns)
     first, second = generator.randint(count_rows(X), size=(2, n))
     share = generator.uniform(size=n)
+    if is_texts(X):
+        starts = generator.uniform(size=(2, n))
+        return [
+            f"{_run_of_words(X[i], s, a)} {_run_of_words(X[j], 1 - s, b)}".strip()
+            for i, j, s, a, b in zip(first, second, share, *starts, strict=True)
+        ]
     if not sp.issparse(X):
         from_first = generator.uniform(size=(n, X.shape[1])) < share[:, None]
         return np.where(from_first, X[first], X[second])
@@ -180,6 +194,18 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     mixed = sp.csr_array(a.multiply(from_first) + b - b.multiply(from_first))
     mixed.eliminate_zeros()
     return mixed
+
+
+def _run_of_words(text: str, share: float, start: float) -> str:
+    """A run of words that is this share of a text; `start`, from 0 to 1, says where it begins.
+
+    >>> _run_of_words("one two three four", 0.5, 0.9)
+    'three four'
+    """
+    words = text.split()
+    n = round(share * len(words))
+    first = int(start * (len(words) - n + 1))
+    return " ".join(words[first : first + n])
 
 
 def is_numeric(X: Any) -> bool:

@@ -1,0 +1,157 @@
+"""A student of the smoothed union, on many mixed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+
+from labelweave.exceptions import InputError
+from labelweave.methods import make
+from labelweave.probabilities import log_odds
+from labelweave.rows import count_rows
+from labelweave.scattered._amalgamation.agreement import Disagreement
+from labelweave.scattered._amalgamation.prevalence import shift_to_count
+from labelweave.scattered._amalgamation.student_method import StudentMethod
+from labelweave.scattered._amalgamation.training_set import (
+    TrainingSet,
+    can_be_mixed,
+    is_numeric,
+)
+from labelweave.scattered.smoothed_union import SmoothedUnion
+from labelweave.scattered.teacher import Teacher, take_rows
+
+__all__ = ["DistilledUnion"]
+
+_EPS = 1e-12  # keeps the order of very small probabilities
+_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC = 20.0, 6000
+
+
+class DistilledUnion(StudentMethod):
+    """One student for the predictions of a smoothed union, on many mixed rows.
+
+    1. The teachers are combined by :class:`labelweave.scattered.smoothed_union.SmoothedUnion`,
+       fitted to the rows of `fit`.
+    2. Up to twenty mixed rows per row, 6,000 at most, are made of two rows each: each feature of
+       one of the two, or a part of the words of each of two texts. The union labels them all [1]_
+       [2]_.
+    3. A student, by default an MLP, learns these probabilities. Values beyond the range that a
+       feature has in the rows it learns from are set to the end of that range: a network is far
+       off where it extrapolates.
+    4. Its logits are shifted by one number, so that it predicts as many labels on the rows of `fit`
+       as the union.
+
+    Parameters
+    ----------
+    teachers : sequence of Teacher
+    student : estimator or id of a method, optional
+        By default :class:`labelweave.dependent.mlp.MLP`.
+    augment : float or "auto", default="auto"
+        Number of mixed rows per row. ``"auto"``: twenty, at most 6,000 altogether; none for images,
+        for tables with columns that are not numbers, and for teachers that are stored predictions.
+    aliases, match, calibration, verbose, on_disagreement, threshold, validation_fraction,
+    random_state
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
+
+    Attributes
+    ----------
+    shift_ : float
+        What is added to the logits of the student in step 4.
+    range_ : ndarray of shape (2, n_features), or None
+        Smallest and largest value of each feature in step 3; None where the rows are sparse, or not
+        numbers.
+
+    References
+    ----------
+    .. [1] R. Fakoor, J. W. Mueller, N. Erickson, P. Chaudhari and A. J. Smola. Fast, accurate, and
+       simple models for tabular data via augmented distillation. NeurIPS 2020 (there rows are
+       drawn by Gibbs sampling).
+    .. [2] L. Beyer, X. Zhai, A. Royer, L. Markeeva, R. Anil and A. Kolesnikov. Knowledge
+       distillation: a good teacher is patient and consistent. CVPR 2022.
+    """
+
+    def __init__(
+        self,
+        teachers: Sequence[Teacher] = (),
+        *,
+        student: Any = None,
+        augment: float | str = "auto",
+        aliases: Mapping[str, str] | None = None,
+        match: str = "ignore-case",
+        calibration: str | None = None,
+        verbose: int = 0,
+        on_disagreement: Callable[[Disagreement], None] | None = None,
+        threshold: Any = 0.5,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            teachers,
+            student=student,
+            augment=augment,
+            aliases=aliases,
+            match=match,
+            calibration=calibration,
+            verbose=verbose,
+            on_disagreement=on_disagreement,
+            threshold=threshold,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
+
+    def _default_chain(self) -> Any:
+        return make("mlp")
+
+    def _auto_augmentation(self, X: Any) -> float:
+        if not can_be_mixed(X):
+            return 0.0
+        return min(_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC / max(count_rows(X), 1))
+
+    def _targets(self, training_set: TrainingSet) -> np.ndarray:
+        rows, known = training_set.real_rows(), training_set.known_labels
+        union = SmoothedUnion(
+            training_set.predictions.teachers,
+            aliases=self.aliases,
+            match=self.match,
+            random_state=training_set.seed,
+        )
+        union.fit(take_rows(training_set.X, rows), None if known is None else known[rows])
+        targets = union.predict_proba(training_set.X)
+        abstained = np.isnan(training_set.predictions.without_abstentions()).all(axis=0)
+        return np.where(abstained, np.nan, targets)
+
+    def _train_student(self, student: Any, training_set: TrainingSet, targets: np.ndarray) -> Any:
+        self._set_range(take_rows(training_set.X, np.arange(training_set.n_train)))
+        fitted = super()._train_student(student, training_set, targets)
+        rows = training_set.real_rows()
+        p = fitted.predict_proba(self._student_rows(take_rows(training_set.X, rows)))
+        logits = log_odds(p.astype(np.float64), _EPS)
+        self.shift_ = -shift_to_count(logits, int(np.count_nonzero(targets[rows] > 0.5)))
+        return fitted
+
+    def _set_range(self, X: Any) -> None:
+        """Store the range of each feature; None for rows that are not an array of numbers."""
+        self.range_: np.ndarray | None = None
+        if is_numeric(X) and not sp.issparse(X):
+            values = np.asarray(X, dtype=np.float64)
+            self.range_ = np.stack([values.min(axis=0), values.max(axis=0)])
+
+    def _student_rows(self, X: Any) -> Any:
+        rows = super()._student_rows(X)
+        return rows if self.range_ is None else np.clip(rows, *self.range_)
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        p = super()._predict_proba(X)
+        return expit(log_odds(p.astype(np.float64), _EPS) + self.shift_) if self.shift_ else p
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "shift": self.shift_, "range": self.range_}
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        self.shift_, self.range_ = float(state["shift"]), state["range"]
+        if self.range_ is not None and self.range_.shape != (2, self.n_features_in_):
+            raise InputError("a distilled union has a smallest and a largest value per feature")

@@ -1,0 +1,98 @@
+"""A student of the smoothed union on mixed rows."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import labelweave as lw
+from labelweave.exceptions import InputError
+from labelweave.metrics import hamming_loss
+from labelweave.scattered._amalgamation.training_set import synthetic_rows
+from labelweave.scattered.distilled_union import DistilledUnion
+from labelweave.text import TextClassifier
+
+
+def small_student():
+    return lw.MLP([32], dropout=0.0, lr=5e-3, epochs=15)
+
+
+@pytest.fixture(scope="module")
+def fitted(easy):
+    X, _, teachers = easy
+    return DistilledUnion(teachers, student=small_student(), augment=5, random_state=0).fit(X)
+
+
+def test_the_student_follows_the_smoothed_union(easy, fitted):
+    X, Y, teachers = easy
+    union = lw.SmoothedUnion(teachers, random_state=0).fit(X)
+    assert hamming_loss(union.predict(X), fitted.predict(X)) < 0.12
+    assert hamming_loss(Y, fitted.predict(X)) < 0.8 * hamming_loss(Y, np.zeros_like(Y))
+    # As many labels as the union, whose own copies are drawn with another seed.
+    assert fitted.predict(X).sum() == pytest.approx(union.predict(X).sum(), rel=0.1)
+
+
+def test_saved_and_loaded(easy, fitted, tmp_path):
+    X = easy[0]
+    fitted.save(tmp_path / "student")
+    loaded = lw.load(tmp_path / "student")
+    assert np.array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    state = {**fitted._state(), "range": np.zeros((2, 3))}
+    with pytest.raises(InputError, match="a smallest and a largest value per feature"):
+        loaded._set_state(state)
+
+
+def test_features_beyond_their_range_are_set_to_its_end(easy, fitted):
+    X = easy[0][:5]
+    far = X.copy()
+    far[:, 0] = 1e9
+    at_the_end = X.copy()
+    at_the_end[:, 0] = fitted.range_[1, 0]
+    assert np.array_equal(fitted.predict_proba(far), fitted.predict_proba(at_the_end))
+    assert fitted.range_.shape == (2, X.shape[1])
+
+
+def test_how_many_rows_are_mixed(easy):
+    X, _, teachers = easy
+    model = DistilledUnion(teachers)
+    model._teachers_predict_new_rows = True
+    for rows, expected in (
+        (X[:100], 20.0),
+        (np.zeros((1000, 2)), 6.0),
+        (["one text"] * 600, 10.0),
+        (np.array([["a", 1]], dtype=object).reshape(1, 1, 2), 0.0),
+    ):
+        assert model._synthetic_per_row(rows) == expected
+
+
+def test_mixed_texts_have_words_of_two_texts():
+    texts = ["a1 a2 a3 a4 a5 a6", "b1 b2 b3 b4 b5 b6", "c1 c2 c3 c4 c5 c6"]
+    mixed = synthetic_rows(texts, 200, np.random.RandomState(0))
+    assert len(mixed) == 200
+    origins = [sorted({word[0] for word in text.split()}) for text in mixed]
+    assert {len(origin) for origin in origins} == {1, 2}
+    assert sum(len(origin) == 2 for origin in origins) > 80
+    for text in mixed:
+        for letter in "abc":  # the words of each text are a run of it
+            numbers = [int(word[1]) for word in text.split() if word[0] == letter]
+            runs = sum(b - a != 1 for a, b in pairwise(numbers))
+            assert runs <= 1  # two runs where both texts are the same
+    assert 5 <= np.mean([len(text.split()) for text in mixed]) <= 7
+
+
+def test_a_student_of_texts(tmp_path):
+    words = {"sea": "sea fish water", "sun": "hot sun sand", "sky": "sky cloud air"}
+    random = np.random.default_rng(0)
+    labels = [sorted(random.choice(list(words), random.integers(1, 3), False)) for _ in range(120)]
+    texts = [" ".join([*(words[one] for one in row), f"n{i}"]) for i, row in enumerate(labels)]
+    teachers = [
+        TextClassifier(random_state=0).fit(
+            texts[:60], [[x for x in row if x in of] for row in labels[:60]]
+        )
+        for of in (("sea", "sun"), ("sun", "sky"))
+    ]
+    model = DistilledUnion(teachers, student=small_student(), augment=2, random_state=0)
+    model.fit(texts[60:])
+    model.save(tmp_path / "student")
+    loaded = lw.load(tmp_path / "student")
+    assert loaded.predict_labels(["fish in the water", "air and a cloud"]) == [["sea"], ["sky"]]
