@@ -116,7 +116,8 @@ class StudentMethod(TeacherMethod):
         return auto_augmentation(X)
 
     def _check_rows(self, X: Any) -> None:
-        self._student_for(X)._validate_params()
+        self.default_part("student")._validate_params()
+        self._student_for(X)  # raises for one that takes other rows
         if self._synthetic_per_row(X) > 0:
             check_synthetic(X)
             if not self._teachers_predict_new_rows:
