@@ -1,4 +1,5 @@
 import csv
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -126,7 +127,10 @@ def test_kinds(write):
         ({"prize": "number"}, "no column 'prize'; did you mean 'price'"),
         ({"price": "numbr"}, "'numbr', the kind given for the column 'price'"),
         ({"is_new": "number"}, "the column 'is_new', which is no feature"),
-        ({"code": "number"}, "days.csv: row 1 of the column 'code' is 'x', which is not a number"),
+        (
+            {"brand": "number"},
+            "days.csv: row 0 of the column 'brand' is 'acme', which is not a num",
+        ),
         ({"brand": "date"}, "row 0 of the column 'brand' is 'acme', which is not a date"),
     ]:
         with pytest.raises(DataFileError, match=words):
@@ -340,3 +344,28 @@ def test_text_round_trip(tmp_path, rows):
     texts, labels = zip(*rows, strict=True)
     assert tuple(data.X) == texts
     assert data.Y.to_numpy().ravel().astype(bool).tolist() == list(labels)
+
+
+def test_words_among_numbers_are_said_and_become_blanks_where_asked(write):
+    rows = [f"{i},b{i % 3},{i % 2}" for i in range(30)]
+    rows[4], rows[9] = "12 EUR,b1,0", "unknown,b2,1"
+    path = write("price,brand,y\n" + "\n".join(rows) + "\n")
+    said = (
+        r"'price' holds numbers, but 2 cells do not: '12 EUR' in line 6, 'unknown' in line 11, wh"
+    )
+    with pytest.warns(LabelweaveWarning, match=said):
+        data = read_table(path, labels=["y"])
+    assert data.X.frame["price"].tolist()[4] == "12 EUR"
+    with pytest.warns(LabelweaveWarning, match="line 11, read as blank"):
+        data = read_table(path, labels=["y"], kinds={"price": "number"})
+    price = data.X.frame["price"].to_numpy()
+    assert np.flatnonzero(np.isnan(price)).tolist() == [4, 9]
+    assert price[10] == 10
+
+
+def test_categories_some_of_which_are_numbers_are_not_mistakes(write):
+    rows = [f"{i if i % 4 else 'XL'},b{i % 3},{i % 2}" for i in range(30)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = read_table(write("size,brand,y\n" + "\n".join(rows) + "\n"), labels=["y"])
+    assert data.X.frame["size"].tolist()[:2] == ["XL", "1"]

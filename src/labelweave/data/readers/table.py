@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from labelweave.data.dataset import Dataset
@@ -153,13 +154,13 @@ def dataset_of_table(
             parameter=("labels", "label_column"),
         )
     label_lists: list[list[str] | None] = []
-    lines: list[int] = []
+    lines: list[Sequence[int]] = []
     chunks = []
     for table_rows in table.chunks(roles.numbers, roles.texts):
         chunks.append(roles.row_chunk(table_rows))
+        lines.append(table_rows.lines)
         if roles.label_list is not None:
             label_lists.extend(roles.label_lists(table_rows))
-            lines.extend(table_rows.lines)
     if not chunks:
         raise DataFileError("the table has no rows", path=path)
     rows = concatenate_chunks(chunks)
@@ -182,7 +183,11 @@ def dataset_of_table(
         except InputError as error:
             message = f"the column {columns['weight_column']!r} cannot be weights: {error}"
             raise DataFileError(message, path=path, parameter="weight_column") from None
-    X = _with_kinds(rows.X, roles, kinds) if roles.is_mixed else rows.X
+    X = rows.X
+    if roles.is_mixed:
+        from labelweave.data.readers._table.stray_words import without_stray_words
+
+        X = _with_kinds(without_stray_words(X, kinds or {}, table, lines), roles, kinds)
     if roles.label_list is None:
         return make_dataset(path, X, rows.Y, roles.label_names, **attributes)
     names, named_lists, descriptions = _name_labels(path, label_lists, labels, labels_file)
@@ -192,7 +197,7 @@ def dataset_of_table(
     return make_dataset(
         path,
         X,
-        label_matrix(named_lists, names, path, lines),
+        label_matrix(named_lists, names, path, [*chain.from_iterable(lines)]),
         names,
         descriptions=descriptions,
         **attributes,

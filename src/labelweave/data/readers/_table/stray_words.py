@@ -1,0 +1,95 @@
+"""Columns of numbers in which a few cells are not: "unknown", "12 EUR", "n/a?"."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelweave.data.readers._table.cells import is_number
+from labelweave.data.readers._table.open_table import OpenTable
+from labelweave.exceptions import LabelweaveWarning
+from labelweave.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["without_stray_words"]
+
+_FEW = 0.1  # share of the cells up to which words among numbers are taken for mistakes
+_LEAST_NUMBERS = 5
+_FIRST_ROWS = 200  # by which columns of words are passed over quickly
+_MOST_SHOWN = 3
+
+
+def without_stray_words(
+    X: Table, kinds: Mapping[str, str], table: OpenTable, lines: Sequence[Sequence[int]]
+) -> Table:
+    """Return a table, and warn about columns of numbers with a few words among them.
+
+    Such a column stays as it is, and becomes one of categories. Where its kind is given as number,
+    the words become blanks, as long as more cells are numbers. `lines` are those of the rows, in
+    consecutive parts.
+    """
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for name in map(str, X.frame.columns):
+        column, kind = X.frame[name], kinds.get(name)
+        if kind not in (None, "number") or pd.api.types.is_numeric_dtype(column.dtype):
+            continue
+        first = _numbers(column.iloc[:_FIRST_ROWS], table.decimal)
+        if 2 * np.isnan(first).sum() > len(first) + column.iloc[:_FIRST_ROWS].isna().sum():
+            continue  # mostly words
+        numbers = _numbers(column, table.decimal)
+        is_word = column.notna().to_numpy() & np.isnan(numbers)
+        n_words, n_numbers = int(is_word.sum()), int((~np.isnan(numbers)).sum())
+        if not n_words or n_words >= n_numbers:
+            continue
+        if kind == "number":
+            columns[name] = numbers
+            fate = "read as blank, as the kind of the column is number"
+        elif n_words <= max(1, _FEW * n_numbers) and n_numbers >= _LEAST_NUMBERS:
+            fate = (
+                "which makes a column of categories of it: correct it in the file, or give the "
+                f"column its kind (kinds={name}=number reads such cells as blanks)"
+            )
+        else:
+            continue
+        warnings.warn(
+            f"{table.path}: the column {name!r} holds numbers, but {_shown(column, is_word, lines)}"
+            f", {fate}",
+            LabelweaveWarning,
+            stacklevel=4,
+        )
+    return Table(X.frame.assign(**columns), X.encoder) if columns else X
+
+
+def _numbers(column: pd.Series, decimal: str) -> np.ndarray:
+    """The cells that are numbers; NaN for all others."""
+    import pandas as pd
+
+    try:
+        codes, values = pd.factorize(column)
+    except TypeError:  # lists and the like, which the encoder refuses
+        return np.full(len(column), np.nan)
+    words = [str(value) for value in values]
+    numbers = [
+        float(word.replace(decimal, ".")) if is_number(word, decimal) else np.nan for word in words
+    ]
+    return np.array([*numbers, np.nan])[codes]
+
+
+def _shown(column: pd.Series, is_word: np.ndarray, parts: Sequence[Sequence[int]]) -> str:
+    rows = np.flatnonzero(is_word)
+    lines = [*chain.from_iterable(parts)]
+    shown = ", ".join(
+        f"{str(column.iloc[row])[:40]!r} in line {lines[row]}" for row in rows[:_MOST_SHOWN]
+    )
+    if len(rows) == 1:
+        return f"one cell does not: {shown}"
+    more = f" and {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else ""
+    return f"{len(rows):,} cells do not: {shown}{more}"
