@@ -262,7 +262,7 @@ def method_options(default: str) -> Callable[[F], F]:
         set_option(
             "A parameter of the method; may be repeated. VALUE is a number, true, false, none, a "
             "text or a list such as [256,128]. text__max_words=2 and the like say how texts "
-            "become features, image__weights=FILE how images do."
+            "become features, image__weights=FILE how images and columns of images do."
         ),
         click.option(
             "--threshold",

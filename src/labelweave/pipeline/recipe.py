@@ -85,7 +85,9 @@ class Recipe:
             _show_progress(model, {**plain, **nested}, self.method)
         if data is None:
             return model
-        if of_image or data.is_image:
+        if of_image and data.is_table:
+            _set_image_encoder(data, of_image)
+        elif of_image or data.is_image:
             shared = {name: plain[name] for name in ("threshold", "random_state")}
             return _of_images(model, data, self.method, of_image, shared)
         can = capabilities(model)
@@ -142,6 +144,20 @@ def _taken(settings: dict[str, Any], prefix: str) -> dict[str, Any]:
         for name in list(settings)
         if name.startswith(prefix)
     }
+
+
+def _set_image_encoder(data: Dataset, of_image: dict[str, Any]) -> None:
+    """Let the columns of images of a table, and of its parts, be encoded by this network."""
+    encoder = data.X.encoder
+    if encoder is None or "image" not in (encoder.kinds or {}).values():
+        raise InputError(
+            f"{_OF_IMAGE}{next(iter(of_image))} is for images, but no column is of this kind "
+            "(kinds=photo=image)",
+            parameter="kinds",
+        )
+    from labelweave.images import ImageEncoder
+
+    encoder.set_params(image=ImageEncoder(**of_image))
 
 
 def _of_images(
