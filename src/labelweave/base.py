@@ -35,6 +35,8 @@ class MultiLabelClassifier(MultiLabelPredictor):
     Its parameters and attributes are those of :class:`~labelweave.predictor.MultiLabelPredictor`.
     """
 
+    _validation_weight: np.ndarray | None = None  # during `fit`
+
     # -- what a method writes ----------------------------------------------------------
 
     @abstractmethod
@@ -100,22 +102,29 @@ class MultiLabelClassifier(MultiLabelPredictor):
             self.label_prevalence_ = positives / known
         rule = make_threshold(self._threshold_rule())
         held_out = None
+        self._validation_weight = None
         must_tune = rule.needs_validation and not able.out_of_fold
         if validation is None and (must_tune or self._needs_validation()):
             rows = self._rows_to_hold_out(X, Y)
             if rows is not None:
                 rest, held = rows
                 X, Y, held_out = X[rest], Y[rest], (X[held], Y[held])
-                weight = None if weight is None else weight[rest]
+                if weight is not None:
+                    weight, self._validation_weight = weight[rest], weight[held]
         if isinstance(X, Table):
             X = self._fit_encoder(X, Y)
             if held_out is not None:
                 held_out = self._encoded(held_out[0].as_reported()), held_out[1]
         if validation is not None:
             held_out = self._checked_validation(validation)
+            if weight is not None:
+                self._validation_weight = getattr(validation, "weights", None)
         if held_out is None and must_tune:
             raise _too_few(Y)
-        learn(X, Y, held_out, **({} if weight is None else {"sample_weight": weight}))
+        try:
+            learn(X, Y, held_out, **({} if weight is None else {"sample_weight": weight}))
+        finally:
+            del self._validation_weight
         if rule.needs_validation:
             rule.fit(*self._tuning_predictions(held_out, Y))
         self.threshold_ = rule
@@ -201,6 +210,7 @@ class WeightedClassifier(MultiLabelClassifier):
     """Base of the estimators whose `fit` takes weights of the rows.
 
     Their ``_fit`` has a further parameter, ``sample_weight=None``; the weights are positive.
+    Meanwhile `_validation_weight` holds those of the validation rows, or None.
     """
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, validation: Any = None) -> Self:
@@ -212,8 +222,10 @@ class WeightedClassifier(MultiLabelClassifier):
             As for every estimator: see :meth:`MultiLabelClassifier.fit`.
         sample_weight : array-like of shape (n,), optional
             How much each row counts in training: a row of weight 2 as two equal rows, unless the
-            method draws rows or counts them in leaves, and a row of weight 0 as none. Thresholds
-            are tuned without weights.
+            method draws rows, splits them into batches or counts them in leaves, and a row of
+            weight 0 as none. A network uses the weights of validation rows for early stopping:
+            those of held-out rows, or `weights` of a Dataset. Thresholds are tuned without
+            weights.
 
         Returns
         -------

@@ -15,6 +15,7 @@ from labelweave.dependent._networks.pairwise_ranking import exponential_ranking,
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
+from labelweave.nn.losses import weigh_rows
 from labelweave.nn.process_rows import gather_rows
 from labelweave.nn.task import StepInfo, Task
 
@@ -49,14 +50,14 @@ class C2AENetwork(nn.Module):
         return self.decoder(self.feature_encoder(x))
 
 
-def correlation_loss(of_features: Tensor, of_labels: Tensor, known: Tensor) -> dict[str, Tensor]:
+def correlation_loss(of_features: Tensor, of_labels: Tensor, weight: Tensor) -> dict[str, Tensor]:
     """Eq. 5: the distance of the codes, and how far they are from being uncorrelated.
 
-    The codes are ``Fx(X)`` and ``Fe(Y)``, (n, k); each row has the share of its known labels as
-    weight, (n,). Returns ``latent``, `C1` of the paper, and ``orthogonality``, its `C2` and `C3`.
+    The codes are ``Fx(X)`` and ``Fe(Y)``, (n, k), and each row has a weight, (n,). Returns
+    ``latent``, `C1` of the paper, and ``orthogonality``, its `C2` and `C3`.
     """
-    distance = known * (of_features - of_labels).square().sum(dim=1)
-    weights = gather_rows(known)
+    distance = weight * (of_features - of_labels).square().sum(dim=1)
+    weights = gather_rows(weight)
     total = weights.sum().clamp(min=1e-6)
 
     def departure(codes: Tensor) -> Tensor:
@@ -72,6 +73,7 @@ class C2AETask(Task):
     """Eq. 1: the distance of the codes under its constraint, and the loss of the decoder."""
 
     network: C2AENetwork
+    weighs_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -91,21 +93,22 @@ class C2AETask(Task):
         network = self.network
         of_features = network.feature_encoder(batch.x)
         if not self.training:  # the loss of the predictions alone
-            return {"ranking": self._ranking(of_features, batch.y)}
+            return {"ranking": self._ranking(of_features, batch)}
         of_labels = network.label_encoder(signed_targets(batch.y))
         known = (~torch.isnan(batch.y)).to(of_features.dtype).mean(dim=1)
-        terms = correlation_loss(of_features, of_labels, known)
+        terms = correlation_loss(of_features, of_labels, weigh_rows(known, batch.row_weight))
         terms["orthogonality"] = self.orthogonality * terms["orthogonality"]
-        terms["ranking"] = self.alpha * self._ranking(of_labels, batch.y)
+        terms["ranking"] = self.alpha * self._ranking(of_labels, batch)
         if self.feature_branch > 0:
             weight = self.alpha * self.feature_branch
-            terms["feature_ranking"] = weight * self._ranking(of_features, batch.y)
+            terms["feature_ranking"] = weight * self._ranking(of_features, batch)
         return terms
 
-    def _ranking(self, codes: Tensor, targets: Tensor) -> Tensor:
+    def _ranking(self, codes: Tensor, batch: Batch) -> Tensor:
         """Eq. 3, on outputs between 0 and 1."""
         scores = torch.sigmoid(self.network.decoder(codes))
-        return exponential_ranking(scores, targets, slope=_SLOPE, anchor=_VIRTUAL_SCORE).mean()
+        of_rows = exponential_ranking(scores, batch.y, slope=_SLOPE, anchor=_VIRTUAL_SCORE)
+        return weigh_rows(of_rows, batch.row_weight).mean()
 
 
 # Number of labels of the data sets in published tables, under the names of the catalog.

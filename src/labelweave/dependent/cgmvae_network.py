@@ -17,7 +17,7 @@ from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
 from labelweave.nn.batches import Batch, Batches
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, Dropout, MLPEncoder, build_encoder
-from labelweave.nn.losses import bce
+from labelweave.nn.losses import bce, weigh_rows
 from labelweave.nn.process_rows import draw_rows
 from labelweave.nn.task import OptimizerPlan, StepInfo, Task, make_plan
 
@@ -265,6 +265,7 @@ class CGMVAETask(Task):
 
     network: CGMVAENetwork
     weighs_entries: ClassVar[bool] = True  # in Eq. 6
+    weighs_rows: ClassVar[bool] = True
 
     def __init__(self, network: CGMVAENetwork, objective: Objective, plan: dict[str, Any]) -> None:
         super().__init__(network)
@@ -275,11 +276,12 @@ class CGMVAETask(Task):
         return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        objective, network = self.objective, self.network
+        objective, network, row_weight = self.objective, self.network, batch.row_weight
         if not self.training:
             # Early stopping watches the loss of the predictions: the KL term of validation rows
             # grows long before the predictions get worse.
-            return {"cross_entropy": bce(network(batch.x), batch.y).sum(dim=-1).mean()}
+            entropy = bce(network(batch.x), batch.y).sum(dim=-1)
+            return {"cross_entropy": weigh_rows(entropy, row_weight).mean()}
         x = network.read(batch.x)
         mean, log_variance = network.feature_encoder(x)
         # The last draw, z0, is that of the KL term; the others are decoded.
@@ -296,20 +298,21 @@ class CGMVAETask(Task):
                 anchors.append(objective.n_samples)
             if network.has_kl:  # Eq. 3
                 values = log_gaussian(z0, mean, log_variance) - prior.log_density(z0)
-                kl = torch.where(has_prior(batch.y), values, 0.0).mean()
-                terms["kl"] = objective.kl_weight * kl
+                kl = torch.where(has_prior(batch.y), values, 0.0)
+                terms["kl"] = objective.kl_weight * weigh_rows(kl, row_weight).mean()
         embeddings = network.decoder(x, points).transpose(0, 1)  # (points, n, E)
         products = network.products(embeddings)
         if objective.alpha > 0:  # Eq. 5, or Eq. 8
             contrast = self._contrast(products[anchors], embeddings[anchors], batch.y)
-            terms["contrast"] = objective.alpha * contrast.mean()
+            terms["contrast"] = objective.alpha * weigh_rows(contrast, row_weight).mean()
         entropy = bce(products, batch.y.expand_as(products))  # Eq. 6
         entropy = (entropy if batch.weight is None else entropy * batch.weight).sum(dim=-1)
+        entropy = weigh_rows(entropy, row_weight)
         terms["cross_entropy"] = objective.beta * entropy.mean(dim=1).sum()
         if objective.reconstruction > 0:
             # Eq. 4 with unit variance, up to a constant.
             residual = network.reconstruct(embeddings[: objective.n_samples]) - x.detach()
-            error = 0.5 * residual.square().sum(dim=-1).mean()
+            error = 0.5 * weigh_rows(residual.square().sum(dim=-1), row_weight).mean()
             terms["reconstruction"] = objective.reconstruction * error
         return terms
 

@@ -8,16 +8,17 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
-from labelweave.base import Pair
 from labelweave.dependent._networks.attention import AttentionBlock
 from labelweave.dependent._networks.label_attention import LabelAttentionClassifier, LabelMaskTask
 from labelweave.dependent._networks.label_graph import cooccurrence_graph
 from labelweave.dependent._networks.label_nodes import LabelNodes, LabelReadout
 from labelweave.labels import LabelMatrix
+from labelweave.nn.batches import Batch
 from labelweave.nn.estimator import TrainingSession
 from labelweave.nn.losses import mean_loss
 from labelweave.nn.task import Task
@@ -93,11 +94,13 @@ class LaMPTask(LabelMaskTask):
         super().__init__(*arguments, **options)
         self.intermediate_weight = intermediate_weight
 
-    def terms(self, x: Tensor, known: Tensor | None, targets: Tensor) -> dict[str, Tensor]:
+    def terms(self, batch: Batch, known: Tensor | None, targets: Tensor) -> dict[str, Tensor]:
         if not self.training or self.intermediate_weight == 0:
-            return super().terms(x, known, targets)
-        logits = (self.network.readout(nodes) for nodes in self.network.steps(x, known))
-        *before, last = (mean_loss(self.loss(z, targets)) for z in logits)
+            return super().terms(batch, known, targets)
+        logits = (self.network.readout(nodes) for nodes in self.network.steps(batch.x, known))
+        *before, last = (
+            mean_loss(self.loss(z, targets), row_weight=batch.row_weight) for z in logits
+        )
         terms = {self.name: last}
         if before:
             terms["intermediate"] = self.intermediate_weight * torch.stack(before).sum()
@@ -263,11 +266,11 @@ class LaMP(LabelAttentionClassifier):
         """Return the method as its paper trains it, without known labels."""
         return cls(known_rows=0.0)
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _learn_statistics(self, X: Any, Y: LabelMatrix, row_weight: np.ndarray | None) -> None:
+        super()._learn_statistics(X, Y, row_weight)
         self._edges = None
         if self.graph == "co-occurrence":
             self._edges = torch.from_numpy(cooccurrence_graph(Y).toarray())
-        super()._fit(X, Y, validation)
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         return LaMPNetwork(

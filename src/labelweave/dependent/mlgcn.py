@@ -28,7 +28,9 @@ __all__ = ["MLGCN", "MLGCNNetwork", "reweighted_graph"]
 _SLOPE = 0.2  # of LeakyReLU, in the paper
 
 
-def reweighted_graph(Y: LabelMatrix, *, tau: float, p: float) -> Any:
+def reweighted_graph(
+    Y: LabelMatrix, *, tau: float, p: float, row_weight: np.ndarray | None = None
+) -> Any:
     """The normalised graph of the labels.
 
     Parameters
@@ -40,6 +42,8 @@ def reweighted_graph(Y: LabelMatrix, *, tau: float, p: float) -> Any:
     p : float
         Total weight of the neighbours of a label, split evenly; the label itself has the weight
         ``1 - p`` (Eq. 8).
+    row_weight : ndarray of shape (n,), optional
+        How often each row counts; once by default.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def reweighted_graph(Y: LabelMatrix, *, tau: float, p: float) -> Any:
            [0.22, 0.8 , 0.  ],
            [0.  , 0.  , 1.  ]])
     """
-    edges = conditional_frequencies(Y)
+    edges = conditional_frequencies(Y, row_weight)
     edges.data = (edges.data >= tau).astype(np.float64)
     edges.eliminate_zeros()
     n_neighbors = edges.sum(axis=1)
@@ -314,8 +318,9 @@ class MLGCN(NeuralClassifier):
         """Return the method with the label graph of its paper, which is the default."""
         return cls(tau=0.4, p=0.2, vector_size=300)
 
-    def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
-        self.graph_ = reweighted_graph(Y, tau=self.tau, p=self.p)
+    def _learn_statistics(self, X: Any, Y: LabelMatrix, row_weight: np.ndarray | None) -> None:
+        super()._learn_statistics(X, Y, row_weight)
+        self.graph_ = reweighted_graph(Y, tau=self.tau, p=self.p, row_weight=row_weight)
         self.label_vectors_ = self._fixed_vectors(Y.names)
 
     def _fixed_vectors(self, names: Sequence[str]) -> np.ndarray | None:

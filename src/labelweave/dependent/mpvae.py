@@ -20,7 +20,7 @@ from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
-from labelweave.nn.losses import bce
+from labelweave.nn.losses import bce, weigh_rows
 from labelweave.nn.process_rows import draw_rows
 from labelweave.nn.task import StepInfo, Task
 
@@ -90,6 +90,7 @@ class MPVAETask(Task):
     """Eq. 5: likelihood and ranking loss of both branches, and the KL that aligns them."""
 
     network: MPVAENetwork
+    weighs_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -108,10 +109,10 @@ class MPVAETask(Task):
         self.kl_weight = kl_weight
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        network, targets = self.network, batch.y
+        network = self.network
         if not self.training:
-            return self._loss_of_predictions(network(batch.x), targets)
-        signs = signed_targets(targets)
+            return self._loss_of_predictions(network(batch.x), batch)
+        signs = signed_targets(batch.y)
         of_labels = network.label_encoder(torch.cat([batch.x, signs], dim=1))
         of_features = network.feature_encoder(batch.x)
         # Both branches use the same noise.
@@ -122,24 +123,25 @@ class MPVAETask(Task):
         ]
         by_label, by_feature = network.decoder(batch.x, torch.stack(points, dim=1)).unbind(1)
         means = torch.stack([network.label_mean(by_label), network.feature_mean(by_feature)], dim=1)
-        likelihood, ranking = self._probit_terms(means, targets, signs)
+        likelihood, ranking = self._probit_terms(means, signs, batch)
         known = (signs != 0).to(noise.dtype).mean(dim=1)
         divergence = known * gaussian_divergence(*of_labels, *of_features)
         return {
             "likelihood": self.likelihood_weight * likelihood,
             "ranking": self.ranking_weight * ranking,
-            "kl": self.kl_weight * divergence.mean(),
+            "kl": self.kl_weight * weigh_rows(divergence, batch.row_weight).mean(),
         }
 
-    def _loss_of_predictions(self, logits: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def _loss_of_predictions(self, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
         """The validation loss: both losses of the predicted probabilities."""
-        ranking = exponential_ranking(torch.sigmoid(logits), targets, slope=_SLOPE).mean()
+        likelihood = bce(logits, batch.y).sum(dim=1)
+        ranking = exponential_ranking(torch.sigmoid(logits), batch.y, slope=_SLOPE)
         return {
-            "likelihood": self.likelihood_weight * bce(logits, targets).sum(dim=1).mean(),
-            "ranking": self.ranking_weight * ranking,
+            "likelihood": self.likelihood_weight * weigh_rows(likelihood, batch.row_weight).mean(),
+            "ranking": self.ranking_weight * weigh_rows(ranking, batch.row_weight).mean(),
         }
 
-    def _probit_terms(self, means: Tensor, targets: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:
+    def _probit_terms(self, means: Tensor, signs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Minus the log-likelihood, and the ranking loss, both summed over the branches.
 
         Given a draw of the shared factors the labels are independent (Eq. 3), so that leaving out
@@ -158,7 +160,8 @@ class MPVAETask(Task):
         log_likelihood = torch.logsumexp(of_rows, dim=2) - math.log(self.n_samples)
         correct = torch.exp(log_correct)
         scores = torch.where(signs > 0, correct, 1 - correct).transpose(1, 2)
-        ranking = exponential_ranking(scores, targets, slope=_SLOPE)
+        ranking = weigh_rows(exponential_ranking(scores, batch.y, slope=_SLOPE), batch.row_weight)
+        log_likelihood = weigh_rows(log_likelihood, batch.row_weight)
         return -log_likelihood.mean(dim=1).sum(), ranking.mean(dim=(1, 2)).sum()
 
 

@@ -469,6 +469,9 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # The contrastive loss compares pairs of rows, which have no weights.
+        has_contrast = self.pretrained is None and self.pretrain_epochs != 0
+        tags.capabilities.sample_weight = not has_contrast
         tags.transformer_tags.preserves_dtype = []  # the representation is in single precision
         return tags
 

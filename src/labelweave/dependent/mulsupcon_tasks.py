@@ -186,6 +186,7 @@ class FineTuningTask(TwoStepTask):
     """
 
     weighs_entries: ClassVar[bool] = True
+    weighs_rows: ClassVar[bool] = True
 
     def __init__(
         self, network: nn.Module, *, backbone_lr: float | None, plan: dict[str, Any]
@@ -203,7 +204,7 @@ class FineTuningTask(TwoStepTask):
         return head(representation)
 
     def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        return {"bce": mean_loss(bce(outputs, batch.y), batch.weight)}
+        return {"bce": mean_loss(bce(outputs, batch.y), batch.weight, batch.row_weight)}
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         encoder, head = encoder_and_head(self.network)

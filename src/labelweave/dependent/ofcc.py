@@ -60,6 +60,7 @@ class OFCCTask(Task):
     """
 
     network: OrderFreeChain
+    weighs_rows: ClassVar[bool] = True
 
     def __init__(
         self, network: OrderFreeChain, loss: str, plan: dict[str, Any], *, reveal: float = 0.0
@@ -74,7 +75,8 @@ class OFCCTask(Task):
         run = self.network.run(batch.x, known=known, all_steps=every_step)
         targets = batch.y if known is None else batch.y.masked_fill(~torch.isnan(known), torch.nan)
         outputs = torch.stack(run.steps) if every_step else run.logits
-        return {"bce": mean_loss(bce(outputs, targets.expand_as(outputs)))}
+        entries = bce(outputs, targets.expand_as(outputs))
+        return {"bce": mean_loss(entries, row_weight=batch.row_weight)}
 
     def _revealed(self, targets: Tensor) -> Tensor:
         """Known labels drawn at random: a random share of the labels in a share of the rows."""

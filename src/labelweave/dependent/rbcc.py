@@ -21,6 +21,7 @@ from labelweave.labels import as_labels
 from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import NORMS, MLPEncoder
 from labelweave.nn.estimator import NeuralClassifier, TrainingSession
+from labelweave.nn.losses import weigh_rows
 from labelweave.nn.task import StepInfo, Task
 
 __all__ = ["RBCC", "RBCCNetwork", "RBCCTask"]
@@ -95,11 +96,12 @@ class RBCCTask(Task):
     """Minus the log-likelihood of the known labels, divided by the number of labels."""
 
     network: RBCCNetwork
+    weighs_rows: ClassVar[bool] = True
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         network = self.network
         of_rows = network.forest.log_likelihood(network.tables(batch.x), batch.y)
-        return {"likelihood": -of_rows.mean() / batch.y.shape[1]}
+        return {"likelihood": -weigh_rows(of_rows, batch.row_weight).mean() / batch.y.shape[1]}
 
 
 class RBCC(KnownLabelsMixin, NeuralClassifier):
@@ -142,7 +144,8 @@ class RBCC(KnownLabelsMixin, NeuralClassifier):
     The implementation follows the paper's abstract and descriptions of it, not its text or
     program. The network is the best forest (Chow and Liu's algorithm, with the edges that the
     Bayesian information criterion selects) over the residuals of ridge regression on held-out
-    halves of the training rows. The input of the cell is a choice of this library.
+    halves of the training rows. Weights of rows are not used for it. The input of the cell is a
+    choice of this library.
 
     References
     ----------

@@ -24,7 +24,8 @@ class Batch(NamedTuple):
     """Rows of a batch: features, targets (1, 0, NaN) and row numbers.
 
     `y` is None if there are no labels (at prediction), and `share` is None if this process
-    computes all rows of the batch. `weight` holds optional weights of the entries of `y`.
+    computes all rows of the batch. `weight` holds optional weights of the entries of `y`, and
+    `row_weight` those of the rows, whose mean over all rows of the data is 1.
     """
 
     x: Tensor
@@ -32,6 +33,7 @@ class Batch(NamedTuple):
     rows: Tensor
     share: RowShare | None = None
     weight: Tensor | None = None
+    row_weight: Tensor | None = None
 
 
 class Batches:
@@ -53,6 +55,8 @@ class Batches:
         Batches per epoch; by default an epoch is one pass over the rows.
     scaling : FeatureScaling, optional
         Applied once to dense X, and to each batch of sparse X.
+    row_weight : ndarray of shape (n,), optional
+        Weights of the rows; they are scaled to a mean of 1.
     device : torch.device
     rank, world : int
         The number of this process, and the number of processes.
@@ -73,6 +77,7 @@ class Batches:
         seed: int = 0,
         steps_per_epoch: int | None = None,
         scaling: FeatureScaling | None = None,
+        row_weight: np.ndarray | None = None,
         device: str | torch.device = "cpu",
         rank: int = 0,
         world: int = 1,
@@ -90,6 +95,10 @@ class Batches:
             self.X = X if scaling is None else scaling.apply(X)
         self.sparse_Y = Y if Y is not None and Y.is_sparse else None
         self.Y = None if Y is None or Y.is_sparse else as_tensor(Y.values)
+        self.row_weight: Tensor | None = None
+        if row_weight is not None:
+            share = row_weight / row_weight.max()  # so that no sum is infinite
+            self.row_weight = as_tensor(share / share.mean()).to(self.device)
         self.n_steps = steps_per_epoch or math.ceil(self.n_rows / batch_size)
         self.rows_per_epoch = batch_size * steps_per_epoch if steps_per_epoch else self.n_rows
         if world > self.rows_per_epoch // self.n_steps:
@@ -146,7 +155,9 @@ class Batches:
             y = self.Y.index_select(0, index).to(self.device)
         else:
             y = None
-        return Batch(x, y, index.to(self.device), share)  # type: ignore[arg-type]
+        index = index.to(self.device)
+        row_weight = None if self.row_weight is None else self.row_weight[index]
+        return Batch(x, y, index, share, row_weight=row_weight)  # type: ignore[arg-type]
 
 
 def as_tensor(values: np.ndarray) -> Tensor:

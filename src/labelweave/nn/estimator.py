@@ -13,10 +13,12 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
+from labelweave.input_checks import check_weight
 from labelweave.labels import LabelMatrix
 from labelweave.nn.losses import Loss, get_loss
 from labelweave.nn.network_classifier import NetworkClassifier
@@ -30,8 +32,11 @@ from labelweave.nn.task import OPTIMIZERS, SCHEDULES, SupervisedTask, Task
 __all__ = ["NeuralClassifier", "TrainingSession"]
 
 
-class NeuralClassifier(NetworkClassifier):
+class NeuralClassifier(WeightedClassifier, NetworkClassifier):
     """Base of the neural methods; these parameters are common to all of them.
+
+    Weights of rows (`sample_weight` in `fit`) scale the losses of the rows. Scaling of features
+    and batch norm use the rows without weights.
 
     Parameters
     ----------
@@ -183,8 +188,8 @@ class NeuralClassifier(NetworkClassifier):
         name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own")
         return name, get_loss(loss, getattr(self, "loss_params", None))
 
-    def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
-        """Compute what the shape of the network depends on; nothing by default."""
+    def _learn_statistics(self, X: Any, Y: LabelMatrix, row_weight: np.ndarray | None) -> None:
+        """Compute what network and objective depend on; nothing by default."""
 
     def _pretrain(self, network: nn.Module, session: TrainingSession) -> None:
         """Train what comes before the supervised stage; nothing by default."""
@@ -239,8 +244,17 @@ class NeuralClassifier(NetworkClassifier):
     def _needs_validation(self) -> bool:
         return self.patience is not None and self.monitor != "loss"
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
-        self._fit_network(X, Y, validation, self._learn)
+    def _fit(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
+        of_validation = self._validation_weight
+        if of_validation is not None and validation is not None:
+            of_validation = check_weight(of_validation, len(validation[1]))
+        self._fit_network(X, Y, validation, self._learn, sample_weight, of_validation)
 
     def fit_objective(
         self,
@@ -276,9 +290,18 @@ class NeuralClassifier(NetworkClassifier):
         Y: LabelMatrix,
         validation: Pair | None,
         learn: Callable[[nn.Module, TrainingSession], None],
+        row_weight: np.ndarray | None = None,
+        validation_weight: np.ndarray | None = None,
     ) -> None:
-        self._learn_statistics(X, Y)
-        session = self.network_spec().open_session(X, Y, validation, self.random_state)
+        self._learn_statistics(X, Y, row_weight)
+        session = self.network_spec().open_session(
+            X,
+            Y,
+            validation,
+            self.random_state,
+            row_weight=row_weight,
+            validation_weight=validation_weight,
+        )
         self.scaling_ = session.scaling
         with forked_rng(session.seed, session.engine.device):
             network = self._build_network(X.shape[1], Y.n_labels)

@@ -46,6 +46,7 @@ __all__ = [
     "smoothed_bce",
     "splc",
     "supcon",
+    "weigh_rows",
     "weighted_bce",
     "zlpr",
 ]
@@ -55,16 +56,31 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 _TINY = 1e-8
 
 
-def mean_loss(values: Tensor, weight: Tensor | None = None) -> Tensor:
+def mean_loss(
+    values: Tensor, weight: Tensor | None = None, row_weight: Tensor | None = None
+) -> Tensor:
     """Mean over rows of a loss; entries are averaged over all labels of their row.
 
     An unknown entry adds nothing and is still counted, so that the mean is one over rows:
     that of a batch is the weighted mean of those of its parts. Weights of entries, which must
-    not be NaN, scale what they add; a loss of whole rows has no entries to weight.
+    not be NaN, scale what they add; a loss of whole rows has no entries to weight. Weights of
+    rows, (n,), scale entries of shape (..., n, L) as well as values of rows.
     """
     if weight is not None and values.dim() > 1:
         values = values * weight
+    if row_weight is not None:
+        if values.dim() == 0:
+            raise InputError(
+                "sample_weight needs a loss with one value per row or entry, but this loss "
+                "returns one number for all rows"
+            )
+        values = values * (row_weight if values.dim() == 1 else row_weight.unsqueeze(1))
     return values.mean()
+
+
+def weigh_rows(values: Tensor, row_weight: Tensor | None) -> Tensor:
+    """Values of rows, shape (..., n), times the weights of the rows, where there are any."""
+    return values if row_weight is None else values * row_weight
 
 
 def known_targets(targets: Tensor) -> tuple[Tensor, Tensor | None]:

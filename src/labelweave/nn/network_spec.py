@@ -73,9 +73,9 @@ class NetworkSpec:
     name: str  # class of the estimator, for messages
     parameters: Mapping[str, Any]  # all of the estimator; a checkpoint must agree with them
     settings: TrainingSettings
-    # Computes what the shape of the network depends on, such as a label graph; called once, before
-    # the network is built.
-    learn_statistics: Callable[[Any, LabelMatrix], None]
+    # Computes what network and objective depend on, such as a label graph, from features, labels
+    # and the weights of the rows or None; called once, before the network is built.
+    learn_statistics: Callable[[Any, LabelMatrix, np.ndarray | None], None]
     build_network: Callable[[int, int], nn.Module]  # of the numbers of features and labels
     build_task: Callable[[nn.Module, TrainingSession], Task]  # the objective of the network
     pretrain: Callable[[nn.Module, TrainingSession], None]  # what precedes the supervised stage
@@ -91,6 +91,8 @@ class NetworkSpec:
         random_state: Any,
         *,
         trainer_parameters: Mapping[str, Any] | None = None,
+        row_weight: np.ndarray | None = None,
+        validation_weight: np.ndarray | None = None,
     ) -> TrainingSession:
         """A training session on these rows; the features are scaled by them.
 
@@ -117,4 +119,6 @@ class NetworkSpec:
             seed=seed,
             scaling=self.fit_scaling(X),
             trainer_parameters=trainer_parameters,
+            row_weight=row_weight,
+            validation_weight=validation_weight,
         )

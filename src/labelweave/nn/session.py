@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelweave.base import Pair
+from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.nn.batches import Batches
 from labelweave.nn.callbacks import ProgressCallback
@@ -68,6 +69,8 @@ class TrainingSession:
     seed: int
     scaling: FeatureScaling | None
     trainer_parameters: Mapping[str, Any] | None = None
+    row_weight: np.ndarray | None = None
+    validation_weight: np.ndarray | None = None
     results: list[tuple[str, TrainingResult]] = field(default_factory=list)
     prefix: str = ""  # of the names of its stages, if several networks are trained
     scaled: bool = True  # whether the features are still to be scaled
@@ -80,7 +83,8 @@ class TrainingSession:
 
     def rows(self, rows: np.ndarray) -> TrainingSession:
         """The same session with these training rows only."""
-        return replace(self, X=self.X[rows], Y=self.Y[rows])
+        weight = None if self.row_weight is None else self.row_weight[rows]
+        return replace(self, X=self.X[rows], Y=self.Y[rows], row_weight=weight)
 
     def train(self, task: Task, *, stage: str = "training", **changes: Any) -> TrainingResult:
         """Run the loop on a task.
@@ -95,6 +99,10 @@ class TrainingSession:
             `monitor` (None keeps the last weights), `patience`, `clip_norm`. And
             `steps_per_epoch`, the steps of each epoch for any number of rows.
         """
+        if self.row_weight is not None and not task.weighs_rows:
+            raise InputError(
+                f"the objective of {self.spec.name} has no weights of rows: leave sample_weight out"
+            )
         defaults = self.spec.settings
         stage = self.prefix + stage
         fixed = changes.pop("steps_per_epoch", None)
@@ -122,6 +130,7 @@ class TrainingSession:
             self.Y,
             batch_size=options["batch_size"],
             steps_per_epoch=fixed or self._lengthened(options["batch_size"], options["min_steps"]),
+            row_weight=self.row_weight,
         )
         result = train(
             task,
@@ -155,10 +164,12 @@ class TrainingSession:
         fewest = fewest_steps(self.X) if min_steps == "auto" else int(min_steps)
         return fewest if math.ceil(len(self.Y) / batch_size) < fewest else None
 
-    def scoring_batches(self, X: Any, Y: LabelMatrix) -> Batches:
+    def scoring_batches(
+        self, X: Any, Y: LabelMatrix, row_weight: np.ndarray | None = None
+    ) -> Batches:
         """These rows in batches for prediction."""
         rows = self.spec.rows_at_once(X.shape[1], Y.n_labels)
-        return self._batches(X, Y, batch_size=rows)
+        return self._batches(X, Y, batch_size=rows, row_weight=row_weight)
 
     def _batches(self, X: Any, Y: LabelMatrix, *, batch_size: int, **options: Any) -> Batches:
         return Batches(
@@ -188,16 +199,18 @@ class TrainingSession:
         if self.validation is None or column in (None, "loss"):
             return None
         X, Y = self.validation
+        weight = self.validation_weight
 
         def score(scores: np.ndarray) -> dict[str, float]:
             if metric.needs == "score":
-                return {metric.name: metric(Y, Y_score=scores)}
+                return {metric.name: metric(Y, Y_score=scores, sample_weight=weight)}
             rule = make_threshold(threshold)
             if rule.needs_validation:
                 rule.fit(Y, scores)
-            return {metric.name: metric(Y, Y_pred=rule.apply(scores))}
+            sets = rule.apply(scores)
+            return {metric.name: metric(Y, Y_pred=sets, sample_weight=weight)}
 
-        return Validation(self.scoring_batches(X, Y), None if metric is None else score)
+        return Validation(self.scoring_batches(X, Y, weight), None if metric is None else score)
 
     def _identity(self, options: Mapping[str, Any]) -> list[Any]:
         parameters = {
@@ -206,6 +219,7 @@ class TrainingSession:
             if name not in ("callbacks", "checkpoint", "checkpoint_every", "verbose")
         }
         validation = () if self.validation is None else self.validation
+        weights = (self.row_weight, self.validation_weight)
         return [
             options,
             parameters,
@@ -214,4 +228,5 @@ class TrainingSession:
             self.X,
             self.Y,
             *validation,
+            *(weights if self.row_weight is not None else ()),
         ]

@@ -71,9 +71,12 @@ class Task(nn.Module):
     ----------
     weighs_entries : bool
         Whether the objective uses the weights of entries that a batch may carry.
+    weighs_rows : bool
+        Whether it uses the weights of rows that a batch may carry.
     """
 
     weighs_entries: ClassVar[bool] = False
+    weighs_rows: ClassVar[bool] = False
 
     def __init__(self, network: nn.Module, plan: dict[str, Any] | None = None) -> None:
         super().__init__()
@@ -83,7 +86,9 @@ class Task(nn.Module):
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         """The named terms of the objective, already weighted: their sum is minimised.
 
-        Each is a mean over the rows of the batch (or does not depend on them). A term that
+        Each is a mean over the rows of the batch (or does not depend on them). With weights of
+        rows it is the mean of the weighted values: they are not divided by the weights of the
+        batch, because their mean over all rows is 1. A term that
         compares rows calls :func:`~labelweave.nn.process_rows.gather_rows` first.
         """
         raise NotImplementedError
@@ -154,6 +159,7 @@ class SupervisedTask(TwoStepTask):
     """
 
     weighs_entries: ClassVar[bool] = True
+    weighs_rows: ClassVar[bool] = True
 
     def __init__(
         self, network: nn.Module, loss: Loss, plan: dict[str, Any], *, name: str = "loss"
@@ -166,7 +172,8 @@ class SupervisedTask(TwoStepTask):
         return self.network(batch.x)
 
     def terms(self, outputs: Tensor, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
-        return {self.name: mean_loss(self.loss(outputs, batch.y), batch.weight)}
+        loss = self.loss(outputs, batch.y)
+        return {self.name: mean_loss(loss, batch.weight, batch.row_weight)}
 
 
 def make_plan(

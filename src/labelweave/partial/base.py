@@ -304,7 +304,7 @@ class PartialClassifier(NetworkClassifier):
         if self.random_state is not None:
             seed = int(self._generator().randint(np.iinfo(np.int32).max))
         spec = estimator.network_spec()
-        spec.learn_statistics(X, assume_negative(observed))
+        spec.learn_statistics(X, assume_negative(observed), None)
         parameters = self.get_params(deep=False)
         return spec.open_session(
             X,

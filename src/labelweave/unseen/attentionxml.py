@@ -234,7 +234,8 @@ class AttentionXML(NeuralClassifier):
 
     # -- the network -------------------------------------------------------------------
 
-    def _learn_statistics(self, X: Any, Y: LabelMatrix) -> None:
+    def _learn_statistics(self, X: Any, Y: LabelMatrix, row_weight: np.ndarray | None) -> None:
+        super()._learn_statistics(X, Y, row_weight)
         self.groups_ = None
         if Y.n_labels > self.tree_above:
             features = _label_features(X, Y, len(self.vocabulary_) + UNKNOWN + 1)

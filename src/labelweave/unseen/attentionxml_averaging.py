@@ -41,6 +41,11 @@ class AveragedTask(Task):
         """Whether the wrapped task weighs entries."""
         return self.averaged.weighs_entries
 
+    @property
+    def weighs_rows(self) -> bool:  # type: ignore[override]
+        """Whether the wrapped task weighs rows."""
+        return self.averaged.weighs_rows
+
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         return (self.trained if self.training else self.averaged).losses(batch, info)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -123,6 +123,7 @@ class TreeTask(Task):
     """Trains both levels together: cross-entropy of the groups and of the candidates."""
 
     network: LabelTreeNetwork
+    weighs_rows: ClassVar[bool] = True
 
     def __init__(self, network: LabelTreeNetwork, loss: Any, plan: dict[str, Any]) -> None:
         super().__init__(network)
@@ -141,8 +142,8 @@ class TreeTask(Task):
         groups, candidates, is_label, logits = self.network.parts(batch.x, positive > 0)
         truth = y.gather(1, candidates).masked_fill(~is_label, torch.nan)
         return {
-            "groups": mean_loss(self.loss(groups, target)),
-            "labels": mean_loss(self.loss(logits, truth)),
+            "groups": mean_loss(self.loss(groups, target), row_weight=batch.row_weight),
+            "labels": mean_loss(self.loss(logits, truth), row_weight=batch.row_weight),
         }
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:

@@ -144,6 +144,8 @@ class LabelMaskTask(Task):
     of :class:`~labelweave.nn.task.SupervisedTask`.
     """
 
+    weighs_rows: ClassVar[bool] = True
+
     def __init__(
         self,
         network: nn.Module,
@@ -162,20 +164,21 @@ class LabelMaskTask(Task):
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         if self.most * self.rows == 0:
-            return self.terms(batch.x, None, batch.y)
+            return self.terms(batch, None, batch.y)
         if self.training:
             known = mask_labels(batch.y, most=self.most, rows=self.rows)
-            return self.terms(batch.x, known, _without(batch.y, known))
-        (none_known,) = self.terms(batch.x, None, batch.y).values()
+            return self.terms(batch, known, _without(batch.y, known))
+        (none_known,) = self.terms(batch, None, batch.y).values()
         labels = torch.arange(batch.y.shape[1], device=batch.y.device)
         every_other = (batch.rows[:, None] + labels) % 2 == 0
         known = torch.where(every_other, batch.y, torch.nan)
-        (half_known,) = self.terms(batch.x, known, _without(batch.y, known)).values()
+        (half_known,) = self.terms(batch, known, _without(batch.y, known)).values()
         return {"none_known": none_known, "half_known": half_known}
 
-    def terms(self, x: Tensor, known: Tensor | None, targets: Tensor) -> dict[str, Tensor]:
+    def terms(self, batch: Batch, known: Tensor | None, targets: Tensor) -> dict[str, Tensor]:
         """The terms of the objective for these known labels and targets."""
-        return {self.name: mean_loss(self.loss(self.network(x, known), targets))}
+        loss = self.loss(self.network(batch.x, known), targets)
+        return {self.name: mean_loss(loss, row_weight=batch.row_weight)}
 
 
 def _without(targets: Tensor, known: Tensor) -> Tensor:

@@ -12,11 +12,11 @@ from labelweave.labels import LabelMatrix
 __all__ = ["conditional_frequencies", "cooccurrence_graph"]
 
 
-def conditional_frequencies(Y: LabelMatrix) -> Any:
+def conditional_frequencies(Y: LabelMatrix, row_weight: np.ndarray | None = None) -> Any:
     """P(label j | label i), counted on the rows in which j is known.
 
     A csr_array with P(j | i) in row i, column j, for labels that occur together; the diagonal is
-    empty.
+    empty. Rows count as often as their weights say, once by default.
 
     >>> from labelweave.labels import as_labels
     >>> Y = as_labels([[1, 1], [1, 0], [1, np.nan], [0, 1]])
@@ -25,16 +25,19 @@ def conditional_frequencies(Y: LabelMatrix) -> Any:
            [0.5, 0. ]])
     """
     positive = sp.csr_array(Y.positive(), dtype=np.float64)
-    together = sp.coo_array(positive.T @ positive)
+    counted = positive
+    if row_weight is not None:
+        counted = sp.csr_array(sp.diags_array(row_weight / row_weight.max()) @ positive)
+    together = sp.coo_array(counted.T @ positive)
     pairs = together.row != together.col
     i, j, both = together.row[pairs], together.col[pairs], together.data[pairs]
     if not Y.has_unknown:
-        n_known = positive.sum(axis=0)[i]
+        n_known = counted.sum(axis=0)[i]
     elif Y.unstored_is_unknown:  # few entries are known: count these
-        n_known = _at(positive.T @ sp.csr_array(Y.known(), dtype=np.float64), i, j)
+        n_known = _at(counted.T @ sp.csr_array(Y.known(), dtype=np.float64), i, j)
     else:  # few entries are unknown: count these
         unknown = sp.csr_array(Y.unknown(), dtype=np.float64)
-        n_known = positive.sum(axis=0)[i] - _at(positive.T @ unknown, i, j)
+        n_known = counted.sum(axis=0)[i] - _at(counted.T @ unknown, i, j)
     shape = (Y.n_labels, Y.n_labels)
     return sp.csr_array(sp.coo_array((both / n_known, (i, j)), shape=shape))
 
