@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from labelweave.base import Pair, WeightedClassifier
+from labelweave.base import WeightedClassifier
 from labelweave.capabilities import capabilities
 from labelweave.labels import LabelMatrix
 
@@ -33,7 +34,7 @@ class EmbeddingClassifier(WeightedClassifier):
         self,
         X: Any,
         Y: LabelMatrix,
-        validation: Pair | None,
+        validation: Any,
         sample_weight: np.ndarray | None = None,
     ) -> None:
         classifier = self._unfitted_classifier()
@@ -41,6 +42,9 @@ class EmbeddingClassifier(WeightedClassifier):
         if takes_seed and classifier.get_params(deep=False)["random_state"] is None:
             classifier.set_params(random_state=self.random_state)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if validation is not None and self._validation_weight is not None:
+            X_held, Y_held = validation
+            validation = SimpleNamespace(X=X_held, Y=Y_held, weights=self._validation_weight)
         self.classifier_ = classifier.fit(X, Y, validation=validation, **weights)
 
     def _predict_proba(self, X: Any) -> np.ndarray:

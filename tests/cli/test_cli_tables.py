@@ -157,6 +157,9 @@ def test_weights_of_rows(run, workdir):
     options = ("--labels", "is_*", "--weight", "w", "--threshold", 0.5)
     run("train", "x.csv", *options, "-m", "br", "--out", "model")
     assert lw.load("model").predict([[0.9], [-0.9]]).tolist() == [[1, 0], [0, 1]]
+    network = ("-m", "mlp", "-s", "hidden=[8]", "-s", "lr=0.05", "-s", "weight_decay=0")
+    run("train", "x.csv", *options, *network, "--out", "network")
+    assert lw.load("network").predict([[0.9], [-0.9]]).tolist() == [[1, 0], [0, 1]]
     failed = run("train", "x.csv", *options, "-m", "mlknn", status=2)
     assert "MLkNN takes no weights of rows" in failed.stderr
     assert "(option --weight)" in failed.stderr

@@ -74,7 +74,7 @@ def test_unknown_entries_are_completed_by_binary_relevance(data):
 def test_rare_sets_join_the_nearest():
     Y = as_labels(np.array([[1, 1, 0]] * 5 + [[0, 0, 0]] * 4 + [[1, 1, 1], [0, 0, 1], [1, 0, 1]]))
     X = np.arange(12.0)[:, None]
-    estimator, sets = fit_label_sets(GaussianNB(), X, Y, max_sets=2)
+    estimator, sets = fit_label_sets(GaussianNB(), X, Y, max_sets=2, weight=None)
     np.testing.assert_array_equal(sets.toarray(), [[1, 1, 0], [0, 0, 0]])
     # [1, 0, 1] differs from both in two labels: the more frequent takes it.
     np.testing.assert_array_equal(estimator.class_count_, [7, 5])

@@ -13,6 +13,7 @@ from sklearn.datasets import make_multilabel_classification
 import labelweave as lw
 from labelweave.base import MultiLabelClassifier
 from labelweave.capabilities import capabilities
+from labelweave.data import Dataset
 from labelweave.dependent import weave_plan, weave_stacking, weave_trials
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.dependent.mlknn import MLkNN
@@ -21,6 +22,7 @@ from labelweave.dependent.weave_members import Member, list_members
 from labelweave.dependent.weave_plan import EFFORTS, Plan
 from labelweave.dependent.weave_trials import Clock, run_trials, seconds_of
 from labelweave.exceptions import InputError, LabelweaveWarning
+from labelweave.labels import as_labels
 from labelweave.metrics import get_metric
 from labelweave.text import TextClassifier
 from labelweave.thresholds import make_threshold
@@ -339,3 +341,22 @@ def test_it_beats_binary_relevance_on_emotions(data_home):
     score = average_precision(test.Y, Y_score=model.predict_proba(test.X))
     alone = lw.make("br").fit(train.X, train.Y)
     assert score > average_precision(test.Y, Y_score=alone.predict_proba(test.X)) + 0.02
+
+
+def test_validation_rows_count_by_their_weights(data):
+    """A row of weight 0 is not learnt, and a pair without weights has the mean of the others."""
+    X, Y = data[0][:120], data[1][:120]
+    weight = np.random.default_rng(0).random(80) + 0.5
+    fit = {"X": X[:80], "y": Y[:80], "sample_weight": weight}
+
+    def scores(Z, weights):
+        held = Dataset(X[80:], as_labels(Z), weights=weights)
+        return Weave(members=["br"], random_state=0).fit(**fit, validation=held).predict_proba(X)
+
+    flipped = np.vstack([Y[80:100], 1 - Y[100:]])
+    counted = np.r_[np.ones(20), np.zeros(20)]
+    np.testing.assert_array_equal(scores(flipped, counted), scores(Y[80:], counted))
+    assert (scores(flipped, np.ones(40)) != scores(Y[80:], np.ones(40))).any()
+    pair = Weave(members=["br"], random_state=0).fit(**fit, validation=(X[80:], Y[80:]))
+    mean = np.full(40, weight.mean())
+    np.testing.assert_array_equal(pair.predict_proba(X), scores(Y[80:], mean))

@@ -5,6 +5,10 @@ import pytest
 import torch
 from torch import nn
 
+from labelweave.data import Dataset
+from labelweave.exceptions import InputError
+from labelweave.labels import as_labels
+from labelweave.metrics import mean_average_precision
 from labelweave.nn.callbacks import Callback
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import bce, mean_loss
@@ -201,3 +205,78 @@ def test_an_epoch_has_so_many_steps_at_the_least(min_steps, n_features, expected
     settings = {"epochs": 2, "batch_size": 32, "patience": None, "random_state": 0}
     Linear(min_steps=min_steps, callbacks=[counter], **settings).fit(X, Y)
     assert counter.steps == 2 * expected
+
+
+# -- weights of rows -------------------------------------------------------------------
+
+
+@pytest.fixture
+def weight():
+    return np.random.default_rng(1).random(60) + 0.1
+
+
+def test_only_the_ratios_of_weights_count(data, weight):
+    def scores(**weights):
+        return Linear(epochs=3, random_state=0).fit(*data, **weights).predict_proba(data[0])
+
+    np.testing.assert_array_equal(scores(sample_weight=np.ones(60)), scores())
+    first = scores(sample_weight=weight)
+    assert (first != scores()).any()
+    np.testing.assert_array_equal(scores(sample_weight=1024 * weight), first)
+    huge = scores(sample_weight=weight * 1e307)
+    np.testing.assert_allclose(huge, first, rtol=1e-4)
+
+
+def _weighted_loss(model, X, Y, weight):
+    logits = model.network_(model.scaling_.apply(torch.from_numpy(X.astype(np.float32))))
+    of_rows = bce(logits, torch.from_numpy(Y.astype(np.float32))).mean(dim=1).detach().numpy()
+    return np.average(of_rows, weights=weight)
+
+
+def test_weights_of_validation_rows(data, weight):
+    """In the validation loss and in the monitored metric: those of a Dataset, where it has any."""
+    X, Y = data
+    parts = Dataset(X[40:], as_labels(Y[40:]), weights=weight[40:])
+    fit = {"sample_weight": weight[:40]}
+    model = Linear(epochs=1, random_state=0).fit(X[:40], Y[:40], validation=parts, **fit)
+    expected = _weighted_loss(model, X[40:], Y[40:], weight[40:])
+    assert model.history_["val_loss"][0] == pytest.approx(expected, rel=1e-5)
+    pair = Linear(epochs=1, random_state=0).fit(X[:40], Y[:40], validation=(X[40:], Y[40:]), **fit)
+    expected = _weighted_loss(pair, X[40:], Y[40:], np.ones(20))
+    assert pair.history_["val_loss"][0] == pytest.approx(expected, rel=1e-5)
+    ranked = Linear(epochs=1, monitor="map", random_state=0)
+    ranked.fit(X[:40], Y[:40], validation=parts, **fit)
+    scores = ranked.predict_proba(X[40:])
+    expected = mean_average_precision(Y[40:], scores, sample_weight=weight[40:])
+    assert ranked.history_["val_map"][0] == pytest.approx(expected)
+    assert expected != pytest.approx(mean_average_precision(Y[40:], scores))
+
+
+def test_held_out_rows_keep_their_weights(data, weight):
+    X, Y = data
+    model = Linear(epochs=1, random_state=0).fit(X, Y, sample_weight=weight)
+    _, held = Linear(random_state=0)._rows_to_hold_out(X, as_labels(Y))
+    expected = _weighted_loss(model, X[held], Y[held], weight[held])
+    assert model.history_["val_loss"][0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_checkpoint_belongs_to_its_weights(data, weight, tmp_path):
+    X, Y = data
+    settings = {"checkpoint": tmp_path, "epochs": 2, "random_state": 0}
+    model = Linear(**settings).fit(X, Y, sample_weight=weight)
+    again = Linear(**settings).fit(X, Y, sample_weight=weight)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    for other in (None, weight[::-1].copy()):
+        with pytest.raises(InputError, match="belongs to a run with other data"):
+            Linear(**settings).fit(X, Y, sample_weight=other)
+
+
+def test_an_objective_without_weights_is_refused(data, weight):
+    with pytest.raises(InputError, match="TwoStages has no weights of rows: leave sample_weight"):
+        TwoStages(random_state=0).fit(*data, sample_weight=weight)
+
+    class MeanLoss(Linear):
+        loss = staticmethod(lambda logits, targets: bce(logits, targets).mean())
+
+    with pytest.raises(InputError, match="returns one number for all rows"):
+        MeanLoss(random_state=0).fit(*data, sample_weight=weight)

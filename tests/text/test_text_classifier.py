@@ -109,3 +109,18 @@ def test_anything_but_texts_is_refused(X, message):
 def test_texts_without_words_are_refused():
     with pytest.raises(InputError, match="no word of the 2 texts"):
         TextClassifier(lw.make("mlknn")).fit(["", "!"], [["a"], ["b"]])
+
+
+def test_weights_of_texts_and_of_validation_texts_reach_the_classifier():
+    weight = np.random.default_rng(0).random(36) + 0.1
+    network = lw.MLP(hidden=(4,), epochs=2, random_state=0)
+    model = TextClassifier(network)
+    held = lw.Dataset(TEXTS[24:], LABELS[24:], weights=weight[24:])
+    model.fit(TEXTS[:24], LABELS[:24], sample_weight=weight[:24], validation=held)
+    X, X_held = (model._checked_features(part, reset=False) for part in (TEXTS[:24], TEXTS[24:]))
+    rows = lw.Dataset(X_held, LABELS[24:], weights=weight[24:])
+    network.fit(X, LABELS[:24], sample_weight=weight[:24], validation=rows)
+    losses = network.history_["val_loss"].tolist()
+    assert model.classifier_.history_["val_loss"].tolist() == losses
+    network.fit(X, LABELS[:24], sample_weight=weight[:24], validation=(X_held, LABELS[24:]))
+    assert network.history_["val_loss"].tolist() != losses

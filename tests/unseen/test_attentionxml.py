@@ -108,3 +108,19 @@ def test_published_settings():
     assert {**paper, **training, **words}.items() <= settings.items()
     # Without a tree: EUR-Lex, AmazonCat-13K, Wiki10-31K; with one: Wiki-500K and larger.
     assert 30_938 < settings["tree_above"] < 501_070
+
+
+@pytest.mark.parametrize("settings", [{}, {"ema_decay": 0.0}, {"tree_above": 2, "group_size": 2}])
+def test_heavy_texts_decide(settings):
+    """Each text is there twice, with contradictory labels."""
+    texts = ["red sea", "blue sky", "red sky", "blue sea"] * 6
+    Y = np.array([["red" in t, "blue" in t, "sea" in t] for t in texts]).astype(int)
+    brief = {"epochs": 30, "batch_size": 8, "dropout": 0.1, "word_dropout": 0.0, "patience": None}
+    model = lw.AttentionXML(**SMALL, **brief, **settings)
+    first, second = (
+        model.fit(texts * 2, np.vstack([Y, 1 - Y]), sample_weight=np.repeat(weight, 24))
+        .predict_proba(texts[:4])
+        .copy()
+        for weight in ([9.0, 1.0], [1.0, 9.0])
+    )
+    assert (np.sign(first - second) == 2 * Y[:4] - 1).all()

@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils._param_validation import Interval
 
 from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.class_weights import CLASS_WEIGHT
 from labelweave.importance import FeatureImportanceMixin
 from labelweave.labels import LabelMatrix
 from labelweave.rows import row_chunks
@@ -38,6 +39,8 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
     max_dense_features : int, default=1000
         Histograms need dense features. Of sparse features with more columns than this those with
         the most non-zero entries are used (``features_``), which bounds the memory.
+    class_weight : "balanced" or mapping of label to number, optional
+        Weights of positives, as in :mod:`labelweave.class_weights`.
     n_jobs : int, optional
         Number of labels fitted in parallel by joblib; None means one.
     verbose : int, default=0
@@ -94,6 +97,7 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "l2_regularization": [Interval(Real, 0, None, closed="left")],
         "max_dense_features": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": CLASS_WEIGHT,
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -114,6 +118,7 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
         min_samples_leaf: int = 20,
         l2_regularization: float = 0.0,
         max_dense_features: int = 1000,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         threshold: Any = 0.5,
@@ -126,6 +131,7 @@ class BoostedTrees(FeatureImportanceMixin, PerLabelClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.max_dense_features = max_dense_features
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.threshold = threshold

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier, Pair
-from labelweave.capabilities import capabilities
+from labelweave.class_weights import CLASS_WEIGHT
 from labelweave.exceptions import InputError
 from labelweave.importance import FeatureImportanceMixin, column_scales
 from labelweave.labels import LabelMatrix
@@ -34,9 +32,7 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
         the threshold 0.5 reproduces its decision, but the values are not calibrated
         probabilities (:class:`labelweave.calibration.CalibratedMultiLabel` calibrates them).
     class_weight : "balanced" or mapping of label to number, optional
-        Weights of the positive rows of labels (1 for a label that is not named); with a
-        one-dimensional target those of the rows of each class. ``"balanced"`` gives the positive
-        and the negative rows of each label the same weight in total.
+        Weights of positives, as in :mod:`labelweave.class_weights`.
     n_jobs : int, optional
         Number of labels fitted in parallel by joblib; None means one.
     verbose : int, default=0
@@ -86,7 +82,7 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiLabelClassifier._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "class_weight": [StrOptions({"balanced"}), Mapping, None],
+        "class_weight": CLASS_WEIGHT,
         "n_jobs": [int, None],
         "verbose": ["verbose"],
     }
@@ -133,42 +129,8 @@ class BinaryRelevance(FeatureImportanceMixin, InnerClassifierMixin, PerLabelClas
         validation: Pair | None,
         sample_weight: np.ndarray | None = None,
     ) -> None:
-        self._check_class_weight()
-        if self._single_label and isinstance(self.class_weight, Mapping):
-            of_class = np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])
-            of_rows = of_class[y.to_numpy().argmax(axis=1)]
-            sample_weight = of_rows if sample_weight is None else of_rows * sample_weight
         super()._fit(X, y, validation, sample_weight)
         self.feature_scale_ = None if self.coef_ is None else column_scales(X)
-
-    def _check_class_weight(self) -> None:
-        if self.class_weight is None:
-            return
-        if not capabilities(self).sample_weight:
-            raise InputError(
-                f"class_weight needs an estimator whose fit takes sample_weight, which "
-                f"{type(self.estimator).__name__} does not"
-            )
-        if self.class_weight == "balanced":
-            return
-        names = self.classes_ if self._single_label else self.label_names_
-        for name, weight in self.class_weight.items():
-            if name not in names.tolist():
-                raise InputError(f"class_weight names {name!r}, which is no label")
-            if not isinstance(weight, Real) or not 0 < float(weight) < np.inf:
-                raise InputError(f"class_weight of {name!r} is {weight!r}, not a positive number")
-
-    def _label_weights(self, label: int, target: np.ndarray, weight: Any) -> np.ndarray | None:
-        if self.class_weight is None:
-            return weight
-        weight = np.ones(len(target)) if weight is None else weight
-        if self.class_weight == "balanced":
-            share = np.bincount(target, weights=weight, minlength=2) / weight.sum()
-            return weight / (2 * share[target])
-        if self._single_label:
-            return weight
-        of_positives = self.class_weight.get(self.label_names_[label], 1.0)
-        return np.where(target == 1, of_positives * weight, weight)
 
     def _feature_importance(self) -> np.ndarray:
         if self.coef_ is not None:

@@ -12,16 +12,20 @@ from scipy.special import expit, logit
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
+from labelweave.class_weights import CLASS_WEIGHT
 from labelweave.exceptions import InputError
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.per_label import (
     InnerClassifierMixin,
     constant_label_probabilities,
+    fit_with_weights,
     is_linear,
     probability,
     seeded_clones,
+    weights_by_class,
     with_int32_indices,
+    with_label_weight,
 )
 
 __all__ = ["ClassifierChain"]
@@ -44,6 +48,8 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
     pass_on : {"labels", "probabilities"}, default="labels"
         What later labels see of a prediction: 1 if the probability is at least 0.5 and
         otherwise 0, as in the paper, or the probability itself.
+    class_weight : "balanced" or mapping of label to number, optional
+        Weights of positives, as in :mod:`labelweave.class_weights`.
     n_jobs : int, optional
         Number of labels fitted in parallel by joblib; None means one. With unknown labels they
         are fitted one after the other.
@@ -100,6 +106,7 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
         "estimator": [HasMethods(["fit", "predict"]), None],
         "order": [StrOptions({"given", "random"}), "array-like"],
         "pass_on": [StrOptions({"labels", "probabilities"})],
+        "class_weight": CLASS_WEIGHT,
         "n_jobs": [int, None],
     }
 
@@ -113,6 +120,7 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
         estimator: Any = None,
         order: str | Sequence[Any] = "given",
         pass_on: str = "labels",
+        class_weight: Any = None,
         n_jobs: int | None = None,
         threshold: Any = 0.5,
         validation_fraction: float = 0.2,
@@ -121,6 +129,7 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
         self.estimator = estimator
         self.order = order
         self.pass_on = pass_on
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.threshold = threshold
         self.validation_fraction = validation_fraction
@@ -138,6 +147,7 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
         validation: Pair | None,
         sample_weight: np.ndarray | None = None,
     ) -> None:
+        sample_weight, label_weight = weights_by_class(self, Y, sample_weight)
         template = self._template()
         self.order_ = self._checked_order()
         self.constant_probabilities_ = constant_label_probabilities(Y)
@@ -146,10 +156,14 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
         clones = seeded_clones(self, template, self.n_labels_)
         places = [p for p, j in enumerate(self.order_) if np.isnan(self.constant_probabilities_[j])]
         if Y.has_unknown:
-            fitted = self._fit_one_by_one(X, labels.copy(), clones, places, sample_weight)
+            fitted = self._fit_one_by_one(
+                X, labels.copy(), clones, places, sample_weight, label_weight
+            )
         else:
             fitted = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_link)(clones[p], X, labels, self.order_[: p + 1], sample_weight)
+                delayed(_fit_link)(
+                    clones[p], X, labels, self.order_[: p + 1], sample_weight, label_weight
+                )
                 for p in places
             )
         self._keep(dict(zip(self.order_[places].tolist(), fitted, strict=True)), X)
@@ -166,13 +180,20 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
         return np.array(positions, dtype=np.intp)
 
     def _fit_one_by_one(
-        self, X: Any, labels: np.ndarray, clones: Any, places: Any, weight: np.ndarray | None
+        self,
+        X: Any,
+        labels: np.ndarray,
+        clones: Any,
+        places: Any,
+        weight: np.ndarray | None,
+        label_weight: np.ndarray | None,
     ) -> list[Any]:
         """Fit the classifiers in the order of the chain and fill in unknown entries on the way."""
         fitted = {}
         for p, j in enumerate(self.order_):
             if p in places:
-                fitted[p] = _fit_link(clones[p], X, labels, self.order_[: p + 1], weight)
+                order = self.order_[: p + 1]
+                fitted[p] = _fit_link(clones[p], X, labels, order, weight, label_weight)
             unknown = np.isnan(labels[:, j])
             if not unknown.any():
                 continue
@@ -227,15 +248,22 @@ class ClassifierChain(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier
 
 
 def _fit_link(
-    estimator: Any, X: Any, labels: np.ndarray, order: np.ndarray, weight: np.ndarray | None
+    estimator: Any,
+    X: Any,
+    labels: np.ndarray,
+    order: np.ndarray,
+    weight: np.ndarray | None,
+    label_weight: np.ndarray | None,
 ) -> Any:
     """Fit the classifier of the last label of `order` to the rows in which it is known."""
     *before, j = order.tolist()
     known = ~np.isnan(labels[:, j])
     rows = slice(None) if known.all() else np.flatnonzero(known)
     inputs = _with_labels(X[rows], labels[rows][:, before])
-    weights = {} if weight is None else {"sample_weight": weight[rows]}
-    return estimator.fit(inputs, labels[rows, j].astype(np.int8), **weights)
+    target = labels[rows, j].astype(np.int8)
+    weight = None if weight is None else weight[rows]
+    weight = with_label_weight(weight, label_weight, j, target)
+    return fit_with_weights(estimator, inputs, target, weight)
 
 
 def _with_labels(X: Any, labels: np.ndarray) -> Any:

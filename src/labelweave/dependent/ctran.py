@@ -70,10 +70,10 @@ class CTran(LabelAttentionClassifier):
         Largest share of known labels per row in training; the share is drawn uniformly between
         0 and this value. With 0 the network is trained without known labels, and
         `predict_proba` does not accept them.
-    heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params, lr,
-    epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
-    patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
-    threshold, validation_fraction, random_state
+    heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params,
+    class_weight, lr, epochs, batch_size, min_steps, weight_decay, schedule, schedule_params,
+    clip_norm, monitor, patience, scale, device, precision, checkpoint, checkpoint_every,
+    callbacks, verbose, threshold, validation_fraction, random_state
         The parameters that LaMP and C-Tran share:
         size, heads, tokens, dropout, loss and training.
 
@@ -133,6 +133,7 @@ class CTran(LabelAttentionClassifier):
         dropout: float = 0.2,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
+        class_weight: Any = None,
         lr: float = 2e-4,
         epochs: int | str = 100,
         batch_size: int = 64,
@@ -187,6 +188,7 @@ class CTran(LabelAttentionClassifier):
         self.dropout = dropout
         self.loss = loss
         self.loss_params = loss_params
+        self.class_weight = class_weight
         self.most_known = most_known
 
     @classmethod

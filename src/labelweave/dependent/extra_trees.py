@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
+from labelweave.class_weights import weighted_counts
 from labelweave.importance import FeatureImportanceMixin
 from labelweave.labels import LabelMatrix
 from labelweave.shallow.forest import GRID, Forest, Splits, grow_forest
@@ -167,7 +168,9 @@ class ExtraTrees(FeatureImportanceMixin, WeightedClassifier):
         self.known_base_ = 0 if few_known else 1
         change = sp.csr_array(Y.known() if few_known else Y.unknown()).astype(np.float32)
         self.known_change_ = change if few_known else -change
-        self.frequency_ = self._weighted_frequency(Y, sample_weight)
+        positives, known = weighted_counts(Y, sample_weight)
+        # Rounding must leave no label without a known entry.
+        self.frequency_ = positives / np.maximum(known, np.finfo(np.float64).tiny)
         forest = grow_forest(
             X,
             *self._targets(),
@@ -187,16 +190,6 @@ class ExtraTrees(FeatureImportanceMixin, WeightedClassifier):
         self.node_threshold_, self.roots_ = splits.threshold, splits.roots
         self.node_missing_left_ = splits.missing_left
         self.members_ = forest.members
-
-    def _weighted_frequency(self, Y: LabelMatrix, weight: np.ndarray | None) -> np.ndarray:
-        if weight is None:
-            positives, known = Y.counts()
-            return positives / known
-        share = weight / weight.max()  # so that no sum is infinite
-        positive = share @ self.train_positive_
-        known = self.known_base_ * share.sum() + share @ self.known_change_
-        # Rounding must leave no label without a known entry.
-        return positive / np.maximum(np.maximum(known, positive), np.finfo(np.float64).tiny)
 
     def _targets(self) -> tuple[sp.csr_array, np.ndarray]:
         """The targets of the trees, as a sparse matrix and a vector to add to each of its rows.

@@ -131,10 +131,10 @@ class LaMP(LabelAttentionClassifier):
         are known and the loss is computed on the others, so that the network can use
         ``predict_proba(X, known=...)``. 0 is the paper's training; then, and with
         ``graph="none"``, known labels are not accepted.
-    heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params, lr,
-    epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
-    patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
-    threshold, validation_fraction, random_state
+    heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params,
+    class_weight, lr, epochs, batch_size, min_steps, weight_decay, schedule, schedule_params,
+    clip_norm, monitor, patience, scale, device, precision, checkpoint, checkpoint_every,
+    callbacks, verbose, threshold, validation_fraction, random_state
         The parameters that LaMP and C-Tran share:
         size, heads, tokens, dropout, loss and training.
 
@@ -202,6 +202,7 @@ class LaMP(LabelAttentionClassifier):
         dropout: float = 0.2,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
+        class_weight: Any = None,
         lr: float = 2e-4,
         epochs: int | str = 100,
         batch_size: int = 64,
@@ -256,6 +257,7 @@ class LaMP(LabelAttentionClassifier):
         self.dropout = dropout
         self.loss = loss
         self.loss_params = loss_params
+        self.class_weight = class_weight
         self.graph = graph
         self.feature_layers = feature_layers
         self.intermediate_weight = intermediate_weight

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
 
+from labelweave.class_weights import CLASS_WEIGHT
 from labelweave.dependent._networks.label_graph import conditional_frequencies
 from labelweave.exceptions import InputError
 from labelweave.input_checks import first_out_of_range
@@ -174,6 +175,9 @@ class MLGCN(NeuralClassifier):
         NaN targets are ignored.
     loss_params : dict, optional
         Parameters of the loss.
+    class_weight : "balanced" or mapping of label to number, optional
+        Weights of positives in the loss, as in :mod:`labelweave.class_weights`; not for losses
+        of whole rows ("zlpr").
     lr : float, default=2e-4
     epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
     patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
@@ -227,6 +231,7 @@ class MLGCN(NeuralClassifier):
         "vector_size": [Interval(Integral, 1, None, closed="left")],
         "loss": [StrOptions(set(LOSSES)), callable],
         "loss_params": [dict, None],
+        "class_weight": CLASS_WEIGHT,
     }
     _unsaved_parameters: ClassVar[tuple[str, ...]] = (
         *NeuralClassifier._unsaved_parameters,
@@ -258,6 +263,7 @@ class MLGCN(NeuralClassifier):
         vector_size: int = 300,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
+        class_weight: Any = None,
         lr: float = 2e-4,
         epochs: int | str = 100,
         batch_size: int = 64,
@@ -312,6 +318,7 @@ class MLGCN(NeuralClassifier):
         self.vector_size = vector_size
         self.loss = loss
         self.loss_params = loss_params
+        self.class_weight = class_weight
 
     @classmethod
     def published(cls, dataset: str | None = None) -> Self:
@@ -355,7 +362,7 @@ class MLGCN(NeuralClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.capabilities.soft_targets = self.loss == "bce"
+        tags.capabilities.soft_targets = self.loss == "bce" and self.class_weight is None
         return tags
 
     # -- persistence -------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
+from labelweave.class_weights import CLASS_WEIGHT
 from labelweave.nn.encoders import ACTIVATIONS, NORMS, encoder_or_mlp
 from labelweave.nn.estimator import NeuralClassifier
 from labelweave.nn.losses import LOSSES
@@ -104,6 +105,9 @@ class MLP(Perceptron):
         function of (logits, targets) in which NaN targets are ignored.
     loss_params : dict, optional
         Parameters of the loss, such as ``{"gamma_neg": 2}``.
+    class_weight : "balanced" or mapping of label to number, optional
+        Weights of positives in the loss, as in :mod:`labelweave.class_weights`; not for losses
+        of whole rows ("zlpr").
     dropout, input_dropout, activation, norm, encoder, lr, weight_decay, optimizer, epochs,
     batch_size, min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device,
     precision, checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction,
@@ -126,6 +130,7 @@ class MLP(Perceptron):
         **Perceptron._parameter_constraints,
         "loss": [StrOptions(set(LOSSES)), callable],
         "loss_params": [dict, None],
+        "class_weight": CLASS_WEIGHT,
     }
 
     def __init__(
@@ -134,6 +139,7 @@ class MLP(Perceptron):
         *,
         loss: str | Callable[..., Any] = "bce",
         loss_params: Mapping[str, Any] | None = None,
+        class_weight: Any = None,
         dropout: float = 0.5,
         input_dropout: float = 0.0,
         activation: str = "relu",
@@ -192,8 +198,9 @@ class MLP(Perceptron):
         self.encoder = encoder
         self.loss = loss
         self.loss_params = loss_params
+        self.class_weight = class_weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.capabilities.soft_targets = self.loss == "bce"
+        tags.capabilities.soft_targets = self.loss == "bce" and self.class_weight is None
         return tags

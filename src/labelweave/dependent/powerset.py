@@ -10,17 +10,22 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
 from labelweave.dependent._label_sets import label_set_codes
 from labelweave.dependent.br import BinaryRelevance
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.shallow.per_label import InnerClassifierMixin, seeded_clones, with_int32_indices
+from labelweave.shallow.per_label import (
+    InnerClassifierMixin,
+    fit_with_weights,
+    seeded_clones,
+    with_int32_indices,
+)
 
 __all__ = ["LabelPowerset", "completed", "fit_label_sets", "label_probabilities"]
 
 
-class LabelPowerset(KnownLabelsMixin, InnerClassifierMixin):
+class LabelPowerset(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier):
     """One multi-class scikit-learn classifier over label sets [1]_.
 
     Every label set of the training rows is a class; the probability of a label is the sum of the
@@ -101,33 +106,42 @@ class LabelPowerset(KnownLabelsMixin, InnerClassifierMixin):
         tags.capabilities.randomized = False  # the default classifier has one solution
         return tags
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         template = self._template()
         X = with_int32_indices(X)
         (estimator,) = seeded_clones(self, template, 1)
-        Y = completed(X, Y, template, self.random_state)
-        self.estimator_, self.sets_ = fit_label_sets(estimator, X, Y, self.max_sets)
+        Y = completed(X, Y, template, self.random_state, sample_weight)
+        self.estimator_, self.sets_ = fit_label_sets(estimator, X, Y, self.max_sets, sample_weight)
 
     def _predict_proba(self, X: Any, known: np.ndarray | None = None) -> np.ndarray:
         return label_probabilities(self.estimator_, self.sets_, with_int32_indices(X), known)
 
 
-def completed(X: Any, Y: LabelMatrix, template: Any, random_state: Any) -> LabelMatrix:
+def completed(
+    X: Any, Y: LabelMatrix, template: Any, random_state: Any, weight: np.ndarray | None
+) -> LabelMatrix:
     """The labels with every unknown entry filled in by binary relevance."""
     if not Y.has_unknown:
         return Y
-    model = BinaryRelevance(template, random_state=random_state).fit(X, Y)
+    model = BinaryRelevance(template, random_state=random_state)
+    model.fit(X, Y, sample_weight=weight)
     values = Y.to_numpy()
     filled = np.where(np.isnan(values), model.predict_proba(X) >= 0.5, values)
     return as_labels(filled, names=Y.names)
 
 
 def fit_label_sets(
-    estimator: Any, X: Any, Y: LabelMatrix, max_sets: int
+    estimator: Any, X: Any, Y: LabelMatrix, max_sets: int, weight: np.ndarray | None
 ) -> tuple[Any, sp.csr_array]:
     """The classifier of label sets (None for a single set) and the sets, one row per class."""
     codes = label_set_codes(Y)
-    order = np.argsort(-np.bincount(codes), kind="stable")
+    order = np.argsort(-np.bincount(codes, weight), kind="stable")
     classes = np.argsort(order)[codes]  # 0 is the most frequent set
     _, first = np.unique(classes, return_index=True)
     sets = sp.csr_array(Y[first].positive()).astype(np.float32)
@@ -140,7 +154,7 @@ def fit_label_sets(
         sets = kept
     if sets.shape[0] == 1:
         return None, sets
-    return estimator.fit(X, classes), sets
+    return fit_with_weights(estimator, X, classes, weight), sets
 
 
 def label_probabilities(

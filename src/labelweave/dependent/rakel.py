@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelweave.base import MultiLabelClassifier, Pair
+from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
 from labelweave.dependent.powerset import completed, fit_label_sets, label_probabilities
 from labelweave.known_labels import KnownLabelsMixin
 from labelweave.labels import LabelMatrix
@@ -19,7 +19,7 @@ from labelweave.shallow.per_label import InnerClassifierMixin, seeded_clones, wi
 __all__ = ["RAkEL"]
 
 
-class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
+class RAkEL(KnownLabelsMixin, InnerClassifierMixin, WeightedClassifier):
     """Random k-labelsets [1]_.
 
     The labels are divided into small random groups, and each group has a label powerset (a
@@ -117,15 +117,21 @@ class RAkEL(KnownLabelsMixin, InnerClassifierMixin):
     def _test_params(cls) -> dict[str, Any]:
         return {"k": 2}  # with the three labels of the checks, one group depends on the seed
 
-    def _fit(self, X: Any, Y: LabelMatrix, validation: Pair | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: LabelMatrix,
+        validation: Pair | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
         template = self._template()
         X = with_int32_indices(X)
         random = self._generator()
         self.groups_ = self._draw_groups(random)
-        Y = completed(X, Y, template, self.random_state)
+        Y = completed(X, Y, template, self.random_state, sample_weight)
         clones = seeded_clones(self, template, len(self.groups_))
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_label_sets)(estimator, X, Y[:, group], 2 ** len(group))
+            delayed(fit_label_sets)(estimator, X, Y[:, group], 2 ** len(group), sample_weight)
             for estimator, group in zip(clones, self.groups_, strict=True)
         )
         self.estimators_ = [estimator for estimator, _ in fitted]

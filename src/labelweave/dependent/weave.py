@@ -51,12 +51,12 @@ from labelweave.dependent.weave_trials import (
     run_trials,
     seconds_of,
     seed_of,
+    with_validation_rows,
 )
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import LARGEST, is_mostly_zero, is_texts
 from labelweave.labels import LabelMatrix
 from labelweave.probabilities import log_odds
-from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.tables.table import Table
 from labelweave.text.tfidf import TfidfEmbedder
 from labelweave.thresholds import TunedThreshold, make_threshold
@@ -225,10 +225,8 @@ class Weave(WeightedClassifier):
     ) -> None:
         self._out_of_fold: tuple[LabelMatrix, np.ndarray] | None = None
         if validation is not None:
-            X, Y = concatenate_features([X, validation[0]]), concatenate_labels([Y, validation[1]])
-            if sample_weight is not None:
-                others = np.full(len(validation[1]), sample_weight.mean())
-                sample_weight = np.concatenate([sample_weight, others])
+            both = sample_weight, self._validation_weight
+            X, Y, sample_weight = with_validation_rows(X, Y, validation, *both)
         is_scaled = isinstance(X, Table) or is_mostly_zero(X)  # by the members, or counts
         self.scaler_ = None if is_scaled else StandardScaler(with_mean=False).fit(X)
         X = self._scaled(X)

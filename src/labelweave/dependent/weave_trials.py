@@ -12,14 +12,17 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from labelweave.base import Pair
 from labelweave.dependent.weave_members import Member, fit_clone
 from labelweave.dependent.weave_plan import Plan
 from labelweave.dependent.weave_stacking import LOGIT_EPS, weights_of
 from labelweave.exceptions import InputError
+from labelweave.input_checks import check_weight
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import get_metric
 from labelweave.probabilities import log_odds
 from labelweave.progress import ProgressBar
+from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.threads import bounded_threads
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "run_trials",
     "seconds_of",
     "seed_of",
+    "with_validation_rows",
 ]
 
 _UNITS = {"s": 1, "sec": 1, "min": 60, "h": 3600}
@@ -78,6 +82,28 @@ def mean_probability(models: list[Any], X: Any) -> np.ndarray:
     for model in models[1:]:
         total = total + model.predict_proba(X)
     return total / len(models)
+
+
+def with_validation_rows(
+    X: Any,
+    Y: LabelMatrix,
+    validation: Pair,
+    row_weight: np.ndarray | None,
+    validation_weight: Any,
+) -> tuple[Any, LabelMatrix, np.ndarray | None]:
+    """Training and validation rows together, and their weights if the training rows have any.
+
+    Validation rows of weight 0 are left out; without weights all have the mean of the others.
+    """
+    X_held, Y_held = validation
+    if row_weight is not None:
+        weights = check_weight(validation_weight, len(Y_held))
+        if weights is None:
+            weights = np.full(len(Y_held), row_weight.mean())
+        counted = np.flatnonzero(weights)
+        X_held, Y_held = X_held[counted], Y_held[counted]
+        row_weight = np.concatenate([row_weight, weights[counted]])
+    return concatenate_features([X, X_held]), concatenate_labels([Y, Y_held]), row_weight
 
 
 def rows_to_try(n_rows: int, number: int, seed: int) -> np.ndarray | None:

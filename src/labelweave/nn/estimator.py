@@ -18,9 +18,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
+from labelweave.class_weights import class_weights
 from labelweave.input_checks import check_weight
 from labelweave.labels import LabelMatrix
-from labelweave.nn.losses import Loss, get_loss
+from labelweave.nn.losses import Loss, get_loss, label_weighted
 from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.network_spec import NetworkSpec, TrainingSettings
 from labelweave.nn.prediction import scoring_rows
@@ -118,6 +119,7 @@ class NeuralClassifier(WeightedClassifier, NetworkClassifier):
         "callbacks": [list, tuple, None],
         "verbose": ["verbose"],
     }
+    _label_weight: np.ndarray | None = None  # of negatives and positives per label, in training
     # They belong to the run, not to the model: they are not saved.
     _unsaved_parameters: ClassVar[tuple[str, ...]] = (
         "callbacks",
@@ -186,10 +188,21 @@ class NeuralClassifier(WeightedClassifier, NetworkClassifier):
         """The loss and its name in the history; binary cross-entropy without a parameter for it."""
         loss = getattr(self, "loss", "bce")
         name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own")
-        return name, get_loss(loss, getattr(self, "loss_params", None))
+        function = get_loss(loss, getattr(self, "loss_params", None))
+        if self._label_weight is not None:
+            function = label_weighted(function, self._label_weight)
+        return name, function
 
     def _learn_statistics(self, X: Any, Y: LabelMatrix, row_weight: np.ndarray | None) -> None:
-        """Compute what network and objective depend on; nothing by default."""
+        """Compute what network and objective depend on; by default the weights of labels."""
+        _, self._label_weight = self._class_weights(Y, row_weight)
+
+    def _class_weights(
+        self, Y: LabelMatrix, row_weight: np.ndarray | None
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Weights of rows and of labels by the parameter `class_weight`, where there is one."""
+        classes = self.classes_ if vars(self).get("_single_label") else None
+        return class_weights(getattr(self, "class_weight", None), Y, row_weight, classes)
 
     def _pretrain(self, network: nn.Module, session: TrainingSession) -> None:
         """Train what comes before the supervised stage; nothing by default."""
@@ -251,9 +264,11 @@ class NeuralClassifier(WeightedClassifier, NetworkClassifier):
         validation: Pair | None,
         sample_weight: np.ndarray | None = None,
     ) -> None:
-        of_validation = self._validation_weight
-        if of_validation is not None and validation is not None:
-            of_validation = check_weight(of_validation, len(validation[1]))
+        sample_weight, _ = self._class_weights(Y, sample_weight)
+        of_validation = None
+        if validation is not None:
+            of_validation = check_weight(self._validation_weight, len(validation[1]))
+            of_validation, _ = self._class_weights(validation[1], of_validation)
         self._fit_network(X, Y, validation, self._learn, sample_weight, of_validation)
 
     def fit_objective(

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 (torch's own way)
@@ -40,6 +41,7 @@ __all__ = [
     "generalized_robust",
     "get_loss",
     "hill",
+    "label_weighted",
     "mean_loss",
     "mulsupcon",
     "positive_bce",
@@ -81,6 +83,29 @@ def mean_loss(
 def weigh_rows(values: Tensor, row_weight: Tensor | None) -> Tensor:
     """Values of rows, shape (..., n), times the weights of the rows, where there are any."""
     return values if row_weight is None else values * row_weight
+
+
+def label_weighted(loss: Loss, label_weight: np.ndarray) -> Loss:
+    """The loss with weights of negatives and positives per label, shape (L, 2).
+
+    >>> twice = label_weighted(bce, np.array([[1.0, 2.0]]))
+    >>> twice(torch.zeros(2, 1), torch.tensor([[1.0], [0.0]]))
+    tensor([[1.3863],
+            [0.6931]])
+    """
+    negative, positive = torch.from_numpy(label_weight).float().unbind(dim=1)
+
+    def weighted(logits: Tensor, targets: Tensor) -> Tensor:
+        entries = loss(logits, targets)
+        if entries.shape != logits.shape:
+            raise InputError(
+                "class_weight needs a loss with one value per entry of Y, but this loss has "
+                f"values of shape {tuple(entries.shape)} for {tuple(logits.shape)} entries"
+            )
+        of_positives, of_negatives = positive.to(logits.device), negative.to(logits.device)
+        return entries * torch.where(targets > 0.5, of_positives, of_negatives)
+
+    return weighted
 
 
 def known_targets(targets: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -16,6 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from labelweave.base import MultiLabelClassifier, Pair, WeightedClassifier
+from labelweave.capabilities import capabilities
+from labelweave.class_weights import class_weights
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 
@@ -24,17 +26,14 @@ class PerLabelClassifier(WeightedClassifier):
     """Base class of methods that fit one scikit-learn classifier to each label.
 
     A method implements ``_template()``, which returns the classifier that is cloned for each label,
-    and has the parameters `n_jobs` and `verbose`. The classifier of a label is fitted to the rows
-    in which the label is known; a constant label gets Laplace's estimate of its probability.
+    and has the parameters `class_weight`, `n_jobs` and `verbose`. The classifier of a label is
+    fitted to the rows in which the label is known; a constant label gets Laplace's estimate of its
+    probability.
     """
 
     @abstractmethod
     def _template(self) -> Any:
         """Return the unfitted classifier that is cloned for each label."""
-
-    def _label_weights(self, label: int, target: np.ndarray, weight: Any) -> np.ndarray | None:
-        """Return the weights of the rows of one label; `weight` are those of all labels."""
-        return weight
 
     def _fit(
         self,
@@ -43,6 +42,7 @@ class PerLabelClassifier(WeightedClassifier):
         validation: Pair | None,
         sample_weight: np.ndarray | None = None,
     ) -> None:
+        sample_weight, label_weight = weights_by_class(self, y, sample_weight)
         template = self._template()
         self.constant_probabilities_ = constant_label_probabilities(y)
         X = with_int32_indices(X)
@@ -56,7 +56,7 @@ class PerLabelClassifier(WeightedClassifier):
             weight = sample_weight
             if weight is not None and rows is not None:
                 weight = weight[rows]
-            return target, rows, self._label_weights(j, target, weight)
+            return target, rows, with_label_weight(weight, label_weight, j, target)
 
         fitted = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(_fit_label)(estimator, X, *of_label(j))
@@ -114,6 +114,31 @@ class InnerClassifierMixin(MultiLabelClassifier):
             if not has_fit_parameter(self.estimator, "sample_weight"):
                 tags.capabilities.sample_weight = False
         return tags
+
+
+def weights_by_class(
+    model: Any, Y: LabelMatrix, sample_weight: np.ndarray | None
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Weights of rows and of labels by the model's parameter `class_weight`.
+
+    They are those of :func:`labelweave.class_weights.class_weights`.
+    """
+    if model.class_weight is not None and not capabilities(model).sample_weight:
+        raise InputError(
+            f"class_weight needs an estimator whose fit takes sample_weight, which "
+            f"{type(model.estimator).__name__} does not"
+        )
+    classes = model.classes_ if model._single_label else None
+    return class_weights(model.class_weight, Y, sample_weight, classes)
+
+
+def with_label_weight(
+    weight: np.ndarray | None, label_weight: np.ndarray | None, label: int, target: np.ndarray
+) -> np.ndarray | None:
+    """Weights of the rows of one label, whose 0 and 1 are `target`."""
+    if label_weight is None:
+        return weight
+    return label_weight[label][target] * (1.0 if weight is None else weight)
 
 
 def check_classifier(estimator: Any) -> None:
@@ -190,10 +215,12 @@ def _fit_label(
     rows: np.ndarray | None,
     weight: np.ndarray | None,
 ) -> Any:
-    X = X if rows is None else X[rows]
-    if weight is None:
-        return estimator.fit(X, target)
-    return estimator.fit(X, target, sample_weight=weight)
+    return fit_with_weights(estimator, X if rows is None else X[rows], target, weight)
+
+
+def fit_with_weights(estimator: Any, X: Any, target: np.ndarray, weight: np.ndarray | None) -> Any:
+    """Fit a classifier, with the weights of the rows where there are any."""
+    return estimator.fit(X, target, **({} if weight is None else {"sample_weight": weight}))
 
 
 def is_linear(estimator: Any) -> bool:

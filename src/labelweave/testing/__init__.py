@@ -21,7 +21,14 @@ from labelweave.testing.suite import (
     briefly_trained,
     check_estimator,
     estimator_checks,
+    expected_failures,
     test_instance,
 )
 
-__all__ = ["briefly_trained", "check_estimator", "estimator_checks", "test_instance"]
+__all__ = [
+    "briefly_trained",
+    "check_estimator",
+    "estimator_checks",
+    "expected_failures",
+    "test_instance",
+]

@@ -12,6 +12,7 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
+from labelweave.class_weights import CLASS_WEIGHT
 from labelweave.dependent._networks.label_nodes import FeatureTokens, PositionTokens, mask_labels
 from labelweave.exceptions import InputError
 from labelweave.known_labels import KnownLabelsMixin
@@ -57,6 +58,9 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
         NaN targets are ignored.
     loss_params : dict, optional
         Parameters of the loss.
+    class_weight : "balanced" or mapping of label to number, optional
+        Weights of positives in the loss, as in :mod:`labelweave.class_weights`; not for losses
+        of whole rows ("zlpr").
     lr : float, default=2e-4
     epochs, batch_size, min_steps, weight_decay, schedule, schedule_params, clip_norm, monitor,
     patience, scale, device, precision, checkpoint, checkpoint_every, callbacks, verbose,
@@ -77,6 +81,7 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "loss": [StrOptions(set(LOSSES)), callable],
         "loss_params": [dict, None],
+        "class_weight": CLASS_WEIGHT,
     }
 
     tuning_space: ClassVar[dict[str, Any]] = {
@@ -100,6 +105,7 @@ class LabelAttentionClassifier(KnownLabelsMixin, NeuralClassifier):
     dropout: float
     loss: str | Callable[..., Any]
     loss_params: Mapping[str, Any] | None
+    class_weight: Any
 
     def _feature_tokens(self, n_features: int) -> nn.Module:
         if self.encoder is not None:
