@@ -363,6 +363,15 @@ def test_words_among_numbers_are_said_and_become_blanks_where_asked(write):
     assert price[10] == 10
 
 
+def test_a_word_far_below_numbers_becomes_a_blank_where_asked(write):
+    path = write("a;y\n" + "1,5;0\n" * 3000 + "x;1\n2,5;1\n")
+    with pytest.raises(DataFileError, match=r"line 3002.*kinds=a=number reads such cells"):
+        read_table(path, labels=1, decimal=",")
+    with pytest.warns(LabelweaveWarning, match="one cell does not: 'x' in line 3002, read as"):
+        data = read_table(path, labels=1, decimal=",", kinds={"a": "number"})
+    np.testing.assert_array_equal(data.X.frame["a"].tolist()[2999:], [1.5, np.nan, 2.5])
+
+
 def test_categories_some_of_which_are_numbers_are_not_mistakes(write):
     rows = [f"{i if i % 4 else 'XL'},b{i % 3},{i % 2}" for i in range(30)]
     with warnings.catch_warnings():

@@ -279,7 +279,8 @@ class ColumnRoles:
                 cell, name = str(rows.columns[j][wrong])[:40], self.names[j]
                 message = (
                     f"{cell!r} in column {name!r} is not a number, as the cells above it are: "
-                    f"correct it, or give the column a kind (kinds={name}=category)"
+                    f"correct it, or give the column a kind (kinds={name}=number reads such cells "
+                    f"as blanks, kinds={name}=category all as words)"
                 )
                 if j in self.label_columns:
                     message = f"the label column {name!r} holds {cell!r}: {_LABEL_CELLS}"

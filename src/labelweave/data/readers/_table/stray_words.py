@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,11 +77,15 @@ def _numbers(column: pd.Series, decimal: str) -> np.ndarray:
         codes, values = pd.factorize(column)
     except TypeError:  # lists and the like, which the encoder refuses
         return np.full(len(column), np.nan)
-    words = [str(value) for value in values]
-    numbers = [
-        float(word.replace(decimal, ".")) if is_number(word, decimal) else np.nan for word in words
-    ]
+    numbers = [_number(value, decimal) for value in values]
     return np.array([*numbers, np.nan])[codes]
+
+
+def _number(value: Any, decimal: str) -> float:
+    if isinstance(value, Real):  # of rows that were read as numbers
+        return float(value)
+    word = str(value)
+    return float(word.replace(decimal, ".")) if is_number(word, decimal) else np.nan
 
 
 def _shown(column: pd.Series, is_word: np.ndarray, parts: Sequence[Sequence[int]]) -> str:
