@@ -360,6 +360,10 @@ def test_words_among_numbers_are_said_and_become_blanks_where_asked(write):
         data = read_table(path, labels=["y"], kinds={"price": "number"})
     price = data.X.frame["price"].to_numpy()
     assert np.flatnonzero(np.isnan(price)).tolist() == [4, 9]
+    options = {"feature_names": ["price", "brand"], "is_table": True}
+    with pytest.warns(LabelweaveWarning, match="line 11, read as blank"):  # to predict
+        batches = list(iter_batches(path, batch_rows=99, kinds={"price": "number"}, **options))
+    np.testing.assert_array_equal(batches[0].X.frame["price"], price)
     assert price[10] == 10
 
 

@@ -278,13 +278,23 @@ def features_of_table(
     columns |= {"labels": labels, "label_column": label_column}
     if features.is_table:
         columns.pop("text_column", None)
-    for option in ("split_column", "group_column", "weight_column", "kinds"):
+    kinds = columns.pop("kinds", None) or {}
+    given = {name: kind for name, kind in kinds.items() if kind == "number"}
+    for option in ("split_column", "group_column", "weight_column"):
         columns.pop(option, None)  # of the training
     roles = ColumnRoles(path, table, **columns, model=features)
     if not features.is_table and roles.text is None:
         features.check_width(len(roles.features), path)
     for table_rows in table.chunks(roles.numbers, roles.texts):
         rows = roles.row_chunk(table_rows)
+        if features.is_table and given:
+            from labelweave.data.readers._table.stray_words import without_stray_words
+
+            known = rows.X.frame[[name for name in given if name in rows.X.frame]]
+            numbers = without_stray_words(Table(known), given, table, [table_rows.lines]).frame
+            rows.X = Table(
+                rows.X.frame.assign(**{name: numbers[name] for name in given if name in numbers})
+            )
         yield RowChunk(rows.X, row_ids=rows.row_ids)
 
 
