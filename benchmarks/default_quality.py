@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -77,6 +78,11 @@ def partly_hidden(Y: Any, share: float, seed: int, *, blank: bool) -> Any:
     return as_labels(labels, names=Y.names)
 
 
+def _plain(X: Any) -> Any:
+    """Sparse features as a matrix: CatBoost takes no sparse array."""
+    return sp.csr_matrix(X) if sp.issparse(X) else X
+
+
 class OfScikitLearn:
     """A classifier of scikit-learn with probabilities of shape (n, L)."""
 
@@ -84,11 +90,11 @@ class OfScikitLearn:
         self.estimator = estimator
 
     def fit(self, X: Any, Y: Any) -> OfScikitLearn:
-        self.estimator.fit(X, Y.to_numpy().astype(int))
+        self.estimator.fit(_plain(X), Y.to_numpy().astype(int))
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        result = self.estimator.predict_proba(X)
+        result = self.estimator.predict_proba(_plain(X))
         if not isinstance(result, list):
             return np.asarray(result)
         return np.column_stack(  # a label that was constant in training has one column

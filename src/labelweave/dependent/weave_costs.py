@@ -25,7 +25,6 @@ __all__ = ["DataSize", "seconds_per_fit"]
 _TABLE_FEATURES = 4  # features per column of a mixed table, roughly
 _FEW_LABELS = 64  # trees are grown on at most so many projections of the labels
 _CENTRES = 2000  # of LS-SVM
-_SHORT_RUN = 15  # epochs of a network for partial labels, roughly
 
 
 @dataclass(frozen=True)
@@ -108,15 +107,22 @@ def _network(epochs: float, factor: float) -> Callable[[DataSize, Any], float]:
     return seconds
 
 
+def _short_run(size: DataSize) -> float:
+    """A network for partial labels: few passes, but many steps each if there are few rows."""
+    per_label = max(size.positives / max(size.labels, 1), 1.0)
+    passes = float(np.clip(100 / np.sqrt(per_label), 10, 40))
+    mlp = make("mlp", min_steps=40 if size.features <= size.rows else 1)
+    return _network(passes, 0.5)(size, mlp)
+
+
 def _em_forest(size: DataSize, estimator: Any) -> float:
     in_folds = size.with_rows(size.rows * (estimator.n_folds - 1) // estimator.n_folds)
-    per_network = _network(_SHORT_RUN, 1.0)(in_folds, make("mlp"))
     trees = _trees(in_folds, make("extra-trees", n_estimators=estimator.n_trees))
-    return estimator.n_folds * (estimator.rounds + 1) * per_network + trees
+    return estimator.n_folds * (estimator.rounds + 1) * _short_run(in_folds) + trees
 
 
 def _cls_plus(size: DataSize, estimator: Any) -> float:
-    return 2 * _network(_SHORT_RUN, 1.0)(size, make("mlp"))
+    return 2 * _short_run(size)
 
 
 _FORMULAS: dict[str, Callable[[DataSize, Any], float]] = {
