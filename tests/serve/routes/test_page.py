@@ -1,5 +1,6 @@
 """The page in a real browser: Debian's Chromium, driven by Playwright."""
 
+import json
 import os
 import shutil
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ import pytest
 from serving import KEY, FakeZeroShot, PredictsBrightness, encode_image, running, use_fakes
 
 import labelweave as lw
+from labelweave.explaining.reference import reference_rows, reference_to_plain
 from labelweave.labels import as_labels
 from labelweave.serve import model_process
 from labelweave.serve.label_relations import Cooccurrence
@@ -276,7 +278,10 @@ def test_phone_width_dark_and_names_for_screen_readers(browser, served):
 
 def test_columns_of_a_table_are_a_form(browser, sqlite, tmp_path):
     frame, labels = product_table()
-    lw.BinaryRelevance(random_state=0).fit(frame, labels).save(tmp_path / "products")
+    model = lw.BinaryRelevance(random_state=0).fit(frame, labels)
+    model.save(tmp_path / "products")
+    typical = reference_to_plain(reference_rows(frame))
+    (tmp_path / "products" / "reference.json").write_text(json.dumps(typical))
     folders = {"products": tmp_path / "products"}
     with running(folders, database=sqlite) as service, opened_page(browser, service) as page:
         assert "input: 5 columns" in page.locator("#try-about").inner_text()
@@ -295,6 +300,11 @@ def test_columns_of_a_table_are_a_form(browser, sqlite, tmp_path):
         page.get_by_role("button", name="Label it").click()
         page.wait_for_selector("#try-bars li")
         assert "no training row had 'zeta'" in page.locator("#try-default").inner_text()
+        page.get_by_role("button", name="Why these labels?").click()
+        page.wait_for_selector("#try-why li")
+        reasons = page.locator("#try-why li").all_inner_texts()
+        assert {line.split(",")[0] for line in reasons} <= set(model.label_names_)
+        assert any("title = the blue lamp <b> (" in line for line in reasons)
         shot(page, "record")
         page.get_by_label("added").fill("soon")
         page.get_by_role("button", name="Label it").click()
