@@ -53,7 +53,7 @@ def meaning_of_blanks(Y: LabelMatrix) -> Blanks:
 
     >>> from labelweave.labels import as_labels
     >>> nan = np.nan
-    >>> meaning_of_blanks(as_labels(np.array([[1.0, 0.0], [nan, 0.0]])))
+    >>> meaning_of_blanks(as_labels(np.array([[1.0, 0.0], [nan, 1.0]])))
     'ignored'
     >>> meaning_of_blanks(as_labels(np.array([[1.0, nan], [nan, 1.0]])))
     'unannotated'

@@ -111,7 +111,7 @@ def disagreement(
     >>> mild = Teacher(lambda X: np.sqrt(X), ["Warm"], name="b")
     >>> report = disagreement([warm, mild], np.array([[0.1], [0.36], [0.9], [0.4]]))
     >>> report.table[["label", "rate", "first_only", "second_only"]].values.tolist()
-    [['Warm', 0.5, 0, 2]]
+    [['warm', 0.5, 0, 2]]
     >>> report.rows["row"].tolist()
     [1, 3]
     """
