@@ -176,14 +176,14 @@ def _read_columns(
             dialect.has_blanks = frame is not None
         if frame is not None:
             return dict(enumerate(frame.to_numpy().T))
-    found = (numbers | texts) - dialect.strings
+    to_parse = (numbers | texts) - dialect.strings
     columns: dict[int, Any] = {}
-    if found:
+    if to_parse:
         missing = dict.fromkeys(numbers, _MISSING_SPELLINGS)
-        frame = _read_frame(data, dialect, usecols=sorted(found), na_values=missing)
+        frame = _read_frame(data, dialect, usecols=sorted(to_parse), na_values=missing)
         if frame is None:
             return None
-        for j in found:
+        for j in to_parse:
             column = frame[j]
             if j in numbers and column.dtype.kind in "iuf":
                 columns[j] = column.to_numpy(dtype=np.float64)
