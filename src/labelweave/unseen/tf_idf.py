@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from labelweave.unseen.sbert import SBERT
 
@@ -27,6 +27,8 @@ class TFIDF(SBERT):
     >>> model.rank(["a sun"], 1)[0][0][0]
     'sun'
     """
+
+    published: ClassVar[Any] = None  # type: ignore[assignment]  # it is in no paper's table
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ def published_settings(method: str, published: bool | str, dataset: str) -> dict
     if published is False:
         return {}
     cls: Any = get_class(method)
-    if not hasattr(cls, "published"):
+    if getattr(cls, "published", None) is None:
         raise InputError(
             f"{method} has no published settings: leave out `published` and give settings"
         )
