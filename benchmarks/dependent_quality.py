@@ -1,15 +1,8 @@
 """Quality of methods for fully annotated labels: mean and spread over seeds.
 
-Two protocols, never to be mixed in one table:
-
-honest
-    The official split (or random 80/10/10), a fifth of the training part held out for early
-    stopping and for the threshold, which is tuned there for each metric; the test part is
-    scored once.
-as-published
-    How the papers report: random 80/10/10 splits, and for each metric the best of the
-    thresholds .1 to .9 **on the test part**. Rows whose truth and prediction are both empty
-    are left out of the example-F1.
+The official split (or random 80/10/10), a fifth of the training part held out for early stopping
+and for the threshold, which is tuned there for each metric; the test part is scored once. What the
+papers published, and their protocol, is in the suites (``labelweave bench run c-gmvae-1``).
 
 ``--split training`` takes all three parts from the training part: for choosing settings.
 
@@ -36,29 +29,12 @@ from cells import Cells, parameters_of
 
 import labelweave as lw
 from labelweave.data.splits import stratified_holdout
-from labelweave.metrics import get_metric, sweep_f1
+from labelweave.metrics import get_metric
 from labelweave.metrics.significance import average_ranks, friedman_test, nemenyi_difference
-from labelweave.thresholds import PAPER_GRID, make_threshold
+from labelweave.thresholds import make_threshold
 
 OF_SETS = ("f1_example", "f1_micro", "f1_macro")
 COLUMNS = (*OF_SETS, "map")
-# Published example-F1 and micro-F1, in the tables of C-GMVAE and MulSupCon.
-PUBLISHED = {
-    ("asl", "scene"): (0.770, 0.753),
-    ("asl", "yeast"): (0.613, 0.637),
-    ("c2ae", "scene"): (0.698, 0.713),
-    ("c2ae", "yeast"): (0.614, 0.626),
-    ("c-gmvae", "scene"): (0.777, 0.762),
-    ("c-gmvae", "yeast"): (0.656, 0.665),
-    ("mpvae", "scene"): (0.751, 0.742),
-    ("mpvae", "yeast"): (0.648, 0.655),
-    ("lamp", "scene"): (0.728, 0.716),
-    ("lamp", "yeast"): (0.624, 0.641),
-    ("mulsupcon", "scene"): (0.787, 0.773),
-    ("mulsupcon", "yeast"): (0.659, 0.667),
-    ("rbcc", "scene"): (0.758, 0.749),
-    ("rbcc", "yeast"): (0.605, 0.623),
-}
 
 
 def parts_of(name: str, split: str, seed: int) -> tuple[lw.Dataset, lw.Dataset, lw.Dataset]:
@@ -87,19 +63,6 @@ def honest_scores(chosen_on: tuple[Any, Any], test: lw.Dataset, at_test: Any) ->
     return scores
 
 
-def published_scores(test: lw.Dataset, at_test: Any) -> dict:
-    """Score label sets at the threshold at which each metric is best on the test rows."""
-    scores = {}
-    for name in OF_SETS:
-        average = name.removeprefix("f1_")
-        undefined = np.nan if average == "example" else 0.0
-        at_thresholds = sweep_f1(
-            test.Y, at_test, PAPER_GRID, average=average, zero_division=undefined
-        )
-        scores[name] = float(at_thresholds.max())
-    return scores
-
-
 def run(model: Any, name: str, seed: int, options: argparse.Namespace) -> dict[str, float]:
     """Scores of one fit, and its seconds."""
     train, held, test = parts_of(name, options.split, seed)
@@ -107,10 +70,7 @@ def run(model: Any, name: str, seed: int, options: argparse.Namespace) -> dict[s
     model.fit(train.X, train.Y, validation=held)
     seconds = time.process_time() - started
     at_test = model.predict_proba(test.X)
-    if options.protocol == "as-published":
-        scores = published_scores(test, at_test)
-    else:
-        scores = honest_scores(model.held_out_predictions(held), test, at_test)
+    scores = honest_scores(model.held_out_predictions(held), test, at_test)
     return {**scores, "map": get_metric("map")(test.Y, Y_score=at_test), "seconds": seconds}
 
 
@@ -133,9 +93,7 @@ def table_line(method: str, name: str, runs: list[dict[str, float]]) -> str:
     """Mean and spread of every column over the seeds."""
     values = {k: np.array([one[k] for one in runs]) for k in (*COLUMNS, "seconds")}
     cells = [f"{k} {values[k].mean():.4f} +- {values[k].std():.4f}" for k in COLUMNS]
-    published = PUBLISHED.get((method, name))
-    note = "" if published is None else f"  (published {published[0]}/{published[1]})"
-    return f"{name:14s} {method:12s} {'  '.join(cells)}  {values['seconds'].mean():.1f} s{note}"
+    return f"{name:14s} {method:12s} {'  '.join(cells)}  {values['seconds'].mean():.1f} s"
 
 
 def rank_lines(means: pd.DataFrame) -> list[str]:
@@ -161,18 +119,14 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["c-gmvae", "mlp"])
     parser.add_argument("--datasets", nargs="+", default=["scene", "yeast"])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--split", choices=["official", "random", "training"])
-    parser.add_argument("--protocol", choices=["honest", "as-published"], default="honest")
+    parser.add_argument("--split", choices=["official", "random", "training"], default="official")
     parser.add_argument("--set", nargs="+", default=[], metavar="ID.PARAMETER=VALUE")
     parser.add_argument("--results", help="file of finished runs, to go on from")
     parser.add_argument("--ranks", action="store_true", help="average ranks over the data sets")
     parser.add_argument("--json", action="store_true", help="one JSON object a run as well")
     options = parser.parse_args()
     options.parameters = parsed_parameters(options.set)
-    is_published = options.protocol == "as-published"
-    options.split = options.split or ("random" if is_published else "official")
-    where = "chosen on the TEST part" if is_published else "tuned on the validation part"
-    print(f"{options.protocol}: {options.split} split, {options.seeds} seeds, thresholds {where}")
+    print(f"{options.split} split, {options.seeds} seeds, thresholds tuned on the validation part")
     cells = Cells(options.results)
     means = {}
     for name in options.datasets:
@@ -181,8 +135,7 @@ def main() -> None:
             for seed in range(options.seeds):
                 model = lw.make(method, random_state=seed, **options.parameters.get(method, {}))
                 facts = {"data": name, "method": method, "seed": seed}
-                how = {"split": options.split, "protocol": options.protocol}
-                of = facts | how | parameters_of(model)
+                of = facts | {"split": options.split} | parameters_of(model)
                 runs.append(cells.get(of, partial(run, model, name, seed, options)))
                 if options.json:
                     print(json.dumps(facts | runs[-1]), flush=True)

@@ -140,7 +140,7 @@ class CLS(PartialClassifier):
     of the probabilities of the two networks.
 
     This is the method of the paper. :class:`~labelweave.partial.cls_plus.CLSPlus` has what
-    labelweave adds to it; it was better on most of the data measured, at a third of the cost.
+    labelweave adds to it; it was better on most of the data measured, at two thirds of the cost.
 
     Parameters
     ----------
