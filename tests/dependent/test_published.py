@@ -16,12 +16,17 @@ STATED = {
     "mpvae": {
         "encoder": (256, 512, 256),
         "label_encoder": (512, 256),
+        "decoder": (256, 512),
+        "latent_size": 50,
         "norm": None,
+        "dropout": 0.5,
+        "decoder_dropout": 0.0,
         "n_samples": 100,
-        "likelihood_weight": 0.1,
-        "ranking_weight": 20.0,
         "kl_weight": 1.1,
-        "epochs": 400,
+        "optimizer": "adam",
+        "weight_decay": 1e-5,
+        "batch_size": 128,
+        "monitor": "tuned:f1_macro:grid",
     },
     "asl": {"gamma_neg": 4.0, "gamma_pos": 1.0, "clip": 0.05},
     "rbcc": {"hidden_size": 100},
@@ -43,6 +48,30 @@ def test_settings_that_a_paper_states(method):
 def test_latent_size_of_c2ae(name, size):
     assert lw.C2AE.published(name).latent_size == size
     assert lw.C2AE.published("new").get_params() == lw.C2AE().get_params()
+
+
+# Of the scripts of the authors' program: rate, epochs, weights of likelihood and of ranking, the
+# probability of keeping a unit, draws.
+MPVAE_SCRIPTS = {
+    "ebird": (0.0015, 200, 0.1, 200.0, 1.0, 100),
+    "mirflickr": (0.00075, 300, 0.1, 200.0, 0.5, 100),
+    "nus-vec": (0.0005, 50, 0.1, 20.0, 0.5, 100),
+    "yeast": (0.0006, 800, 0.1, 20.0, 0.5, 100),
+    "scene": (0.002, 400, 0.1, 40.0, 0.5, 100),
+    "sider": (0.0005, 400, 0.1, 20.0, 0.9, 100),
+    "delicious": (0.0005, 200, 10.0, 0.1, 0.5, 5),
+    "another": (0.001, 200, 0.1, 200.0, 0.5, 100),
+}
+
+
+@pytest.mark.parametrize("name", MPVAE_SCRIPTS)
+def test_mpvae_has_the_settings_of_its_scripts(name):
+    model = lw.MPVAE.published(name)
+    weights = (model.likelihood_weight, model.ranking_weight)
+    keep = round(1 - model.dropout, 6)
+    settings = (model.lr, model.epochs, *weights, keep, model.n_samples)
+    assert settings == MPVAE_SCRIPTS[name]
+    assert (model.patience, model.min_steps, model.rank) == (model.epochs, 1, None)
 
 
 def test_the_source_of_ofcc_is_checked():
