@@ -28,7 +28,7 @@ class TFIDF(SBERT):
     'sun'
     """
 
-    published: ClassVar[Any] = None  # type: ignore[assignment]  # it is in no paper's table
+    published: ClassVar[Any] = None  # it is in no paper's table
 
     def __init__(
         self,
