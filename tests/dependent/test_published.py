@@ -77,3 +77,36 @@ def test_mpvae_has_the_settings_of_its_scripts(name):
 def test_the_source_of_ofcc_is_checked():
     with pytest.raises(InputError, match="'program' or 'text'"):
         lw.OFCC.published(source="book")
+
+
+# "Implementation Details" of the CLS paper, whose Table 2 has the figures of these methods.
+CLS_TABLE_2 = {
+    "epochs": 100,
+    "batch_size": 120,
+    "weight_decay": 1e-4,
+    "optimizer": "adam",
+    "schedule": "cosine",
+    "schedule_params": {"warmup": 0.0},
+    "patience": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "source"), [("ml-gcn", {}), ("c-tran", {}), ("asl", {"source": "cls"})]
+)
+def test_published_training_of_classifiers_for_complete_labels(method, source):
+    cls = get_class(method)
+    for dataset in ("ms-coco", "nus-wide", "pascal-voc-2007"):
+        model = cls.published(dataset, **source)
+        expected = CLS_TABLE_2 | {"lr": 4e-5}
+        assert {name: getattr(model, name) for name in expected} == expected
+        assert (model.encoder.depth, model.encoder.size) == (50, 224)
+    of_vectors = cls.published("scene", **source)
+    assert {name: getattr(of_vectors, name) for name in CLS_TABLE_2} == CLS_TABLE_2
+    assert of_vectors.encoder is None
+
+
+def test_asl_of_mulsupcon_has_the_training_of_its_class():
+    assert lw.ASL.published("scene").get_params() == lw.ASL().get_params()
+    with pytest.raises(InputError, match="'mulsupcon' or 'cls'"):
+        lw.ASL.published(source="program")

@@ -6,7 +6,8 @@ import pytest
 import labelweave as lw
 import labelweave.partial.base as partial_base
 from labelweave.methods import list_methods
-from labelweave.partial.base import PAPER_RUN, SHORT_RUN
+from labelweave.nn.cls_run import MLP_RUN
+from labelweave.partial.base import SHORT_RUN
 
 METHODS = [method.id for method in list_methods("partial")]
 QUICK = {"hidden": (16,), "epochs": 12, "lr": 2e-2}
@@ -96,7 +97,7 @@ def test_a_blank_decides_also_where_it_is_held_out(data):
 
 
 def test_short_runs_are_the_default_except_for_the_baseline():
-    for id, expected in {"jocor": SHORT_RUN, "wan": SHORT_RUN, "cls": PAPER_RUN}.items():
+    for id, expected in {"jocor": SHORT_RUN, "wan": SHORT_RUN, "cls": MLP_RUN}.items():
         base = lw.make(id).set_params(base__verbose=0).base
         assert {name: base.get_params()[name] for name in expected} == expected
     assert lw.make("an").set_params(base__verbose=0).base.patience == lw.MLP().patience

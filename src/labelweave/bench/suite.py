@@ -67,9 +67,9 @@ class MethodEntry:
     """A method of a suite: its name in the table, its id and its settings.
 
     With `published`, settings are applied on top of the class method `published` of the method:
-    True, or its source, "program" or "text". `per_data` adds settings for single data sets, and
-    `options` go to the kind of training. `line` is the name in the published table, and `setting`
-    the column of that table, where its columns are kinds of training.
+    True, or its source: "program", "text" or, of ASL, "cls". `per_data` adds settings for single
+    data sets, and `options` go to the kind of training. `line` is the name in the published table,
+    and `setting` the column of that table, where its columns are kinds of training.
     """
 
     name: str
@@ -276,9 +276,9 @@ def _method_entry(name: str, values: Any, origin: str) -> MethodEntry:
             f"{origin}: the method {name} has id, settings, published, per_data, options, line and "
             f"setting, not {sorted(values)}"
         ) from None
-    if entry.published not in (True, False, "program", "text"):
+    if entry.published not in (True, False, "program", "text", "cls"):
         raise InputError(
-            f'{origin}: published of the method {name} is true, "program" or "text", not '
+            f'{origin}: published of the method {name} is true, "program", "text" or "cls", not '
             f"{entry.published!r}"
         )
     return entry

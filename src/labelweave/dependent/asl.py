@@ -11,6 +11,8 @@ from sklearn.utils._param_validation import Interval
 from torch import nn
 
 from labelweave.dependent.mlp import Perceptron
+from labelweave.exceptions import InputError
+from labelweave.nn.cls_run import mlp_run
 from labelweave.nn.losses import get_loss
 from labelweave.nn.session import TrainingSession
 from labelweave.nn.task import SupervisedTask, Task
@@ -36,9 +38,10 @@ class ASL(Perceptron):
         Focusing of positives, `gamma+`.
     clip : float, default=0.05
         Probability shift `m`: negatives below this probability are ignored.
-    dropout, input_dropout, activation, norm, encoder, lr, weight_decay, epochs, batch_size,
-    min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device, precision,
-    checkpoint, checkpoint_every, callbacks, verbose, threshold, validation_fraction, random_state
+    dropout, input_dropout, activation, norm, encoder, lr, weight_decay, optimizer, epochs,
+    batch_size, min_steps, schedule, schedule_params, clip_norm, monitor, patience, scale, device,
+    precision, checkpoint, checkpoint_every, callbacks, verbose, threshold,
+    validation_fraction, random_state
         The other parameters of :class:`labelweave.dependent.mlp.Perceptron` and of
         :class:`labelweave.nn.estimator.NeuralClassifier`.
 
@@ -93,6 +96,7 @@ class ASL(Perceptron):
         encoder: Any = None,
         lr: float = 5e-4,
         weight_decay: float = 0.1,
+        optimizer: str = "adamw",
         epochs: int | str = 200,
         batch_size: int = 64,
         min_steps: int | str = 1,
@@ -115,6 +119,7 @@ class ASL(Perceptron):
         super().__init__(
             lr=lr,
             weight_decay=weight_decay,
+            optimizer=optimizer,
             epochs=epochs,
             batch_size=batch_size,
             min_steps=min_steps,
@@ -145,9 +150,21 @@ class ASL(Perceptron):
         self.clip = clip
 
     @classmethod
-    def published(cls, dataset: str | None = None) -> Self:
-        """Return the method with the focusing and clipping of its paper, which are the defaults."""
-        return cls(gamma_neg=4.0, gamma_pos=1.0, clip=0.05)
+    def published(cls, dataset: str | None = None, *, source: str = "mulsupcon") -> Self:
+        """Return the method with the focusing and clipping of its paper, which are the defaults.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            A name of the catalog.
+        source : {"mulsupcon", "cls"}, default="mulsupcon"
+            The paper whose tables have the figures: that of MulSupCon does not say how it trained
+            the method, that of CLS trains all methods of its Table 2 alike.
+        """
+        if source not in ("mulsupcon", "cls"):
+            raise InputError(f"source must be 'mulsupcon' or 'cls', not {source!r}")
+        run = mlp_run(dataset) if source == "cls" else {}
+        return cls(gamma_neg=4.0, gamma_pos=1.0, clip=0.05, **run)
 
     def _build_task(self, network: nn.Module, session: TrainingSession) -> Task:
         parameters = {"gamma_neg": self.gamma_neg, "gamma_pos": self.gamma_pos, "clip": self.clip}

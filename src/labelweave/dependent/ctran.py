@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from labelweave.dependent._networks.attention import AttentionBlock
 from labelweave.dependent._networks.label_attention import LabelAttentionClassifier, LabelMaskTask
 from labelweave.dependent._networks.label_nodes import LabelNodes, LabelReadout
+from labelweave.nn.cls_run import CLS_RUN, image_run
 from labelweave.nn.estimator import TrainingSession
 from labelweave.nn.task import Task
 
@@ -71,9 +72,9 @@ class CTran(LabelAttentionClassifier):
         0 and this value. With 0 the network is trained without known labels, and
         `predict_proba` does not accept them.
     heads, n_tokens, hidden, encoder_dropout, norm, encoder, dropout, loss, loss_params,
-    class_weight, lr, epochs, batch_size, min_steps, weight_decay, schedule, schedule_params,
-    clip_norm, monitor, patience, scale, device, precision, checkpoint, checkpoint_every,
-    callbacks, verbose, threshold, validation_fraction, random_state
+    class_weight, lr, epochs, batch_size, min_steps, weight_decay, optimizer, schedule,
+    schedule_params, clip_norm, monitor, patience, scale, device, precision, checkpoint,
+    checkpoint_every, callbacks, verbose, threshold, validation_fraction, random_state
         The parameters that LaMP and C-Tran share:
         size, heads, tokens, dropout, loss and training.
 
@@ -139,6 +140,7 @@ class CTran(LabelAttentionClassifier):
         batch_size: int = 64,
         min_steps: int | str = 1,
         weight_decay: float = 1e-4,
+        optimizer: str = "adamw",
         schedule: str = "constant",
         schedule_params: Mapping[str, Any] | None = None,
         clip_norm: float | None = None,
@@ -161,6 +163,7 @@ class CTran(LabelAttentionClassifier):
             batch_size=batch_size,
             min_steps=min_steps,
             weight_decay=weight_decay,
+            optimizer=optimizer,
             schedule=schedule,
             schedule_params=schedule_params,
             clip_norm=clip_norm,
@@ -193,8 +196,13 @@ class CTran(LabelAttentionClassifier):
 
     @classmethod
     def published(cls, dataset: str | None = None) -> Self:
-        """Return the method with the layers and the known labels of its paper, the defaults."""
-        return cls(layers=3, heads=4, most_known=0.75)
+        """Return the method with the layers and the known labels of its paper.
+
+        It is trained as the CLS paper trains it, whose Table 2 has its published figures. Data
+        other than that paper's three sets of images have an MLP, and the learning rate of this
+        class.
+        """
+        return cls(layers=3, heads=4, most_known=0.75, **CLS_RUN | image_run(dataset))
 
     def _build_network(self, n_features: int, n_labels: int) -> nn.Module:
         return CTranNetwork(

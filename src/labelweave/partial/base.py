@@ -17,8 +17,8 @@ from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.methods import make
+from labelweave.nn.cls_run import mlp_run
 from labelweave.nn.estimator import NeuralClassifier
-from labelweave.nn.image_network import ResNet
 from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.network_spec import NetworkSpec
 from labelweave.nn.randomness import forked_rng
@@ -29,7 +29,7 @@ from labelweave.partial._selection.peer_networks import PeerNetwork, peers_of
 from labelweave.rows import concatenate_features, concatenate_labels
 from labelweave.unannotated import UNANNOTATED, as_observed, assume_negative, unannotated_rule
 
-__all__ = ["PAPER_RUN", "SHORT_RUN", "PartialClassifier", "published_base"]
+__all__ = ["SHORT_RUN", "PartialClassifier", "published_base"]
 
 # Settings of an MLP here. Few annotated positives are not enough to choose the best epoch by; a run
 # of fixed length, whose learning rate falls to zero, needs no validation rows.
@@ -41,20 +41,6 @@ SHORT_RUN: dict[str, Any] = {
     "schedule": "cosine",
     "schedule_params": {"warmup": 0.2},
     "input_dropout": 0.2,
-}
-
-# How the CLS paper trains all its networks ("Implementation Details"), except for the learning
-# rate, which suits an MLP with random weights, and for the dropout of the features.
-PAPER_RUN: dict[str, Any] = {
-    "epochs": 100,
-    "batch_size": 120,
-    "weight_decay": 1e-4,
-    "optimizer": "adam",
-    "lr": 1e-3,
-    "schedule": "cosine",
-    "schedule_params": {"warmup": 0.0},
-    "patience": None,
-    "input_dropout": 0.3,
 }
 
 
@@ -334,14 +320,9 @@ def published_base(dataset: str | None) -> Any:
     """The network that all methods of Table 2 of the CLS paper share, and how it is trained.
 
     It is a ResNet-50 for the three sets of images; its weights from ImageNet are a file that the
-    user adds (``base__encoder__weights``). The paper crops images at random, without the size
-    before the crop: here a part of at least 60 % of the area is taken, and mirrored at random. For
-    all other data it is an MLP.
+    user adds (``base__encoder__weights``). For all other data it is an MLP.
     """
-    if dataset in ("ms-coco", "pascal-voc-2007", "nus-wide"):
-        image_settings = {"encoder": ResNet(50, size=224), "lr": 4e-5, "input_dropout": 0.0}
-        return make("mlp", **PAPER_RUN | image_settings)
-    return make("mlp", **PAPER_RUN)
+    return make("mlp", **mlp_run(dataset))
 
 
 def _missing_positives(truth: LabelMatrix, observed: LabelMatrix) -> sp.csr_array:

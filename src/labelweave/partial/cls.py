@@ -16,11 +16,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelweave.nn.cls_run import MLP_RUN
 from labelweave.nn.task import Task
 from labelweave.partial._selection.loss_ranks import extreme
 from labelweave.partial._selection.partial_run import PartialRun
 from labelweave.partial._selection.selection_rules import MiniBatch, Selection, SelectionRule
-from labelweave.partial.base import PAPER_RUN, PartialClassifier, published_base
+from labelweave.partial.base import PartialClassifier, published_base
 
 __all__ = ["CLS", "Negatives", "co_label_selection", "sel_max", "sel_min"]
 
@@ -216,7 +217,7 @@ class CLS(PartialClassifier):
     """
 
     _n_networks: ClassVar[int] = 2
-    _default_settings: ClassVar[dict[str, Any]] = PAPER_RUN
+    _default_settings: ClassVar[dict[str, Any]] = MLP_RUN
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialClassifier._parameter_constraints,
         "tau_h": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
