@@ -40,7 +40,7 @@ makes the same comparison on other data. `python tools/replication_page.py` prin
 `tools/replication.toml` and `benchmarks/results/`; `labelweave bench run SUITE` measures a suite
 again. Figures are means of three seeds unless n says otherwise. "Against" names the compared lines
 where not all of the paper's were measured ("ours": with this library's settings), "with" a smaller
-form of the method than the published one.
+form of the method than the published one. A claim without a suite was not measured.
 """
 
 Figures = Mapping[tuple[Any, ...], Mapping[str, float]]  # place, with the metric last, to lines
@@ -212,7 +212,7 @@ def described(claim: Mapping[str, Any], ours: Measured | None) -> str:
         return "-"
     text = str(ours.result)
     if "measured_than" in claim:
-        text += f"; against {', '.join(claim['measured_than'])}"
+        text += f"; against {'; '.join(claim['measured_than'])}"
     if "smaller_form" in claim:
         text += f"; with {claim['smaller_form']}"
     return text + (f"; n={ours.n_seeds}" if ours.n_seeds < 3 else "")
@@ -234,7 +234,7 @@ def replication_page() -> str:
         link = f"[{ours.suite}](../results/{ours.suite}.md), {ours.protocol}" if ours else "-"
         cells = [claim["claim"], f"{claim['paper']} {claim['table']}"]
         cells += [str(paper or "a plot"), described(claim, ours), link]
-        cells += [claim.get("verdict", "not measured yet")]
+        cells += [claim.get("verdict", "Not measured.")]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -30,11 +30,12 @@ def test_a_claim_names_lines_of_its_tables(claim):
 
 
 @pytest.mark.parametrize("claim", ALL_CLAIMS, ids=lambda claim: claim["claim"][:40])
-def test_a_claim_is_measured_and_has_a_verdict(claim):
-    assert claim["verdict"].endswith(".")
+def test_a_claim_has_a_verdict_where_it_is_measured(claim):
     ours = measured(claim)
-    assert ours is not None
-    assert ours.result.places > 0
+    assert (ours is None) == ("verdict" not in claim)
+    if ours is not None:
+        assert claim["verdict"].endswith(".")
+        assert ours.result.places > 0
 
 
 FIGURES = {
