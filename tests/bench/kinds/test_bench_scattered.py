@@ -100,6 +100,37 @@ def test_the_other_columns(tmp_path):
         assert outcome.scores["map"] > 0.5
 
 
+def test_the_attainable_bound_sees_what_the_teachers_saw_and_nothing_else(tmp_path, monkeypatch):
+    from labelweave.dependent.br import BinaryRelevance
+
+    entry = MethodEntry("attainable bound", "br", options={"role": "attainable"})
+    cell = make_plan(suite_of(tmp_path, entry, overlap=0.5)).cells[0]
+    data = load(cell.data)
+    taught = scattered._teach(cell, data)
+    seen = []
+    fit = BinaryRelevance.fit
+
+    def watched(self, X, y, *, validation=None, **more):
+        seen.append((X, np.asarray(y), validation))
+        return fit(self, X, y, validation=validation, **more)
+
+    monkeypatch.setattr(BinaryRelevance, "fit", watched)
+    outcome = scattered.run(cell, data)
+    ((X, Y, validation),) = seen
+    assert validation is None
+    assert len(X) == outcome.rows["teachers"]
+    of_student = set().union(*(map(bytes, part.X) for part in taught.parts))
+    assert not of_student & set(map(bytes, X))
+    # All rows of one teacher have its labels, and the others are unknown.
+    own = {tuple(np.isin(data.label_names, teacher.labels)) for teacher in taught.teachers}
+    assert {tuple(row) for row in ~np.isnan(Y)} == own
+    assert len(own) == 2
+    rows, true = taught.all_rows.X, np.asarray(taught.all_rows.Y)
+    truth = {bytes(x): y for x, y in zip(rows, true, strict=True)}
+    full = np.array([truth[bytes(x)] for x in X])
+    assert (np.isnan(Y) | (full == Y)).all()
+
+
 def test_a_teacher_may_be_of_another_method(tmp_path):
     suite = suite_of(tmp_path, MethodEntry("union", "union"), teacher="br", teacher_settings={})
     assert run_all(suite)[0].scores["map"] > 0.5
@@ -133,7 +164,7 @@ def test_the_suite_of_ant_plus_has_every_role():
 def test_the_large_set_has_the_columns_that_a_share_of_the_gap_needs():
     suite, full_suite = load_suite("ant-2-large"), load_suite("ant-2-plus")
     names = {method.name for method in suite.methods}
-    assert {"union, mean logit", "union, smoothed", "bound"} <= names
+    assert {"union, mean logit", "union, smoothed", "attainable bound", "bound"} <= names
     assert names <= {method.name for method in full_suite.methods}
     assert {entry.name for entry in suite.data} <= {entry.name for entry in full_suite.data}
 

@@ -14,7 +14,11 @@ student (default)
 oracle
     The method learns from the true labels of the student's rows.
 bound
-    The method learns from the true labels of the student's and of all teachers' rows.
+    The ideal bound: the method learns from the true labels of the student's and of all teachers'
+    rows.
+attainable
+    The attainable bound: the method learns from the pooled rows of all teachers, each with the
+    labels that its teacher had; the others are unknown. It stops early on rows of these.
 teachers
     Each teacher on its own labels; the mean of their scores.
 nothing
@@ -24,7 +28,7 @@ nothing
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,10 +41,11 @@ if TYPE_CHECKING:
     from labelweave.bench.running.fitting import Outcome
     from labelweave.bench.running.plan import Cell
     from labelweave.data import Dataset
+    from labelweave.data.scenarios import TeacherShare
     from labelweave.pipeline.data_parts import Parts
     from labelweave.scattered.teacher import Teacher
 
-ROLES = ("student", "oracle", "bound", "teachers", "nothing")
+ROLES = ("student", "oracle", "bound", "attainable", "teachers", "nothing")
 _SETTINGS = (
     "n_teachers",
     "overlap",
@@ -54,15 +59,19 @@ _memory: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
 class Classroom(NamedTuple):
-    """Teachers, the student's rows in three parts, and its train rows with all teachers' rows."""
+    """Teachers, the student's rows in three parts, and the rows of the two bounds.
+
+    `pooled` are the teachers' rows, each with the labels that its teacher had and the others
+    unknown; `all_rows` are these and the student's train rows, with all labels.
+    """
 
     teachers: list[Teacher]
     parts: Parts
+    pooled: Dataset
     all_rows: Dataset
 
     def sizes(self) -> dict[str, int]:
-        of_teachers = len(self.all_rows) - len(self.parts.train)
-        return {"teachers": of_teachers, **self.parts.sizes()}
+        return {"teachers": len(self.pooled), **self.parts.sizes()}
 
 
 class Predictions(NamedTuple):
@@ -153,7 +162,24 @@ def _teach(cell: Cell, data: Dataset) -> Classroom:
     parts = cell.protocol.parts(rest, cell.seed)
     assert parts.train.row_ids is not None
     rows = np.concatenate([taught_rows, np.asarray(parts.train.row_ids)])
-    return Classroom(teachers, parts, data[rows])
+    return Classroom(teachers, parts, _pooled(data, shares.teachers), data[rows])
+
+
+def _pooled(data: Dataset, shares: Sequence[TeacherShare]) -> Dataset:
+    """The rows of all teachers; labels that the teacher of a row did not have are unknown."""
+    import numpy as np
+
+    from labelweave.labels import as_labels
+
+    known = np.concatenate(
+        [
+            np.tile(np.isin(data.label_names, share.label_names), (len(share.rows), 1))
+            for share in shares
+        ]
+    )
+    pooled = data[np.concatenate([share.rows for share in shares])]
+    values = np.where(known, pooled.Y.to_numpy(), np.nan)
+    return replace(pooled, Y=as_labels(values, names=data.label_names))
 
 
 def _teacher(cell: Cell, rows: Dataset, number: int) -> Teacher:
@@ -208,6 +234,8 @@ def _predict(cell: Cell, classroom: Classroom, role: str) -> Predictions:
         model = _make_method(cell, teachers=classroom.teachers, match="exact")
         # Only features: the labels of the rows are hidden from the student.
         model.fit(parts.train.X, validation=parts.validation.X)
+    elif role == "attainable":
+        model = _make_method(cell).fit(classroom.pooled.X, classroom.pooled.Y)
     else:
         rows = classroom.all_rows if role == "bound" else parts.train
         model = _make_method(cell).fit(rows.X, rows.Y, validation=parts.validation)
