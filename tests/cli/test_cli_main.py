@@ -20,7 +20,7 @@ def run(*arguments, **options):
 
 def run_python(code):
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=500, check=False
     )
 
 
@@ -152,7 +152,7 @@ def test_closed_pipe_ends_quietly():
         shell=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=500,
         check=False,
     )
     assert "Traceback" not in done.stderr

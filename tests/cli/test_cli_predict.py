@@ -214,7 +214,7 @@ def test_output_to_a_full_disk(run, model, new_rows):
         shell=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
     assert done.returncode != 0

@@ -165,7 +165,7 @@ def running(folders, *, queues=None, cooccurrence=None, key=KEY, **settings):
             )
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(300)
 
 
 def predict(served, model, **body):

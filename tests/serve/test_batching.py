@@ -9,7 +9,7 @@ from labelweave.serve.batching import Batcher, QueueFullError, StoppedError
 
 
 def run(main):
-    return asyncio.run(asyncio.wait_for(main(), 20))
+    return asyncio.run(asyncio.wait_for(main(), 300))
 
 
 def test_waiting_requests_form_batches_in_order():
@@ -83,13 +83,13 @@ def test_a_full_queue_refuses_and_close_finishes_accepted_requests():
 
     def slow(batch):
         started.set()
-        may_finish.wait(10)
+        may_finish.wait(300)
         return batch
 
     async def main():
         batcher = Batcher(slow, max_batch=1, max_queue=2)
         first = asyncio.create_task(batcher.submit(0, rows=1))
-        await asyncio.to_thread(started.wait, 10)
+        await asyncio.to_thread(started.wait, 300)
         waiting = [asyncio.create_task(batcher.submit(i, rows=1)) for i in (1, 2)]
         await asyncio.sleep(0)
         with pytest.raises(QueueFullError):

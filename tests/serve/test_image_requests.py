@@ -4,11 +4,21 @@ import asyncio
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
-from serving import PredictsBrightness, check_problem, encode_image, labels_of, running, use_fakes
+from serving import (
+    PredictsBrightness,
+    check_problem,
+    encode_image,
+    labels_of,
+    running,
+    use_fakes,
+    wait_until,
+)
 
 from labelweave.exceptions import InputError
 from labelweave.serve import image_requests
@@ -23,55 +33,64 @@ def send(served, content):
     return served.open.post(ADDRESS, content=content, headers={"Content-Type": "image/png"})
 
 
-@pytest.fixture
-def decoding(monkeypatch):
-    """Count the pixels that are held at the same time; `may_go` holds the model back."""
-    held = threading.Semaphore(0)
-    may_go = threading.Event()
+@contextmanager
+def clients_of_a_slow_model(monkeypatch, database, n_clients, **limits):
+    """Yield a service, threads for clients, and two events of its model.
+
+    The first is set once the model has been asked; the model answers once the second is set, at the
+    latest at the end of the block, so that a test that fails does not wait for it.
+    """
+    asked, may_answer = threading.Event(), threading.Event()
 
     class Slow(PredictsBrightness):
         def predict_proba(self, X):
-            held.release()
-            assert may_go.wait(300)
+            asked.set()
+            assert may_answer.wait(300)
             return super().predict_proba(X)
 
     use_fakes(monkeypatch, Slow)
-    return held, may_go
-
-
-def test_images_wait_until_others_are_predicted(decoding, sqlite, monkeypatch):
-    held, may_go = decoding
-    decoded = []
-    original = decode
-    monkeypatch.setattr(
-        image_requests, "decode", lambda content: decoded.append(1) or original(content)
-    )
-    limits = {"max_pixels": 10_000, "max_pixels_in_flight": 20_000}
     with (
-        running({"tags": "x"}, database=sqlite, **limits) as served,
-        ThreadPoolExecutor(8) as clients,
+        running({"tags": "x"}, database=database, max_pixels=10_000, **limits) as served,
+        ThreadPoolExecutor(n_clients) as clients,
     ):
+        try:
+            yield served, clients, asked, may_answer
+        finally:
+            may_answer.set()
+
+
+def test_images_wait_until_others_are_predicted(sqlite, monkeypatch):
+    decoded = []
+
+    def count_and_decode(content):
+        decoded.append(1)
+        return decode(content)
+
+    monkeypatch.setattr(image_requests, "decode", count_and_decode)
+    slow = clients_of_a_slow_model(monkeypatch, sqlite, 8, max_pixels_in_flight=20_000)
+    with slow as (served, clients, _, may_answer):
         answers = [clients.submit(send, served, WHITE) for _ in range(8)]
-        assert held.acquire(timeout=300)
+        budget = served.service.images._budget
+        wait_until(lambda: len(decoded) + len(budget._waiting) == 8)
+        assert len(decoded) == 2
         assert served.open.get("/v1/health/ready").status_code == 200
-        assert len(decoded) <= 2
-        may_go.set()
+        may_answer.set()
         assert [labels_of(answer.result()) for answer in answers] == [[["sun"]]] * 8
         assert len(decoded) == 8
-        assert served.service.images._budget.left == 20_000
+        assert budget.left == 20_000
 
 
-def test_an_image_that_waits_too_long_is_refused(decoding, sqlite):
-    held, may_go = decoding
-    limits = {"max_pixels": 10_000, "max_pixels_in_flight": 10_000, "body_timeout": 0.2}
-    with (
-        running({"tags": "x"}, database=sqlite, **limits) as served,
-        ThreadPoolExecutor(1) as clients,
-    ):
+def test_an_image_that_waits_too_long_is_refused(sqlite, monkeypatch):
+    slow = clients_of_a_slow_model(monkeypatch, sqlite, 2, max_pixels_in_flight=10_000)
+    with slow as (served, clients, asked, may_answer):
+        images = served.service.images
+        images._settings = replace(images._settings, body_timeout=0.1)
         first = clients.submit(send, served, WHITE)
-        assert held.acquire(timeout=300)
-        answer = send(served, WHITE)
-        may_go.set()
+        assert asked.wait(300)
+        second = clients.submit(send, served, WHITE)
+        wait_until(lambda: second.done() or served.service.models.get("tags").current.batcher.depth)
+        may_answer.set()
+        answer = second.result()
         check_problem(answer, 503, "too many images")
         assert answer.headers["retry-after"] == "1"
         assert labels_of(first.result()) == [["sun"]]

@@ -169,7 +169,7 @@ def test_acknowledged_labels_survive_a_kill(monkeypatch, sqlite):
     )
     address = process.stdout.readline().strip() + LABELS
     after, acknowledged = 37, []
-    with httpx.Client(headers={"Authorization": f"Bearer {KEY}"}, timeout=60) as client:
+    with httpx.Client(headers={"Authorization": f"Bearer {KEY}"}, timeout=300) as client:
         try:
             for i in range(1000):
                 if i == after:

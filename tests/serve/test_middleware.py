@@ -164,7 +164,7 @@ def test_bytes_in_flight_are_bounded(running_fake):
 
 
 def test_bytes_of_bodies_that_are_not_complete_are_in_flight(running_fake):
-    with running_fake(max_bytes_in_flight=1000) as served:
+    with running_fake(max_bytes_in_flight=1000, body_timeout=300) as served:
         address = ("127.0.0.1", served.service.settings.port)
         head = b"POST /v1/models/tags/predict HTTP/1.1\r\nHost: localhost\r\n"
         head += b"Content-Type: application/json\r\nContent-Length: 900\r\n\r\n"

@@ -13,6 +13,7 @@ from serving import FakeZeroShot, check_problem, labels_of, predict, running, us
 
 import labelweave as lw
 from labelweave.exceptions import LabelweaveError
+from labelweave.serve import model_process
 from labelweave.serve.backoff import Backoff
 from labelweave.serve.model_process import ModelCrashedError, ModelProcess, _send, disable_caches
 
@@ -34,7 +35,11 @@ def served(tmp_path_factory, vectors_folder, tagger):
     """Both models, each in a process of its own; the tests share it, as starting takes long."""
     folders = {"shapes": vectors_folder, "tagger": tagger}
     database = f"sqlite:///{tmp_path_factory.mktemp('state') / 'state.sqlite'}"
-    with running(folders, database=database, model_processes=None, restart_delay=0.01) as service:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        running(folders, database=database, model_processes=None, restart_delay=0.01) as service,
+    ):
+        patch.setattr(model_process, "_STOP_SECONDS", 300)  # none is killed on a busy machine
         new = {"labels": [{"name": "deep rain", "description": "wet and deep"}]}
         answer = service.client.post(LABELS, json=new)
         assert answer.json() == {"version": 1, "labels": 4}
@@ -153,6 +158,24 @@ def test_no_encoder_of_a_served_model_keeps_what_it_encodes():
     model = make_pipeline(ImageEncoder("random"), SentenceEmbedder())
     disable_caches(model)
     assert [step.cache for _, step in model.steps] == [False, False]
+
+
+def test_the_process_of_a_model_of_images_writes_no_files(tmp_path, monkeypatch):
+    """Neither features that its encoder would keep, nor temporary files of torch."""
+    from labelweave.images import ImageClassifier, ImageEncoder, ResNet
+
+    images = np.random.default_rng(0).integers(0, 256, (8, 8, 8, 3), dtype=np.uint8)
+    encoder = ImageEncoder("random", network=ResNet(size=8, width=4), cache=False)
+    model = ImageClassifier(lw.MLkNN(k=1), encoder=encoder).fit(images, [["sea"], ["sun"]] * 4)
+    model.save(tmp_path / "model")
+    for variable in ("TMPDIR", "HOME", "XDG_CACHE_HOME", "LABELWEAVE_CACHE"):
+        (tmp_path / variable).mkdir()
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)  # torch sets it while it fits
+    host = ModelProcess(tmp_path / "model", 1)
+    assert host.ask(methodcaller("predict_proba", images)).shape == (8, 2)
+    host.close()
+    assert not list(tmp_path.glob("[A-Z]*/*"))
 
 
 def test_the_process_of_a_model_imports_no_web_framework():

@@ -46,7 +46,7 @@ def served(tmp_path_factory, vectors_folder, texts_folder):
 
 
 def test_every_reference_of_the_document_leads_somewhere(served):
-    document = httpx.get(f"{served.url}/v1/openapi.json", timeout=60).json()
+    document = httpx.get(f"{served.url}/v1/openapi.json", timeout=300).json()
     places = set(re.findall(r'"\$ref": "#/components/schemas/([^"]+)"', json.dumps(document)))
     assert places
     assert places <= set(document["components"]["schemas"])

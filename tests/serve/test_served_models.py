@@ -76,7 +76,7 @@ def test_a_stop_finishes_accepted_requests(running_fake):
         wait_until(lambda: not any(s.is_serving() for s in served.server.servers))
         loaded.host.model.may_predict.set()
         assert [labels_of(one.result()) for one in waiting] == [[["sea"]]] * 4
-        served.thread.join(30)
+        served.thread.join(300)
         assert not served.thread.is_alive()
 
 

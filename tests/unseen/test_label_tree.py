@@ -11,6 +11,7 @@ from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
 from labelweave.text import TextClassifier
 from labelweave.unseen.label_tree import LabelTree
+from labelweave.unseen.label_tree_files import read_node_classifiers
 
 pytest.importorskip("napkinxc", reason="napkinXC is not installed")
 
@@ -122,6 +123,22 @@ def test_changed_files_end_in_one_sentence_or_in_probabilities(data):
             assert np.isfinite(probabilities).all()
     assert len(messages) > 100
     assert set(messages) == {"the files of the label tree are damaged or were changed"}
+
+
+@pytest.mark.parametrize(
+    ("index", "is_refused"), [(-1, True), (5, False), (6, True), (2**31 - 1, True)]
+)
+def test_weights_of_features_that_there_are_not_are_refused(index, is_refused):
+    """Three features are at the positions 2 to 4; 5 is unused, and more there are not."""
+    tree = np.array([1, 1, 0, 0, 0, -1], "<i4").tobytes()  # one leaf, which is the root
+    sizes = np.array([6, 1, 6, 1], "<u8").tobytes()
+    pair = np.int32(index).tobytes() + np.float32(1).tobytes()
+    weights = np.array([1, 2, 1, 0], "<i4").tobytes() + sizes + b"\1" + pair + b"\0"
+    if is_refused:
+        with pytest.raises(InputError, match="damaged or were changed"):
+            read_node_classifiers(tree, weights, n_features=3, n_labels=1)
+    else:
+        assert read_node_classifiers(tree, weights, n_features=3, n_labels=1).weights.nnz == 0
 
 
 def test_as_the_base_of_a_zero_shot_model():

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.overrides import TorchFunctionMode
 
 from labelweave.exceptions import InputError
 from labelweave.nn.randomness import forked_rng
@@ -42,7 +43,7 @@ def network_with_weights(
 
     hook = register_module_parameter_registration_hook(count)
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _WithoutNormalNumbers():
             expected = {name: value.shape for name, value in build().state_dict().items()}
     finally:
         hook.remove()
@@ -52,3 +53,16 @@ def network_with_weights(
         network = build()
     network.load_state_dict(dict(weights))
     return network.eval()
+
+
+class _WithoutNormalNumbers(TorchFunctionMode):
+    """Initial weights are not drawn for a network without memory.
+
+    For normal numbers torch would import its compiler, which takes seconds and makes a folder for
+    temporary files.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        return args[0] if func is Tensor.normal_ else func(*args, **(kwargs or {}))
