@@ -4,9 +4,10 @@ Every kind of file has an equal share of the inputs, and a process of its own th
 small valid file of the hypothesis tests. Workbooks are also changed inside their archive, whose
 checksums would catch most changes; tables and JSON arrays are also read in blocks of a few bytes,
 and several files together. `--kind KIND` fuzzes one kind; further options go to libFuzzer (a corpus
-folder, `-seed=1`, ...). An exception other than labelweave's own, a crash, an
-input that takes more than 10 seconds or more than 2 GB is a finding: its input is kept in the
-current folder, and the command ends with status 1. Needs the package `atheris`.
+folder, `-seed=1`, ...). An exception other than labelweave's own, a crash, an input that takes more
+than 10 seconds or more than 2 GB is a finding: its input is kept in the current folder, and the
+command ends with status 1. The seconds are those of the clock: a busy machine needs `-timeout=300`.
+Needs the package `atheris`.
 """
 
 import argparse

@@ -49,7 +49,7 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("there is no browser (Debian: apt-get install chromium)")
     with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS, timeout=300_000)
         yield chromium
         chromium.close()
 
