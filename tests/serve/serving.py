@@ -132,7 +132,10 @@ def use_fakes(monkeypatch=None, make=FakeZeroShot):
 
 
 def wait_until(condition):
+    """Wait as long as a busy machine may need, and no longer: a test that fails shall end."""
+    end = time.monotonic() + 400
     while not condition():
+        assert time.monotonic() < end, "what the test waits for has not happened"
         time.sleep(0.01)
 
 
