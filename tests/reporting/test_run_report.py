@@ -10,7 +10,11 @@ from labelweave.bench.storing.store import Store
 from labelweave.exceptions import InputError
 from labelweave.reporting.report_content import Section, Table
 from labelweave.reporting.run_report import run_report
-from labelweave.reporting.run_sections.method_curves import curve_panels
+from labelweave.reporting.run_sections.method_curves import (
+    CurvePanel,
+    best_and_last,
+    curve_panels,
+)
 
 
 @pytest.fixture
@@ -81,6 +85,15 @@ def test_curves_of_scores_are_shared_and_of_losses_are_not(results):
     epochs, values = panels[0].curves["MLP"][0]
     assert (epochs.tolist(), values.tolist()) == ([1], [0.1])  # None is no point
     assert list(panels[1].curves) == ["training", "validation"]
+
+
+def test_best_and_last_values_are_means_over_seeds():
+    epochs = np.array([1, 2, 3])
+    seeds = [(epochs, np.array([0.2, 0.8, 0.5])), (epochs, np.array([0.6, 0.1, 0.3]))]
+    losses = CurvePanel("MLP: loss", {"training": seeds}, {"training": 0})
+    table = best_and_last("scene", [CurvePanel("test map", {"MLP": seeds}, {"MLP": 0}), losses])
+    assert table.rows == [["test map", "MLP", pytest.approx(0.7), 1.5, pytest.approx(0.4)]]
+    assert best_and_last("scene", [losses]) is None
 
 
 def test_the_page(results, page):

@@ -10,10 +10,10 @@ import numpy as np
 from labelweave.bench.storing.records import Record
 from labelweave.bench.suite import Suite
 from labelweave.plotting import draw, line_style, shorten
-from labelweave.reporting.report_content import Block, Figure, Paragraph, Section, slug
+from labelweave.reporting.report_content import Block, Figure, Paragraph, Section, Table, slug
 from labelweave.reporting.run_records import condition, of_one_protocol
 
-__all__ = ["CurvePanel", "curve_panels", "curves_section", "draw_method_curves"]
+__all__ = ["CurvePanel", "best_and_last", "curve_panels", "curves_section", "draw_method_curves"]
 
 _MOST_FIGURES = 8
 _LOSSES = {"loss": "training", "val_loss": "validation"}
@@ -63,6 +63,8 @@ def curves_section(suite: Suite, records: Sequence[Record]) -> Section | None:
                 "compared, so each has its own plot. No choice is made by test scores.",
             )
         )
+        if table := best_and_last(name, panels):
+            blocks.append(table)
     return Section("Learning curves", blocks)
 
 
@@ -92,6 +94,29 @@ def curve_panels(records: Sequence[Record], methods: Sequence[str]) -> list[Curv
         for title, curves in group.items()
         if any(curves.values())
     ]
+
+
+def best_and_last(name: str, panels: Sequence[CurvePanel]) -> Table | None:
+    """Compare the best value of each curve of scores with its last, as means over seeds.
+
+    A last value far below the best one means that the method began to learn the training rows
+    by heart, with what is wrong in their labels.
+    """
+    rows = [
+        [
+            panel.title,
+            method,
+            float(np.mean([values.max() for _, values in seeds])),
+            float(np.mean([epochs[values.argmax()] for epochs, values in seeds])),
+            float(np.mean([values[-1] for _, values in seeds])),
+        ]
+        for panel in panels
+        if panel.title.partition(" ")[0] in _SCORES.values()
+        for method, seeds in panel.curves.items()
+        if seeds
+    ]
+    caption = f"Best and last values of the curves on {name}, means over seeds"
+    return Table(caption, ["curve", "method", "best", "its epoch", "last"], rows) if rows else None
 
 
 def draw_method_curves(name: str, panels: Sequence[CurvePanel]) -> str:
