@@ -38,6 +38,9 @@ FORMS: dict[str, Any] = {
     "Table 7": lw.CGMVAE.published,
     "default": lambda name: lw.CGMVAE(),
     "default, lr .002": lambda name: lw.CGMVAE(lr=0.002),
+    "flags of the program": lambda name: lw.CGMVAE(
+        embedding_size=512, beta=0.1, epochs=200, schedule_params={"min_lr": 1e-4}
+    ),
     "default, batch norm": lambda name: lw.CGMVAE(norm="batch"),
     "batch norm, KL weight 1": lambda name: lw.CGMVAE(**BATCH_NORM),
 }
