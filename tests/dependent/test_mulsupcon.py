@@ -166,7 +166,7 @@ def chosen(model, names):
 def test_published_settings():
     for name in (None, "yeast", "delicious"):
         assert chosen(MulSupCon.published(name), PROGRAM) == PROGRAM
-    assert chosen(MulSupCon(), PROGRAM) == PROGRAM | {"pretrain_steps": 30}
+    assert chosen(MulSupCon(), PROGRAM) == PROGRAM
     for name, size in (("yeast", 32), ("scene", 32), ("delicious", 256), (None, 256)):
         text = MulSupCon.published(name, source="text")
         assert chosen(text, PROGRAM) == PROGRAM | TEXT | {

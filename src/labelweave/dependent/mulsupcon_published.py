@@ -37,7 +37,7 @@ def published_settings(dataset: str | None, source: str) -> dict[str, Any]:
     """Return the parameters of :class:`~labelweave.dependent.mulsupcon.MulSupCon` for a data set.
 
     >>> published_settings("scene", "program"), published_settings("scene", "text")["batch_size"]
-    ({'pretrain_steps': 1000}, 32)
+    ({}, 32)
     """
     if source not in ("program", "text"):
         raise InputError(f"source must be 'program' or 'text', not {source!r}", parameter="source")
@@ -51,7 +51,7 @@ def published_settings(dataset: str | None, source: str) -> dict[str, Any]:
             "batch_size": batch_size,
         }
     if source == "program":
-        return {"pretrain_steps": 1000}
+        return {}
     batch_size = 32 if dataset in ("yeast", "scene") else 256
     return {
         "pretrain_steps": None,

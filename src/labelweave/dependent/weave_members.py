@@ -45,6 +45,7 @@ NETWORK_SETTINGS: dict[str, dict[str, Any]] = {
         "patience": 10,
     },
     "mulsupcon": {
+        "pretrain_steps": 30,
         "hidden": (512, 512),
         "dropout": 0.5,
         "norm": "batch",
