@@ -87,6 +87,15 @@ def test_an_address_in_use_gets_one_sentence():
             _listen(Settings(port=port))
 
 
+def test_the_compiler_of_torch_makes_no_folder(tmp_path):
+    """Encoders of texts import it."""
+    code = "from labelweave.serve.app import _set_up_process as s; s(False); import torch._dynamo"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_workers_of_the_command_share_the_database(vectors_folder, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import socket
 import sys
@@ -118,7 +119,7 @@ def run(
     * `on_start`: Called with the address of the page and with the key that was generated for this
       process (None if there is another valid key).
     """
-    _set_up_logging(access_log)
+    _set_up_process(access_log)
     generated = _add_process_key(service, key)
     _announce(service, generated, on_start)
     uvicorn.run(create_app(service), **server_options(service.settings))
@@ -137,7 +138,7 @@ def run_workers(
     * `make_service`: Makes the service of a process; it must be possible to pickle it.
     * Others: those of `run`.
     """
-    _set_up_logging(access_log)
+    _set_up_process(access_log)
     service = make_service()  # what is wrong with the folders or the database is found here
     settings = service.settings
     generated = _add_process_key(service, key)
@@ -171,7 +172,7 @@ def _work(
     listening: socket.socket,
 ) -> None:
     """Run the service of one worker."""
-    _set_up_logging(access_log)
+    _set_up_process(access_log)
     try:
         service = make_service()
     except LabelweaveError as error:
@@ -186,7 +187,10 @@ def _work(
         sys.exit(NOT_STARTED)
 
 
-def _set_up_logging(access_log: bool) -> None:
+def _set_up_process(access_log: bool) -> None:
+    """Set up logging, and let torch make no folder, in this process and those that it starts."""
+    # Encoders import torch's compiler, which is not used, but makes this folder if there is none.
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", sys.prefix)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("labelweave.serve").setLevel(logging.INFO)
     logging.getLogger("labelweave.access").setLevel(logging.INFO if access_log else logging.WARNING)
