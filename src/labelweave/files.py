@@ -12,7 +12,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-__all__ = ["atomic_path", "atomic_write_text", "cache_folder", "json_ready", "parsed_json_size"]
+__all__ = [
+    "atomic_path",
+    "atomic_write_text",
+    "cache_folder",
+    "is_path",
+    "json_ready",
+    "parsed_json_size",
+]
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -33,6 +40,11 @@ def cache_folder() -> Path:
     else:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "labelweave"
+
+
+def is_path(value: Any) -> bool:
+    """Whether a value names a file."""
+    return isinstance(value, str | PathLike)
 
 
 @contextmanager

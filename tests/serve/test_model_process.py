@@ -8,6 +8,7 @@ import sys
 from operator import methodcaller
 
 import numpy as np
+import pandas as pd
 import pytest
 from serving import FakeZeroShot, check_problem, labels_of, predict, running, use_fakes, wait_until
 
@@ -158,6 +159,12 @@ def test_no_encoder_of_a_served_model_keeps_what_it_encodes():
     model = make_pipeline(ImageEncoder("random"), SentenceEmbedder())
     disable_caches(model)
     assert [step.cache for _, step in model.steps] == [False, False]
+    frame = pd.DataFrame({"photo": [np.zeros((8, 8), np.uint8), np.ones((8, 8), np.uint8)]})
+    columns = lw.TableEncoder({"photo": "image"}, image=ImageEncoder("random")).fit(frame)
+    model = make_pipeline(columns, "passthrough")
+    assert columns.columns_[0].encoder.cache
+    disable_caches(model)
+    assert not columns.columns_[0].encoder.cache
 
 
 def test_the_process_of_a_model_of_images_writes_no_files(tmp_path, monkeypatch):

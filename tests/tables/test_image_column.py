@@ -10,6 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
 
 import labelweave as lw
+from labelweave.data.equal_rows import count_equal_rows
 from labelweave.data.several_files import SeveralFiles, folder_of
 from labelweave.exceptions import InputError, LabelweaveError
 from labelweave.explaining import reference_rows
@@ -163,9 +164,27 @@ def test_records_name_no_files(photos):
     encoder = lw.TableEncoder(KINDS).fit(frame)
     columns = columns_of_encoder(encoder)
     path = frame["photo"][0]
-    with pytest.raises(InputError, match=r"row\.0\.photo is in a column of image files"):
+    with pytest.raises(InputError, match=r"row\.0\.photo must be an image"):
         read_records([{"price": 1.0, "photo": path}], columns)
     assert read_records([{"price": 1.0, "photo": None}], columns).frame["photo"].isna().all()
+
+
+def test_images_in_memory_are_those_of_their_files(photos):
+    frame, labels = table_of(photos)
+    paths = frame["photo"].dropna()
+    pixels = paths.map(lambda path: np.asarray(Image.open(path))).reindex(frame.index)
+    in_memory = frame.assign(photo=pixels.astype(object))
+    encoder = lw.TableEncoder(KINDS).fit(frame)
+    np.testing.assert_array_equal(encoder.transform(in_memory), encoder.transform(frame))
+    twice = pd.concat([in_memory, in_memory], ignore_index=True)
+    assert count_equal_rows(lw.Table(twice)) == 2 * N_ROWS
+    table = lw.Table(in_memory, lw.TableEncoder(KINDS))
+    model = lw.BinaryRelevance().fit(table, labels)
+    importance = lw.feature_importance(model, in_memory, labels, random_state=0)
+    assert importance.top(1)["is_red"][0][0] == "photo"
+    in_memory.loc[3, "photo"] = Image.fromarray(pixels[3])
+    with pytest.raises(InputError, match="row 3 of the column 'photo' is neither a path nor an"):
+        encoder.transform(in_memory)
 
 
 def test_a_second_use_of_a_column_of_images_does_not_hide_it(photos):

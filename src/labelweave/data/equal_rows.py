@@ -16,7 +16,7 @@ from labelweave.data.images.collection import Images
 from labelweave.exceptions import InputError
 from labelweave.labels import is_frame
 from labelweave.rows import row_chunks
-from labelweave.tables.table import Table, as_frame
+from labelweave.tables.table import Table, as_frame, hashable_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +135,7 @@ def _of_cells(cells: pd.Series) -> np.ndarray:
     """Hash cells of any type; a blank one has the same hash in all of them."""
     from pandas.util import hash_array, hash_pandas_object
 
+    cells = hashable_cells(cells)
     try:
         hashes = hash_pandas_object(cells, index=False, categorize=False).to_numpy(copy=True)
     except UnicodeEncodeError:  # half of a surrogate pair, which has no UTF-8

@@ -17,7 +17,7 @@ from labelweave.explaining.words import WordRows
 from labelweave.importance import column_scales
 from labelweave.input_checks import is_texts
 from labelweave.labels import is_frame
-from labelweave.tables.table import Table
+from labelweave.tables.table import Table, hashable_cells
 
 __all__ = ["Change", "ColumnRows", "changed_rows", "column_rows"]
 
@@ -190,7 +190,7 @@ class _FrameRows:
         if j not in self._codes:
             import pandas as pd
 
-            self._codes[j] = pd.factorize(self.frame.iloc[:, j])[0]
+            self._codes[j] = pd.factorize(hashable_cells(self.frame.iloc[:, j]))[0]
         return self._codes[j]
 
     def values(self, row: int) -> list[Any]:
@@ -202,6 +202,8 @@ def _plain(value: Any) -> Any:
     """A cell as a value that JSON can hold; None for a blank."""
     import pandas as pd
 
+    if isinstance(value, np.ndarray):
+        return "image"
     if not isinstance(value, Sequence) and pd.api.types.is_scalar(value) and pd.isna(value):
         return None
     if isinstance(value, np.generic):

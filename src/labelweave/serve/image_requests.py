@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import warnings
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import numpy as np
 
+from labelweave.data.images.decoding import rgb_strips, upright
 from labelweave.exceptions import InputError, require
+from labelweave.serve.inputs_and_labels import check_n_rows
 from labelweave.serve.problems import ProblemError
 from labelweave.serve.prometheus_metrics import ServiceMetrics
 from labelweave.serve.settings import Settings
@@ -24,6 +27,7 @@ IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp")
 _FORMATS = ("PNG", "JPEG", "WEBP")  # Pillow could open many more
 _THREADS = 2
 _STRIP = 2**20  # pixels that are converted to RGB at once
+_AN_IMAGE = "a complete PNG, JPEG or WebP image"
 
 
 class PixelBudget:
@@ -89,17 +93,18 @@ class ImageDecoder:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="decode")
 
     @asynccontextmanager
-    async def decoded(self, content: bytes) -> AsyncIterator[np.ndarray]:
-        """Decode an image; its pixels are counted until the end of the block.
+    async def decoded(self, contents: Mapping[str, bytes]) -> AsyncIterator[list[np.ndarray]]:
+        """Decode the images of a request; their pixels are counted until the end of the block.
 
-        The size is read from the header and checked before any pixel is decoded.
+        The sizes are read from the headers and checked before any pixel is decoded.
+
+        * `contents`: The images, by what the messages call them.
         """
         loop = asyncio.get_running_loop()
-        pixels = await loop.run_in_executor(self._threads, n_pixels, content)
+        pixels = await loop.run_in_executor(self._threads, count_pixels, contents)
         if pixels > self._settings.max_pixels:
-            raise ProblemError(
-                413, f"The image has more than {self._settings.max_pixels:,} pixels."
-            )
+            has = "image has" if len(contents) == 1 else "images of the request together have"
+            raise ProblemError(413, f"The {has} more than {self._settings.max_pixels:,} pixels.")
         try:
             await self._budget.take(pixels, seconds=self._settings.body_timeout)
         except TimeoutError:
@@ -108,32 +113,78 @@ class ImageDecoder:
                 503, "The service is decoding too many images; try again.", Retry_After="1"
             ) from None
         try:
-            yield await loop.run_in_executor(self._threads, decode, content)
+            yield await loop.run_in_executor(self._threads, decode_all, contents)
         finally:
             self._budget.give_back(pixels)
 
+    @asynccontextmanager
+    async def in_records(
+        self, fields: Mapping[str, Sequence[Any]], columns: Collection[str]
+    ) -> AsyncIterator[Mapping[str, Sequence[Any]]]:
+        """Put pixels in the place of the images in records, which are sent in base64.
 
-def n_pixels(content: bytes) -> int:
-    """Return the number of pixels that the header of an image states."""
-    with _opened(content) as image:
-        return image.width * image.height
+        Other values of these columns stay as they are.
+
+        * `fields`: The records of the fields of a request.
+        * `columns`: The columns of images.
+        """
+        if not columns:
+            yield fields
+            return
+        rows = {field: list(records) for field, records in fields.items()}
+        contents, places = {}, []
+        for field, records in rows.items():
+            check_n_rows(len(records), self._settings)
+            for i, record in enumerate(records):
+                for name in columns if isinstance(record, dict) else ():
+                    if isinstance(record.get(name), str):
+                        where = f"{field}.{i}.{name}"
+                        contents[where] = _from_base64(record[name], where)
+                        places.append((records, i, name))
+        async with self.decoded(contents) as images:
+            for (records, i, name), image in zip(places, images, strict=True):
+                records[i] = {**records[i], name: image}
+            yield rows
 
 
-def decode(content: bytes) -> np.ndarray:
-    """Return an image as an array (height, width, 3) of uint8, in RGB."""
-    with _opened(content) as image:
+def _from_base64(text: str, where: str) -> bytes:
+    """Return the bytes of an image in base64 or in a data URL."""
+    if text.startswith("data:"):
+        text = text.partition(";base64,")[2]
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        raise InputError(
+            f"{where} is not {_AN_IMAGE} in base64; files that a record names are not read"
+        ) from None
+
+
+def count_pixels(contents: Mapping[str, bytes]) -> int:
+    """Return the number of pixels that the headers of images state."""
+    total = 0
+    for where, content in contents.items():
+        with _opened(content, where) as image:
+            total += image.width * image.height
+    return total
+
+
+def decode_all(contents: Mapping[str, bytes]) -> list[np.ndarray]:
+    """Return images as arrays (height, width, 3) of uint8, in RGB, as training reads them."""
+    return [_decode(content, where) for where, content in contents.items()]
+
+
+def _decode(content: bytes, where: str) -> np.ndarray:
+    with _opened(content, where) as image:
         image.load()
-        pixels = np.empty((image.height, image.width, 3), dtype=np.uint8)
-        step = max(1, _STRIP // image.width)  # Pillow's own conversion holds three more copies
-        for top in range(0, image.height, step):
-            bottom = min(top + step, image.height)
-            strip = image.crop((0, top, image.width, bottom))
-            pixels[top:bottom] = np.asarray(strip.convert("RGB"))
+        turned = upright(image)
+        pixels = np.empty((turned.height, turned.width, 3), dtype=np.uint8)
+        for top, strip in rgb_strips(turned, _STRIP):  # of all at once Pillow holds three copies
+            pixels[top : top + strip.height] = np.asarray(strip)
         return pixels
 
 
 @contextmanager
-def _opened(content: bytes) -> Iterator[Any]:
+def _opened(content: bytes, where: str) -> Iterator[Any]:
     pillow = require("PIL.Image", "serve")
     try:
         with warnings.catch_warnings():
@@ -143,4 +194,4 @@ def _opened(content: bytes) -> Iterator[Any]:
     except pillow.DecompressionBombError:
         raise ProblemError(413, "The image has too many pixels.") from None
     except Exception:  # decoders raise many kinds of errors for damaged files
-        raise InputError("the body is not a complete PNG, JPEG or WebP image") from None
+        raise InputError(f"{where} is not {_AN_IMAGE}") from None

@@ -57,6 +57,7 @@ class ModelFacts(NamedTuple):
     input: str  # "texts", "images", "vectors" or "records"
     n_features: int | None
     columns: list[InputColumn] | None  # of records
+    image_columns: list[str]  # those of the columns that hold images
     takes_blanks: bool  # whether numbers of vectors may be blank
     accepts_known: bool
     can_change_labels: bool
@@ -84,6 +85,7 @@ def describe(model: Any) -> ModelFacts:
         input="texts" if can.texts else "images" if can.images else of_features,
         n_features=getattr(model, "n_features_in_", None),
         columns=columns,
+        image_columns=images,
         takes_blanks=can.missing_values,
         accepts_known=can.known_labels,
         can_change_labels=can.new_labels,

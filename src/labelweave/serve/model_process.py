@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -211,6 +212,8 @@ def _nested_estimators(value: Any, visited: set[int]) -> Iterator[Any]:
         children = list(value.values())
     elif isinstance(value, list | tuple):
         children = list(value)
+    elif is_dataclass(value) and not isinstance(value, type):  # a column of a table encoder
+        children = [getattr(value, field.name) for field in fields(value)]
     else:
         return
     for child in children:

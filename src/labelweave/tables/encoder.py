@@ -49,8 +49,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     kinds : mapping of column to kind, optional
         The kinds of columns for which they are not to be found by themselves: "number",
-        "category", "yes/no", "date", "text", "image" (paths to image files, never found by
-        itself), or "id" to leave the column out.
+        "category", "yes/no", "date", "text", "image" (paths to image files, or arrays of
+        pixels, never found by itself), or "id" to leave the column out.
     output : {"one-hot", "codes"}, default="one-hot"
         ``"one-hot"``: numbers are scaled, blanks are filled in and marked by a column of their
         own, and each frequent category is a column. ``"codes"``: blanks are NaN, a category is a

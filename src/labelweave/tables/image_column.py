@@ -1,4 +1,4 @@
-"""What is made of a column of paths to image files: the features of an encoder of images."""
+"""What is made of a column of images or of paths to them: the features of an encoder of images."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ import numpy as np
 from sklearn.base import clone
 
 from labelweave.exceptions import DataFileError, InputError
+from labelweave.files import is_path
 from labelweave.methods import make_part
+from labelweave.tables.table import hashable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNTRAINED", "ImageColumn", "ImageFiles", "learn_images", "located"]
+__all__ = ["UNTRAINED", "ImageCells", "ImageColumn", "learn_images", "located"]
 
 UNTRAINED = "untrained"
 _SIZE, _WIDTH = 32, 16  # pixels of a side and channels of the untrained network: 128 features
 
 
 @dataclass(frozen=True)
-class ImageFiles:
-    """The distinct paths of a column, the path of each row (-1: blank), and the rows' names."""
+class ImageCells:
+    """The distinct images of a column, the image of each row (-1: blank), and the rows' names."""
 
     codes: np.ndarray
-    paths: list[str]
+    images: list[Any]  # paths, or arrays of pixels
     rows: Any
 
 
@@ -49,10 +51,10 @@ class ImageColumn:
 
     kind = "image"
 
-    def learn(self, files: ImageFiles, n_dimensions: int | None, seed: int) -> np.ndarray:
+    def learn(self, cells: ImageCells, n_dimensions: int | None, seed: int) -> np.ndarray:
         """Fit to the images of a column, and return the features of its rows."""
-        self.encoder.fit(files.paths)
-        vectors = self._vectors(files)[files.codes[files.codes >= 0]]
+        self.encoder.fit(cells.images)
+        vectors = self._vectors(cells)[cells.codes[cells.codes >= 0]]
         self.centre = vectors.mean(axis=0)
         deviation = vectors.std(axis=0)
         self.scale = np.where(deviation > 0, deviation, 1.0)
@@ -64,21 +66,27 @@ class ImageColumn:
             with np.errstate(invalid="ignore"):  # its share of variance is 0 / 0 for equal images
                 reduced = self.reduction.fit_transform((vectors - self.centre) / self.scale)
             self.n_out = reduced.shape[1]
-        self.has_blank = bool((files.codes < 0).any())
-        return self.encode(files)
+        self.has_blank = bool((cells.codes < 0).any())
+        return self.encode(cells)
 
-    def read(self, column: pd.Series) -> ImageFiles:
-        """Return the paths of a column; an empty string is a blank."""
-        blank = column.isna().to_numpy()
-        numbers: dict[str, int] = {}
+    def read(self, column: pd.Series) -> ImageCells:
+        """Return the images of a column; an empty path is a blank."""
+        images: dict[Any, Any] = {}
+        numbers: dict[Any, int] = {}
         codes = np.full(len(column), -1, dtype=np.intp)
-        for row, (cell, is_blank) in enumerate(zip(column, blank, strict=True)):
-            path = "" if is_blank else str(cell).strip()
-            if "\0" in path:
-                raise InputError(f"row {column.index[row]} of the column {self.name!r} is no path")
-            if path:
-                codes[row] = numbers.setdefault(path, len(numbers))
-        return ImageFiles(codes, list(numbers), column.index)
+        for row, (cell, is_blank) in enumerate(zip(column, column.isna(), strict=True)):
+            image = str(cell).strip() if is_path(cell) else cell
+            if is_blank or (is_path(image) and not image):
+                continue
+            if not isinstance(image, np.ndarray) and not (is_path(image) and "\0" not in image):
+                raise InputError(
+                    f"row {column.index[row]} of the column {self.name!r} is neither a path nor "
+                    "an array of pixels"
+                )
+            key = hashable(image)
+            images[key] = image
+            codes[row] = numbers.setdefault(key, len(numbers))
+        return ImageCells(codes, list(images.values()), column.index)
 
     @property
     def names(self) -> list[str]:
@@ -91,32 +99,33 @@ class ImageColumn:
         said = f"{self.n_out} {what} of {self.network}"
         return said + (", and whether it is blank" if self.has_blank and not self.native else "")
 
-    def encode(self, files: ImageFiles) -> np.ndarray:
+    def encode(self, cells: ImageCells) -> np.ndarray:
         """Return the features of rows."""
-        known = files.codes >= 0
+        known = cells.codes >= 0
         features = np.zeros((len(known), len(self.names)))
         if self.native:
             features[~known] = np.nan
         elif self.has_blank:
             features[:, -1] = ~known
-        if files.paths:
-            vectors = self._vectors(files)
+        if cells.images:
+            vectors = self._vectors(cells)
             if vectors.shape[1] != len(self.centre):
                 raise InputError(f"the encoder of the column {self.name!r} does not fit the model")
             vectors = (vectors - self.centre) / self.scale
             if self.reduction is not None:
                 vectors = self.reduction.transform(vectors)
-            features[known, : self.n_out] = vectors[files.codes[known]]
+            features[known, : self.n_out] = vectors[cells.codes[known]]
         return features
 
-    def _vectors(self, files: ImageFiles) -> np.ndarray:
+    def _vectors(self, cells: ImageCells) -> np.ndarray:
         """The features of each distinct image; an error names the row and the file."""
         try:
-            return np.asarray(self.encoder.transform(files.paths), dtype=np.float64)
+            return np.asarray(self.encoder.transform(cells.images), dtype=np.float64)
         except DataFileError as error:
-            if error.path not in files.paths:
+            paths = [str(image) if is_path(image) else "" for image in cells.images]
+            if error.path not in paths:
                 raise
-            row = files.rows[int(np.argmax(files.codes == files.paths.index(error.path)))]
+            row = cells.rows[int(np.argmax(cells.codes == paths.index(error.path)))]
             raise InputError(
                 f"row {row} of the column {self.name!r} is {error.path!r}: {error.message}; "
                 "correct the path or the file, or leave the cell blank"
@@ -137,10 +146,10 @@ def learn_images(
     else:
         encoder, network = clone(image, safe=False), type(image).__name__
     images = ImageColumn(str(column.name), encoder, native, network)
-    files = images.read(column)
-    if not files.paths:
+    cells = images.read(column)
+    if not cells.images:
         return None, None
-    return images, images.learn(files, n_dimensions, seed)
+    return images, images.learn(cells, n_dimensions, seed)
 
 
 def located(column: pd.Series, folder: str | None) -> pd.Series:

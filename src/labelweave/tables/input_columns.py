@@ -244,8 +244,8 @@ def read_records(
 ) -> Table:
     """Return records of names and values as a table, or raise an error that names the value.
 
-    A path in a column of images is refused: whoever sends a record must not choose the files that
-    are read.
+    In a column of images only arrays of pixels are taken: whoever sends a record must not choose
+    files that are read.
 
     Parameters
     ----------
@@ -310,16 +310,16 @@ def _check_blank(column: InputColumn, is_null: bool, absent: str, place: str) ->
 
 
 def _check_type(column: InputColumn, value: Any, place: str) -> None:
-    if isinstance(value, list | dict):
-        raise InputError(f"{place} must be a single value, not a {_type_of(value)}")
+    if column.kind == "image":
+        if isinstance(value, np.ndarray):
+            return
+        raise InputError(
+            f"{place} must be an image, encoded in base64: files that a record names are not read"
+        )
+    if isinstance(value, list | dict | np.ndarray):
+        raise InputError(f"{place} must be a single value, not {_type_of(value)}")
     if isinstance(value, int | float) and not abs(value) <= _LARGEST:
         raise InputError(f"{place} is not a number from -1e300 to 1e300")
-    if column.kind == "image":
-        or_null = ": send null, or predict" if column.may_be_blank else ": predict"
-        raise InputError(
-            f"{place} is in a column of image files, and files that a request names are not read"
-            f"{or_null} from a file with labelweave predict"
-        )
     or_null = " or null" if column.may_be_blank else ""
     if column.kind == "yes/no" and not is_yes_or_no(value):
         raise InputError(f"{place} must be yes or no{or_null}, not the {_shown(value)}")
@@ -352,7 +352,7 @@ def _as_series(column: InputColumn, values: list[Any], place: str) -> pd.Series:
 
 
 def _type_of(value: Any) -> str:
-    return "list" if isinstance(value, list) else "object"
+    return "a list" if isinstance(value, list) else "an object"
 
 
 def _shown(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
 
     from labelweave.tables.encoder import TableEncoder
 
-__all__ = ["Table", "concatenate_tables", "numbers_or_table", "rows_for"]
+__all__ = [
+    "Table",
+    "concatenate_tables",
+    "hashable",
+    "hashable_cells",
+    "numbers_or_table",
+    "rows_for",
+]
 
 
 class Table:
@@ -188,3 +196,23 @@ def concatenate_tables(tables: Sequence[Table]) -> Table:
     table = Table(pd.concat(frames, ignore_index=True), tables[0].encoder)
     table.reported = all(part.reported for part in tables)
     return table
+
+
+def hashable_cells(column: pd.Series) -> pd.Series:
+    """Return a column in which each array of pixels is replaced by a hash of it.
+
+    >>> import pandas as pd
+    >>> pixels = np.zeros((2, 2), dtype=np.uint8)
+    >>> hashable_cells(pd.Series([pixels, pixels.copy(), "a.png"])).nunique()
+    2
+    """
+    is_array = [isinstance(cell, np.ndarray) for cell in column] if column.dtype == object else []
+    return column.map(hashable) if any(is_array) else column
+
+
+def hashable(cell: Any) -> Any:
+    """Return the hash of the shape and the pixels of an image; other values as they are."""
+    if not isinstance(cell, np.ndarray):
+        return cell
+    pixels = np.ascontiguousarray(cell)
+    return hashlib.sha256(f"{pixels.shape}".encode() + pixels.tobytes()).hexdigest()

@@ -7,8 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from serving import KEY, FakeZeroShot, PredictsBrightness, encode_image, running, use_fakes
+from serving import (
+    KEY,
+    FakeZeroShot,
+    PredictsBrightness,
+    encode_image,
+    running,
+    use_fakes,
+    wait_until,
+)
 
 import labelweave as lw
 from labelweave.explaining.reference import reference_rows, reference_to_plain
@@ -318,3 +327,35 @@ def test_columns_of_a_table_are_a_form(browser, sqlite, tmp_path):
         page.wait_for_function("document.querySelector('#notice').hidden")
         assert page.get_by_label("title").input_value() == frame["title"][1]
         assert page.get_by_role("spinbutton", name="price").input_value() == str(frame["price"][1])
+
+
+def test_a_column_of_images_is_a_file_to_choose(browser, sqlite, tmp_path):
+    colours = {"red": (200, 0, 0), "blue": (0, 0, 200)}
+    for name, colour in colours.items():
+        content = encode_image(np.full((8, 8, 3), colour, np.uint8))
+        (tmp_path / f"{name}.png").write_bytes(content)
+    paths = [str(tmp_path / f"{name}.png") for name in colours] * 10
+    frame = pd.DataFrame({"price": np.arange(20.0), "photo": paths})
+    table = lw.Table(frame, lw.TableEncoder({"photo": "image"}))
+    lw.BinaryRelevance().fit(table, [["red"], ["blue"]] * 10).save(tmp_path / "photos")
+    folders = {"photos": tmp_path / "photos"}
+    with running(folders, database=sqlite) as service, opened_page(browser, service) as page:
+        page.get_by_role("spinbutton", name="price").fill("9")
+        for name in colours:
+            page.locator("#column-1").set_input_files(tmp_path / f"{name}.png")
+            page.get_by_role("button", name="Label it").click()
+            page.locator("#try-default", has_text=f"predicts: {name}").wait_for()
+        shot(page, "record-with-image")
+        rows = tmp_path / "rows.csv"
+        frame[:1].to_csv(rows, index=False)
+        page.get_by_text("Pick a row of a CSV file").click()
+        page.get_by_label("CSV file", exact=True).set_input_files(rows)
+        page.get_by_role("button", name="Row 1").click()  # the path in it is no image
+        wait_until(lambda: not page.locator("#column-1").evaluate("field => field.files.length"))
+        assert page.locator("#notice").is_hidden()
+        page.locator("#column-1").set_input_files(
+            {"name": "a.png", "mimeType": "image/png", "buffer": b"no image"}
+        )
+        page.get_by_role("button", name="Label it").click()
+        page.wait_for_selector("#notice:not([hidden])")
+        assert "inputs.0.photo is not a complete" in page.locator("#notice").inner_text()

@@ -1,6 +1,5 @@
 """Records of mixed columns: what a client sends, and what it is told about it."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -210,31 +209,3 @@ def test_blanks_of_a_model_of_numbers(served, folders):
             expected
         )
     check_problem(predict(served, "blanks", inputs=[["x", 5]]), 422, "inputs.0.0")
-
-
-def test_files_that_a_request_names_are_not_read(tmp_path):
-    from PIL import Image
-
-    for k in range(8):
-        Image.new("RGB", (8, 8), (30 * k, 0, 0)).save(tmp_path / f"{k}.png")
-    photos = [str(tmp_path / f"{k}.png") for k in range(8)]
-    frame = pd.DataFrame({"price": np.arange(8.0), "photo": photos})
-    table = lw.Table(frame, lw.TableEncoder({"photo": "image"}))
-    encoder = lw.TableEncoder({"photo": "image"})
-    labels = np.tile([[1, 0], [0, 1]], (4, 1))
-    lw.save(lw.BinaryRelevance().fit(table, labels), tmp_path / "table")
-    lw.save(make_pipeline(encoder, lw.BinaryRelevance()).fit(frame, labels), tmp_path / "pipeline")
-    folders = {name: tmp_path / name for name in ("table", "pipeline")}
-    for folder in folders.values():  # the folder cannot name files either
-        columns = {"price": [1.0, 2.0], "photo": ["missing.png", None]}
-        (folder / "reference.json").write_text(json.dumps({"kind": "table", "columns": columns}))
-    with running(folders, database=f"sqlite:///{tmp_path / 'state.sqlite'}") as service:
-        for model in folders:
-            for path in (photos[0], "/etc/passwd", "missing.png"):  # one answer for all
-                answer = predict(service, model, inputs=[{"price": 1, "photo": path}])
-                check_problem(answer, 422, "inputs.0.photo is in a column of image files")
-                assert path not in answer.text
-            blank = {"inputs": [{"price": 1, "photo": None}]}
-            assert predict(service, model, **blank).status_code == 200
-            explained = service.open.post(f"/v1/models/{model}/explain", json=blank)
-            assert explained.status_code == 200, explained.text

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.data.images.decoding import RESIZES, ImageError, is_path
+from labelweave.data.images.decoding import RESIZES, ImageError
 from labelweave.data.images.image_store import ImageStore, Problem
 from labelweave.exceptions import InputError
+from labelweave.files import is_path
 
 __all__ = [
     "Images",

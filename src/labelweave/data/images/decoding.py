@@ -7,8 +7,8 @@ animation the first picture is taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from os import PathLike, fspath
+from collections.abc import Iterator, Sequence
+from os import fspath
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def decode(source: Any, size: int, resize: str = "squash") -> np.ndarray:
                     f"limit of {MAX_PIXELS:,} pixels: make it smaller",
                     path=source,
                 )
-            return fit_square(_to_rgb(_upright(image), Image), size, resize)
+            return fit_square(_to_rgb(upright(image), Image), size, resize)
     except ImageError:
         raise
     except Image.DecompressionBombError:  # Pillow's own limit, met while the header is read
@@ -111,7 +111,7 @@ def fit_square(image: Any, size: int, resize: str) -> np.ndarray:
     return square
 
 
-def _upright(image: Any) -> Any:
+def upright(image: Any) -> Any:
     """Turn a photograph upright as its EXIF orientation says."""
     orientation = image.getexif().get(0x0112, 1) if hasattr(image, "getexif") else 1
     if orientation in (None, 1):
@@ -121,18 +121,26 @@ def _upright(image: Any) -> Any:
 
 def _to_rgb(image: Any, Image: Any) -> Any:
     """Convert any image to RGB; a large one is converted in strips to save memory."""
-    width, height = image.size
-    shift = 8 if image.mode in _SIXTEEN_BITS and image.getextrema()[1] > 255 else 0
     if image.mode == "RGB" and "transparency" not in image.info:
         return image
-    step = max(_STRIP_PIXELS // width, 1)
-    if height <= step:
-        return _strip_to_rgb(image, shift, Image)
-    converted = Image.new("RGB", image.size)
-    for top in range(0, height, step):
-        strip = image.crop((0, top, width, min(top + step, height)))
-        converted.paste(_strip_to_rgb(strip, shift, Image), (0, top))
+    converted = None
+    for top, strip in rgb_strips(image):
+        if strip.size == image.size:
+            return strip
+        converted = converted or Image.new("RGB", image.size)
+        converted.paste(strip, (0, top))
     return converted
+
+
+def rgb_strips(image: Any, n_pixels: int = _STRIP_PIXELS) -> Iterator[tuple[int, Any]]:
+    """Yield the first row and the RGB image of each strip of an image, of about `n_pixels`."""
+    Image = require("PIL.Image", "images")
+    width, height = image.size
+    shift = 8 if image.mode in _SIXTEEN_BITS and image.getextrema()[1] > 255 else 0
+    step = max(n_pixels // width, 1)
+    for top in range(0, height, step):
+        strip = image.crop((0, top, width, min(top + step, height))) if step < height else image
+        yield top, _strip_to_rgb(strip, shift, Image)
 
 
 def _strip_to_rgb(image: Any, shift: int, Image: Any) -> Any:
@@ -157,8 +165,3 @@ def _from_array(pixels: np.ndarray, Image: Any) -> Any:
             f"{pixels.dtype}"
         )
     return _to_rgb(Image.fromarray(np.ascontiguousarray(pixels)), Image)
-
-
-def is_path(value: Any) -> bool:
-    """Whether a value names a file."""
-    return isinstance(value, str | PathLike)

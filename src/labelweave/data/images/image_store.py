@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from labelweave.data.images.decoding import ImageError, decode_many, is_path
+from labelweave.data.images.decoding import ImageError, decode_many
+from labelweave.files import is_path
+from labelweave.tables.table import hashable
 
 _CHUNK = 8  # images that a worker decodes at a time
 _MAX_MEMORY_BYTES = 2**30
@@ -189,8 +191,7 @@ class ImageStore:
                 raise ImageError(
                     f"the image cannot be read ({error.strerror})", path=source
                 ) from None
-        pixels = np.ascontiguousarray(np.asarray(source))
-        return hashlib.sha256(f"{pixels.shape}".encode() + pixels.tobytes()).hexdigest()
+        return hashable(np.asarray(source))
 
 
 _PICKLED = ("sources", "size", "resize", "workers")

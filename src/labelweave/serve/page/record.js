@@ -1,6 +1,7 @@
 // A form with one field per column of the records that a model predicts from.
 import { make } from "./client.js";
 
+const IMAGE_TYPES = "image/png,image/jpeg,image/webp";
 const fieldId = (k) => `column-${k}`;
 
 function select(values) {
@@ -17,6 +18,10 @@ function fieldOf(column, k) {
   }
   if (column.kind === "yes/no") return [select(["yes", "no"])];
   const field = make("input");
+  if (column.kind === "image") {
+    field.type = "file";
+    field.accept = IMAGE_TYPES;
+  }
   if (column.kind === "number") {
     field.type = "number";
     field.step = "any";
@@ -54,17 +59,29 @@ export function asValue(column, text) {
   return value;
 }
 
-export function readForm(place, columns) {
-  return Object.fromEntries(columns.map((column, k) => {
+// A chosen file as a data URL.
+function asDataUrl(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result));
+    reader.addEventListener("error", () => reject(new Error(`${file.name} cannot be read.`)));
+    reader.readAsDataURL(file);
+  });
+}
+
+export async function readForm(place, columns) {
+  const values = columns.map(async (column, k) => {
     const field = place.querySelector(`#${fieldId(k)}`);
+    if (column.kind === "image") return [column.name, field.files[0] ? await asDataUrl(field.files[0]) : null];
     if (field.validity.badInput) throw new Error(`${column.name} is not a number.`);
     return [column.name, asValue(column, field.value)];
-  }));
+  });
+  return Object.fromEntries(await Promise.all(values));
 }
 
 export function fillForm(place, columns, header, row) {
   columns.forEach((column, k) => {
-    const at = header.indexOf(column.name);
+    const at = column.kind === "image" ? -1 : header.indexOf(column.name); // a page cannot choose files
     place.querySelector(`#${fieldId(k)}`).value = at < 0 ? "" : row[at];
   });
 }

@@ -39,7 +39,7 @@ async function go() {
     if (!image) throw new Error("Choose an image first.");
     answer = await sendFile(`${model(name)}/predict/image?scores=true`, image);
   } else {
-    answer = await call(`${model(name)}/predict`, { inputs: [inputNow()], scores: true });
+    answer = await call(`${model(name)}/predict`, { inputs: [await inputNow()], scores: true });
   }
   const prediction = answer.predictions[0];
   scores = prediction.scores.slice(0, MAX_BARS);
@@ -66,7 +66,7 @@ function draw() {
 }
 
 async function explain() {
-  const answer = await call(`${model(byId("try-model").value)}/explain`, { inputs: [inputNow()], top_k: 5 });
+  const answer = await call(`${model(byId("try-model").value)}/explain`, { inputs: [await inputNow()], top_k: 5 });
   if (answer.by !== "labels") {
     byId("try-why").replaceChildren(...answer.explanations[0].map((one) => make("li", reasons(one, answer.by))));
     return;

@@ -104,16 +104,20 @@ async def infer_response(service: Service, model: str, content_type: str, body: 
     if any(output.name != OUTPUT for output in request.outputs or ()):
         raise InputError(f"the only output is {OUTPUT!r}")
 
-    def prepare(loaded: LoadedModel) -> PreparedRequest:
-        if loaded.facts.input == "records":
-            rows = _records(request.inputs, service.settings)
-        elif len(request.inputs) == 1:
-            rows = _rows(request.inputs[0], service.settings)
-        else:
-            raise InputError("inputs must contain exactly one tensor")
-        return PreparedRequest(read_inputs(rows, loaded, service.settings), None, None)
+    if loaded.facts.input == "records":
+        inputs = _records(request.inputs, service.settings)
+    elif len(request.inputs) == 1:
+        inputs = _rows(request.inputs[0], service.settings)
+    else:
+        raise InputError("inputs must contain exactly one tensor")
+    image_columns = loaded.facts.image_columns
+    async with service.images.in_records({"inputs": inputs}, image_columns) as rows:
 
-    scored = await served.predict(prepare)
+        def prepare(loaded: LoadedModel) -> PreparedRequest:
+            X = read_inputs(rows["inputs"], loaded, service.settings)
+            return PreparedRequest(X, None, None)
+
+        scored = await served.predict(prepare)
     probabilities = scored.probabilities.astype(np.float64)
     output = {
         "name": OUTPUT,

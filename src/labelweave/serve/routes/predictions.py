@@ -50,13 +50,16 @@ async def predict_response(service: Service, model: str, content_type: str, body
     selection = LabelSelection(request.threshold, request.top_k, request.labels, request.scores)
 
     unusual: list[str] = []
+    sent, image_columns = {"inputs": request.inputs}, loaded.facts.image_columns
+    async with service.images.in_records(sent, image_columns) as rows:
 
-    def prepare(loaded: LoadedModel) -> PreparedRequest:
-        X = read_inputs(request.inputs, loaded, service.settings, absent=request.absent)
-        unusual[:] = new_category_warnings(request.inputs, loaded)
-        return PreparedRequest(X, loaded.known_labels(request.known, len(X)), selection)
+        def prepare(loaded: LoadedModel) -> PreparedRequest:
+            X = read_inputs(rows["inputs"], loaded, service.settings, absent=request.absent)
+            unusual[:] = new_category_warnings(rows["inputs"], loaded)
+            return PreparedRequest(X, loaded.known_labels(request.known, len(X)), selection)
 
-    response = {"model": model, "predictions": await served.predict(prepare)}
+        predictions = await served.predict(prepare)
+    response = {"model": model, "predictions": predictions}
     return to_json(response | ({"warnings": unusual} if unusual else {}))
 
 
@@ -86,8 +89,8 @@ async def predict_image(
     if (await served.loaded()).facts.input != "images":
         raise ProblemError(409, "This model does not predict from images.")
     selection = LabelSelection(threshold, top_k, None, scores)
-    async with service.images.decoded(await request.body()) as image:
-        prepared = PreparedRequest([image], None, selection)
+    async with service.images.decoded({"the body": await request.body()}) as images:
+        prepared = PreparedRequest(images, None, selection)
         predictions = await served.predict(lambda _: prepared)
     return _json_response({"model": model, "predictions": predictions})
 
@@ -101,8 +104,9 @@ async def explain(model: str, request: Request) -> Response:
     """
     service = service_of(request)
     served = service.models.get(model)
-    limits = (await served.loaded()).body_limits
-    body = await read_body(request, ExplainRequest, limits)
+    loaded = await served.loaded()
+    body = await read_body(request, ExplainRequest, loaded.body_limits)
+    sent = {"inputs": body.inputs} | ({"background": body.background} if body.background else {})
 
     def explain_inputs(loaded: LoadedModel) -> dict[str, Any]:
         if loaded.facts.input == "images":
@@ -115,7 +119,9 @@ async def explain(model: str, request: Request) -> Response:
         rows = [[_plain(explanation) for explanation in row] for row in explanations]
         return {"by": "labels", "explanations": rows}
 
-    return _json_response({"model": model, **await served.call(explain_inputs)})
+    async with service.images.in_records(sent, loaded.facts.image_columns) as rows:
+        body = body.model_copy(update=rows)
+        return _json_response({"model": model, **await served.call(explain_inputs)})
 
 
 def _plain(explanation: Any) -> dict[str, Any]:
