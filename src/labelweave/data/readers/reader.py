@@ -175,6 +175,8 @@ def feature_dtype(values: np.ndarray) -> type[np.floating]:
     """
     if values.dtype == np.float32:
         return np.float32
+    if values.size and values.min() >= -(2**24) and values.max() <= 2**24:
+        return np.float32  # as most are; NaN is compared below
     magnitudes = np.abs(values)
     if not (magnitudes > 2**24).any():
         return np.float32
