@@ -367,6 +367,19 @@ def test_words_among_numbers_are_said_and_become_blanks_where_asked(write):
     assert price[10] == 10
 
 
+def test_decimal_commas_are_said(write):
+    rows = [f"{'' if i == 3 else f'{i},5'};b{i % 3};{i % 2}" for i in range(30)]
+    path = write("price;brand;y\n" + "\n".join(rows) + "\n")
+    said = r"'price' look like numbers with a decimal comma, such as '0,5'.*decimal=','"
+    with pytest.warns(LabelweaveWarning, match=said):
+        assert read_table(path, labels=["y"]).X.frame["price"].tolist()[4] == "4,5"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(path, labels=["y"], decimal=",").X.frame["price"].tolist()[4] == 4.5
+        words = write("size;brand;y\n" + "\n".join(row.replace(",", "x") for row in rows) + "\n")
+        read_table(words, labels=["y"])
+
+
 def test_a_word_far_below_numbers_becomes_a_blank_where_asked(write):
     path = write("a;y\n" + "1,5;0\n" * 3000 + "x;1\n2,5;1\n")
     with pytest.raises(DataFileError, match=r"line 3002.*kinds=a=number reads such cells"):

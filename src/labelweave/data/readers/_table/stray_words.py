@@ -1,4 +1,4 @@
-"""Columns of numbers in which a few cells are not: "unknown", "12 EUR", "n/a?"."""
+"""Columns of numbers in which cells are not: a few words ("12 EUR", "n/a?"), or decimal commas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_SHOWN = 3
 def without_stray_words(
     X: Table, kinds: Mapping[str, str], table: OpenTable, lines: Sequence[Sequence[int]]
 ) -> Table:
-    """Return a table, and warn about columns of numbers with a few words among them.
+    """Return a table, and warn of numbers with a few words among them or with decimal commas.
 
     Such a column stays as it is, and becomes one of categories. Where its kind is given as number,
     the words become blanks, as long as more cells are numbers. `lines` are those of the rows, in
@@ -41,6 +41,16 @@ def without_stray_words(
     for name in map(str, X.frame.columns):
         column, kind = X.frame[name], kinds.get(name)
         if kind not in (None, "number") or pd.api.types.is_numeric_dtype(column.dtype):
+            continue
+        comma = _decimal_comma(column) if kind is None and table.decimal == "." else None
+        if comma is not None:
+            warnings.warn(
+                f"{table.path}: the cells of the column {name!r} look like numbers with a decimal "
+                f"comma, such as {comma!r}, and are read as categories: if they are numbers, say "
+                "decimal=',' (option --decimal)",
+                LabelweaveWarning,
+                stacklevel=4,
+            )
             continue
         first = _numbers(column.iloc[:_FIRST_ROWS], table.decimal)
         if 2 * np.isnan(first).sum() > len(first) + column.iloc[:_FIRST_ROWS].isna().sum():
@@ -67,6 +77,15 @@ def without_stray_words(
             stacklevel=4,
         )
     return Table(X.frame.assign(**columns), X.encoder) if columns else X
+
+
+def _decimal_comma(column: pd.Series) -> str | None:
+    """A cell such as "12,5", if the first cells are numbers where the comma is the decimal sign."""
+    cells = column.iloc[:_FIRST_ROWS].dropna()
+    if not all(isinstance(cell, str) and is_number(cell, ",") for cell in cells):
+        return None
+    with_comma = [cell for cell in cells if "," in cell]
+    return with_comma[0] if len(with_comma) >= _LEAST_NUMBERS else None
 
 
 def _numbers(column: pd.Series, decimal: str) -> np.ndarray:
