@@ -282,13 +282,18 @@ class ColumnRoles:
                     f"correct it, or give the column a kind (kinds={name}=number reads such cells "
                     f"as blanks, kinds={name}=category all as words)"
                 )
+                parameter = "kinds"
                 if j in self.label_columns:
                     message = f"the label column {name!r} holds {cell!r}: {_LABEL_CELLS}"
+                    parameter = "labels"
+                elif j == self.weight:
+                    message = f"the column {name!r} cannot be weights: {cell!r} is not a number"
+                    parameter = "weight_column"
                 raise DataFileError(
                     message,
                     path=rows.path or self.path,
                     line=rows.lines[wrong],
-                    parameter="labels" if j in self.label_columns else "kinds",
+                    parameter=parameter,
                 )
         return matrix
 
