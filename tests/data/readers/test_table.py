@@ -140,7 +140,7 @@ def test_kinds(write):
 def test_weights(write):
     data = read_table(write("a,w,y\n1,2,1\n3,0.5,0\n"), labels=1, weight_column="w")
     assert (data.feature_names, data[[1]].weights.tolist()) == (["a"], [0.5])
-    with pytest.raises(DataFileError, match="line 3: .*'w' cannot be weights: 'x' is not a num"):
+    with pytest.raises(DataFileError, match=r"line 3: .*'w' cannot be weights: 'x' is not a num"):
         read_table(write("a,w,y\n1,2,1\n3,x,0\n"), labels=1, weight_column="w")
 
 
