@@ -128,8 +128,10 @@ def test_two_processes_give_the_model_of_one(runs, what):
     assert runs["one.alone"]["world"] == 1
     for name, weights in runs["one.alone"][what].items():
         for rank in (0, 1):
+            # Adam divides by the size of a gradient: where it is nearly zero, the order of a sum,
+            # which depends on the processor, moves a weight by a small part of a step (1e-3).
             torch.testing.assert_close(
-                runs[f"two.{rank}"][what][name], weights, rtol=1e-4, atol=1e-5
+                runs[f"two.{rank}"][what][name], weights, rtol=1e-4, atol=1e-4
             )
 
 
