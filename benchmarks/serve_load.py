@@ -197,8 +197,8 @@ def compare(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="*", default=["vectors", "texts", "processes", "memory"])
-    parser.add_argument("--requests", type=int, default=3000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--requests", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--text-data", default="aapd-test")
     parser.add_argument("--memory-requests", type=int, default=50_000)
