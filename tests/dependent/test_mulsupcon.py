@@ -186,6 +186,25 @@ def test_published_settings():
         MulSupCon.published(source="book")
 
 
+def test_published_has_the_kinds_of_training_of_the_tables():
+    """Tables 5 to 8: probes at .01, probes of another set at .04, and 400 epochs of SGD at .1."""
+    probe = {"mode": "linear-probe", "lr": 0.01}
+    scratch = {"pretrain_epochs": 0, "optimizer": "sgd", "lr": 0.1, "backbone_lr": 0.1}
+    scratch |= {"schedule": "cosine", "epochs": 400}
+    for name in ("scene", "ms-coco"):
+        for form, changed in {
+            "linear-probe": probe,
+            "transferred": probe | {"lr": 0.04},
+            "from-scratch": scratch,
+        }.items():
+            model = MulSupCon.published(name, form=form)
+            names = set(model.get_params(deep=False)) - {"encoder", "schedule_params", "patience"}
+            expected = chosen(MulSupCon.published(name), names) | changed
+            assert chosen(model, names) == expected
+    with pytest.raises(InputError, match="'linear-probe'"):
+        MulSupCon.published(form="probed")
+
+
 def test_the_pretraining_of_images_is_sgd_on_a_cosine():
     model = quick(pretrain_optimizer="sgd", pretrain_lr=0.1, pretrain_schedule="cosine")
     task = model._contrastive_task(model._build_network(20, 5), 5)

@@ -62,12 +62,17 @@ class DataEntry:
         object.__setattr__(self, "source", self.source or self.name)
 
 
+SOURCES = ("program", "text", "cls")
+FORMS = ("linear-probe", "transferred", "from-scratch")
+
+
 @dataclass(frozen=True)
 class MethodEntry:
     """A method of a suite: its name in the table, its id and its settings.
 
     With `published`, settings are applied on top of the class method `published` of the method:
-    True, or its source: "program", "text" or, of ASL, "cls". `per_data` adds settings for single
+    True, its source ("program", "text" or, of ASL, "cls"), or its form (of MulSupCon
+    "linear-probe", "transferred" or "from-scratch"). `per_data` adds settings for single
     data sets, and `options` go to the kind of training. `line` is the name in the published table,
     and `setting` the column of that table, where its columns are kinds of training.
     """
@@ -276,10 +281,10 @@ def _method_entry(name: str, values: Any, origin: str) -> MethodEntry:
             f"{origin}: the method {name} has id, settings, published, per_data, options, line and "
             f"setting, not {sorted(values)}"
         ) from None
-    if entry.published not in (True, False, "program", "text", "cls"):
+    if entry.published not in (True, False, *SOURCES, *FORMS):
         raise InputError(
-            f'{origin}: published of the method {name} is true, "program", "text" or "cls", not '
-            f"{entry.published!r}"
+            f"{origin}: published of the method {name} is true or one of "
+            f"{', '.join(map(repr, (*SOURCES, *FORMS)))}, not {entry.published!r}"
         )
     return entry
 

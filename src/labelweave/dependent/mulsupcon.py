@@ -287,21 +287,27 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         self.backbone_lr = backbone_lr
 
     @classmethod
-    def published(cls, dataset: str | None = None, *, source: str = "program") -> Self:
+    def published(
+        cls, dataset: str | None = None, *, source: str = "program", form: str = "fine-tuned"
+    ) -> Self:
         """Return the method with the settings of the paper's tables.
 
         Parameters
         ----------
         dataset : str, optional
             A name of the catalog. Names of the paper's sets of images get the settings for images,
-            fine-tuned; all others those for vectors.
+            all others those for vectors.
         source : {"program", "text"}, default="program"
             The authors' program, or the text of the paper, which for vectors has other batches
             and one fall of the learning rate. The program's settings are public for yeast only:
             they serve all vectors. For images both sources give the settings of the text, with
             the augmentation and the length of the queue from the program.
+        form : {"fine-tuned", "linear-probe", "transferred", "from-scratch"}, default="fine-tuned"
+            The kinds of training of Tables 5 to 8: the whole network fine-tuned; a linear
+            classifier on the frozen encoder, trained on the same data set or on another; and
+            cross-entropy from random weights, without pretraining.
         """
-        return cls(**published_settings(dataset, source))
+        return cls(**published_settings(dataset, source, form))
 
     def transform(self, X: Any) -> np.ndarray:
         """The encoder's representation of each row."""

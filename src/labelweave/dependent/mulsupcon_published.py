@@ -20,6 +20,24 @@ ON_IMAGES: dict[str, Any] = {
     "lr": 1e-4,
     "backbone_lr": 1e-4,
 }
+FROM_SCRATCH: dict[str, Any] = {
+    "pretrain_epochs": 0,
+    "optimizer": "sgd",
+    "lr": 0.1,
+    "backbone_lr": 0.1,
+    "schedule": "cosine",
+    "schedule_params": {"warmup": 0.0},
+    "epochs": 400,
+    "patience": 400,
+}
+# What Tables 5 to 8 change: a classifier on the frozen encoder, of the same set or of another, and
+# the network trained by cross-entropy alone.
+FORMS: dict[str, dict[str, Any]] = {
+    "fine-tuned": {},
+    "linear-probe": {"mode": "linear-probe", "lr": 0.01},
+    "transferred": {"mode": "linear-probe", "lr": 0.04},
+    "from-scratch": FROM_SCRATCH,
+}
 # Random crop, colours and greyscale of the text, with the numbers of the program, which flips too.
 IMAGE_VIEWS = {
     "crop": 0.08,
@@ -33,12 +51,21 @@ IMAGE_VIEWS = {
 }
 
 
-def published_settings(dataset: str | None, source: str) -> dict[str, Any]:
+def published_settings(dataset: str | None, source: str, form: str) -> dict[str, Any]:
     """Return the parameters of :class:`~labelweave.dependent.mulsupcon.MulSupCon` for a data set.
 
-    >>> published_settings("scene", "program"), published_settings("scene", "text")["batch_size"]
-    ({}, 32)
+    >>> published_settings("scene", "program", "fine-tuned")
+    {}
+    >>> published_settings("scene", "text", "linear-probe")["lr"]
+    0.01
     """
+    if form not in FORMS:
+        forms = ", ".join(map(repr, FORMS))
+        raise InputError(f"form must be one of {forms}, not {form!r}", parameter="form")
+    return _on(dataset, source) | FORMS[form]
+
+
+def _on(dataset: str | None, source: str) -> dict[str, Any]:
     if source not in ("program", "text"):
         raise InputError(f"source must be 'program' or 'text', not {source!r}", parameter="source")
     if dataset in IMAGES:

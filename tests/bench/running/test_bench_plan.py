@@ -116,9 +116,10 @@ def test_a_method_without_published_settings_is_one_clear_error(suite):
 def test_a_method_with_one_published_form_has_no_source(suite, published_method, monkeypatch):
     make = classmethod(lambda cls, dataset=None: cls())
     monkeypatch.setattr(Published, "published", make)
-    entry = MethodEntry("P", published_method, published="text")
-    with pytest.raises(InputError, match="has one published form"):
-        make_plan(replace(suite, methods=(entry,)))
+    for published, what in {"text": "source", "linear-probe": "form"}.items():
+        entry = MethodEntry("P", published_method, published=published)
+        with pytest.raises(InputError, match=f"has one published {what}, not {published!r}"):
+            make_plan(replace(suite, methods=(entry,)))
 
 
 def test_the_place_of_a_file_is_not_part_of_its_cells(tmp_path):

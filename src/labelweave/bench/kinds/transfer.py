@@ -32,7 +32,9 @@ def check_scenario(settings: Mapping[str, Any]) -> None:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    check_keys(options, ("source_settings",), "option of a transferred method called")
+    check_keys(
+        options, ("source_settings", "source_published"), "option of a transferred method called"
+    )
 
 
 def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
@@ -48,8 +50,8 @@ def other_data(settings: Mapping[str, Any]) -> tuple[DataEntry, ...]:
 def run(cell: Cell, data: Dataset) -> Outcome:
     """Train the encoder, then fit and score.
 
-    Where the encoder is trained, `source_settings` replace the settings of the suite. A method
-    with ``published = true`` starts from its published settings there too.
+    Where the encoder is trained, `source_settings` replace the settings of the suite, and
+    `source_published` says which published form they start from, if it is another one.
     """
     import numpy as np
 
@@ -67,9 +69,12 @@ def run(cell: Cell, data: Dataset) -> Outcome:
         (entry,) = other_data(cell.scenario.settings)
         other = load(entry)
         taught = cell.protocol.parts(quick_rows(cell, other), cell.seed)
-    teaching = replace(cell, keep=())
-    if "source_settings" in cell.options:
-        teaching = replace(teaching, settings=cell.options["source_settings"])
+    teaching = replace(
+        cell,
+        keep=(),
+        published=cell.options.get("source_published", cell.published),
+        settings=cell.options.get("source_settings", cell.settings),
+    )
     encoder, seconds = fit(teaching, taught)
     outcome = fit_and_score(replace(cell, settings={**cell.settings, "pretrained": encoder}), parts)
     outcome.fit_seconds += seconds

@@ -14,6 +14,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from labelweave.bench.suite import SOURCES
 from labelweave.exceptions import InputError
 from labelweave.methods import get_class, list_methods
 from labelweave.pipeline.recipe import Recipe, check_parameters
@@ -24,7 +25,7 @@ _OF_THE_BENCH = ("threshold", "random_state")  # the protocol and the seed decid
 def published_settings(method: str, published: bool | str, dataset: str) -> dict[str, Any]:
     """Return the parameters of a method as published, where they differ from its defaults.
 
-    * `published`: False for none, True for ``published(dataset)``, or its `source`.
+    * `published`: False for none, True for ``published(dataset)``, or its `source` or `form`.
     """
     if published is False:
         return {}
@@ -35,9 +36,12 @@ def published_settings(method: str, published: bool | str, dataset: str) -> dict
         )
     if published is True:
         return _changed(cls.published(dataset))
-    if "source" not in inspect.signature(cls.published).parameters:
-        raise InputError(f"{method} has one published form: write `published = true`")
-    return _changed(cls.published(dataset, source=published))
+    which = "source" if published in SOURCES else "form"
+    if which not in inspect.signature(cls.published).parameters:
+        raise InputError(
+            f"{method} has one published {which}, not {published!r}: write `published = true`"
+        )
+    return _changed(cls.published(dataset, **{which: published}))
 
 
 def _changed(model: BaseEstimator) -> dict[str, Any]:
