@@ -9,6 +9,7 @@ from labelweave import capabilities as capabilities
 from labelweave import data as data
 from labelweave import exceptions as exceptions
 from labelweave import explaining as explaining
+from labelweave import hierarchy as hierarchy
 from labelweave import images as images
 from labelweave import known_labels as known_labels
 from labelweave import labels as labels
@@ -56,6 +57,7 @@ from labelweave.dependent.weave import Weave as Weave
 from labelweave.explaining.column_importance import feature_importance as feature_importance
 from labelweave.explaining.native import native_importance as native_importance
 from labelweave.explaining.row_explanation import explain_row as explain_row
+from labelweave.hierarchy import LabelHierarchy as LabelHierarchy
 from labelweave.images.encoder import ImageEncoder as ImageEncoder
 from labelweave.images.image_classifier import ImageClassifier as ImageClassifier
 from labelweave.label_pipeline import LabelPipeline as LabelPipeline

@@ -1,11 +1,11 @@
-"""Files of label names and, where there are any, their descriptions."""
+"""Files of label names and, where there are any, their descriptions and broader labels."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from labelweave.data.compressed_files import (
     FilePath,
@@ -17,14 +17,20 @@ from labelweave.data.compressed_files import (
 from labelweave.data.several_files import SeveralFiles
 from labelweave.exceptions import DataFileError
 
-__all__ = ["find_label_file", "read_label_file"]
+__all__ = ["find_label_file", "read_broader", "read_label_file"]
 
 _FILE_NAMES = ("labels.jsonl", "labels.json", "labels.txt")
 _NAME_COLUMNS = ("label", "name", "tag")
 _NAME_KEYS = ("label", "id", "name", "tag")
 _DESCRIPTION_KEYS = ("description", "definition", "text")
+_BROADER = "broader"
 
-_Entry = tuple[int | None, str, str]  # line number, name, description
+
+class _Entry(NamedTuple):
+    line: int | None
+    name: str
+    description: str
+    broader: tuple[str, ...] | None = None  # None where the file does not say
 
 
 def find_label_file(path: FilePath) -> Path | None:
@@ -58,30 +64,59 @@ def read_label_file(path: FilePath, *, field: str | None = None) -> dict[str, st
     ...     read_label_file(path)
     {'moon': "the earth's satellite", 'mars': ''}
     """
+    return {entry.name: entry.description for entry in _read_entries(path, field)}
+
+
+def read_broader(path: FilePath) -> dict[str, tuple[str, ...]]:
+    """Read the labels directly above each label, from a file of :func:`read_label_file`.
+
+    The column or key is `broader`. In a table several labels are separated by ``|``; in a JSON
+    file they are a list.
+    """
+    entries = _read_entries(path, None)
+    if all(entry.broader is None for entry in entries):
+        raise DataFileError(
+            f"no label has the column or key {_BROADER!r}, which names the labels above it",
+            path=path,
+        )
+    names = {entry.name for entry in entries}
+    for line, name, _, broader in entries:
+        for above in broader or ():
+            if above not in names:
+                raise DataFileError(
+                    f"the broader label {above!r} of {name!r} is not a label of the file: add a "
+                    "line for it",
+                    path=path,
+                    line=line,
+                )
+    return {entry.name: entry.broader for entry in entries if entry.broader}
+
+
+def _read_entries(path: FilePath, field: str | None) -> list[_Entry]:
     text = decode(read_small_file(path), path, None)
     ending = Path(uncompressed_name(path)).suffix.lower()
-    entries: Iterator[_Entry]
+    found: Iterator[_Entry]
     if ending in (".csv", ".tsv"):
-        entries = _table_entries(text, "\t" if ending == ".tsv" else ",", path)
+        found = _table_entries(text, "\t" if ending == ".tsv" else ",", path)
     elif ending in (".jsonl", ".ndjson"):
-        entries = _json_line_entries(text, path)
+        found = _json_line_entries(text, path)
     elif ending == ".json":
-        entries = _json_entries(text, field, path)
+        found = _json_entries(text, field, path)
     else:
-        entries = ((n, line, "") for n, line in enumerate(text.splitlines(), 1))
-    descriptions: dict[str, str] = {}
-    for line, name, description in entries:
-        name, description = name.strip(), description.strip()
+        found = (_Entry(n, line, "") for n, line in enumerate(text.splitlines(), 1))
+    entries: dict[str, _Entry] = {}
+    for entry in found:
+        line, name, description = entry.line, entry.name.strip(), entry.description.strip()
         if not name and not description:
             continue
         if not name:
             raise DataFileError("the label has no name", path=path, line=line)
-        if name in descriptions:
+        if name in entries:
             raise DataFileError(f"the label {name!r} is listed twice", path=path, line=line)
-        descriptions[name] = description
-    if not descriptions:
+        entries[name] = _Entry(line, name, description, entry.broader)
+    if not entries:
         raise DataFileError("the file holds no labels", path=path)
-    return descriptions
+    return list(entries.values())
 
 
 def _table_entries(text: str, separator: str, path: FilePath) -> Iterator[_Entry]:
@@ -94,15 +129,21 @@ def _table_entries(text: str, separator: str, path: FilePath) -> Iterator[_Entry
             f"there is no column {' or '.join(_NAME_COLUMNS)}: name one in the first line",
             path=path,
         )
+    above = columns.get(_BROADER)
     for row in reader:
         text = "" if description is None else row[description] or ""
-        yield reader.line_num, row[name] or "", text
+        broader = None if above is None else _split(row[above] or "")
+        yield _Entry(reader.line_num, row[name] or "", text, broader)
+
+
+def _split(cell: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in cell.split("|") if name.strip())
 
 
 def _json_line_entries(text: str, path: FilePath) -> Iterator[_Entry]:
     for line, json_text in enumerate(text.splitlines(), 1):
         if json_text.strip():
-            yield line, *_name_and_description(parse_json(json_text, path, line), path, line)
+            yield _entry(parse_json(json_text, path, line), path, line)
 
 
 def _json_entries(text: str, field: str | None, path: FilePath) -> Iterator[_Entry]:
@@ -116,12 +157,12 @@ def _json_entries(text: str, field: str | None, path: FilePath) -> Iterator[_Ent
             "expected a list of labels or an object from names to descriptions", path=path
         )
     for entry in content:
-        yield None, *_name_and_description(entry, path, None)
+        yield _entry(entry, path, None)
 
 
-def _name_and_description(entry: Any, path: FilePath, line: int | None) -> tuple[str, str]:
+def _entry(entry: Any, path: FilePath, line: int | None) -> _Entry:
     if isinstance(entry, str):
-        return entry, ""
+        return _Entry(line, entry, "")
     key = _name_key(entry) if isinstance(entry, dict) else None
     if key is None:
         raise DataFileError(
@@ -132,7 +173,21 @@ def _name_and_description(entry: Any, path: FilePath, line: int | None) -> tuple
         )
     description = next((entry[k] for k in _DESCRIPTION_KEYS if entry.get(k)), "")
     texts = [entry.get("name") if key != "name" else "", description]
-    return str(entry[key]), ": ".join(str(text) for text in texts if text)
+    broader = entry.get(_BROADER)
+    if isinstance(broader, str):
+        broader = [broader]
+    if broader is not None and not isinstance(broader, list):
+        raise DataFileError(
+            f"{_BROADER!r} is the name of a label or a list of names, not {str(broader)[:60]}",
+            path=path,
+            line=line,
+        )
+    return _Entry(
+        line,
+        str(entry[key]),
+        ": ".join(str(text) for text in texts if text),
+        None if broader is None else tuple(map(str, broader)),
+    )
 
 
 def _name_key(entry: Mapping[str, Any]) -> str | None:
