@@ -9,6 +9,7 @@ import click
 from labelweave.cli.options import (
     Names,
     corrections_option,
+    hierarchy_option,
     output_options,
     part_option,
     pop_reader_options,
@@ -32,6 +33,7 @@ from labelweave.exceptions import InputError
     help="Also score the labels with and without training examples apart from each other.",
 )
 @corrections_option
+@hierarchy_option
 @reader_options
 @trusted_option
 @output_options
@@ -44,6 +46,7 @@ def command(
     per_label: bool,
     unseen: bool,
     corrections: str | None,
+    hierarchy: str | None,
     trusted: tuple[str, ...],
     as_json: bool,
     quiet: bool,
@@ -53,7 +56,8 @@ def command(
 
     On the data it was trained on, the parts are those of the training. It is said whether
     the model has seen the rows that are scored. A file of the same kind as the training's is
-    read with the same options; those that are given take their place.
+    read with the same options; those that are given take their place. With --hierarchy the
+    true labels are completed, and hierarchical precision and recall are shown too.
     """
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
@@ -68,6 +72,7 @@ def command(
         about_empty_rows,
         about_unknown,
         group_table,
+        hierarchical_scores,
         label_rows,
         rows_to_score,
         score,
@@ -79,7 +84,7 @@ def command(
         get_metric(name)  # a wrong name is said before anything is read
     fitted, origin = open_model(model, trusted)
     reading = origin.reading_of(data, reading)
-    loaded, before = Source(data, reading, corrections).load_corrected()
+    loaded, before = Source(data, reading, corrections, hierarchy).load_corrected()
     loaded = input_of_model(fitted, loaded)
     chosen = rows_to_score(loaded, part, origin, reading, before)
     how = chosen.how
@@ -99,6 +104,9 @@ def command(
         header = ["name", "metric", *groups, "better"]
         output.show("")
         output.table(header, counted, title="labels with training examples, without, and both")
+    hierarchical = hierarchical_scores(scores, hierarchy)
+    for name, value in hierarchical.items():
+        output.show(f"{name}  {value:.4f}")
     if note := about_unknown(rows.Y):
         output.say(note)
     if "f1_example" in scores and (note := about_empty_rows(rows.Y)):
@@ -114,6 +122,7 @@ def command(
             "verdict": verdict,
             "scores": scores.to_dict(),
             **({"groups": {k: one.to_dict() for k, one in groups.items()}} if unseen else {}),
+            **({"hierarchical": hierarchical} if hierarchical else {}),
             **({"per_label": label_rows(scores)} if per_label else {}),
         }
     )

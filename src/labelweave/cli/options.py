@@ -167,6 +167,14 @@ corrections_option = click.option(
     "no negative.",
 )
 
+hierarchy_option = click.option(
+    "--hierarchy",
+    type=click.Path(),
+    metavar="FILE",
+    help="File of labels with a column `broader`: a label that a row has gives it the broader "
+    "ones, one that it is known not to have takes the narrower ones away.",
+)
+
 part_option = click.option(
     "--part",
     type=click.Choice(["train", "validation", "test", "all"]),

@@ -56,6 +56,13 @@ STANDARD = "-"
     metavar="FILE",
     help="CSV of known labels: one column per label, 1, 0 or empty; rows as in INPUT.",
 )
+@click.option(
+    "--hierarchy",
+    type=click.Path(),
+    metavar="FILE",
+    help="File of labels with a column `broader`: a label becomes at least as probable as the "
+    "narrower ones.",
+)
 @click.option("--separator", "between", default="|", help="Between labels in CSV.")
 @count_option("--batch-rows", 4096, "Rows in memory at a time.")
 @reader_options
@@ -70,6 +77,7 @@ def command(
     threshold: str | None,
     proba: str,
     known: str | None,
+    hierarchy: str | None,
     between: str,
     batch_rows: int,
     trusted: tuple[str, ...],
@@ -94,18 +102,25 @@ def command(
     kind = kind or _kind_of(out)
     if kind == "parquet" and out == STANDARD:
         raise click.UsageError("--as parquet needs --out FILE.")
+    if known is not None and hierarchy is not None:
+        raise click.UsageError("--known and --hierarchy exclude each other.")
     if as_json and out == STANDARD:
         raise click.UsageError("--json needs --out FILE: stdout cannot hold both.")
     output = Output(as_json, quiet, stdout_taken=out == STANDARD)
     reading = pop_reader_options(options)
 
+    import numpy as np
+
     from labelweave.cli.known_labels_file import KnownLabelsFile
     from labelweave.cli.prediction_writing import make_writer
+    from labelweave.hierarchy import LabelHierarchy
+    from labelweave.labels import as_labels
     from labelweave.pipeline.model_folder import open_model
     from labelweave.progress import ProgressBar
 
     fitted, origin = open_model(model, trusted)
     given = None if known is None else KnownLabelsFile(known, fitted)
+    broader = None if hierarchy is None else LabelHierarchy.read(hierarchy)
     reading = origin.reading_of(input, reading, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)
     names = [str(name) for name in fitted.label_names_]
@@ -120,7 +135,11 @@ def command(
         for batch in feature_batches(fitted, origin, path, shown, batch_rows, reading):
             if given is None:
                 probabilities = fitted.predict_proba(batch.X)
+                if broader is not None:
+                    probabilities = broader.consistent(probabilities, names)
                 chosen = rule.apply(probabilities)
+                if broader is not None:  # a label may have a higher threshold than a narrower one
+                    chosen = broader.complete(as_labels(chosen, names=names)).to_numpy(np.int8)
             else:
                 probabilities, chosen = given.predict(batch, n_rows, rule)
             ids = batch.row_ids

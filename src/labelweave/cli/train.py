@@ -10,6 +10,7 @@ from labelweave.cli.config import config_option
 from labelweave.cli.options import (
     corrections_option,
     count_option,
+    hierarchy_option,
     method_options,
     output_options,
     pop_parameters,
@@ -41,6 +42,7 @@ from labelweave.cli.output import Output
 )
 @config_option
 @corrections_option
+@hierarchy_option
 @protocol_options
 @reader_options
 @output_options
@@ -53,6 +55,7 @@ def command(
     per_label: bool,
     examples: int,
     corrections: str | None,
+    hierarchy: str | None,
     label_texts: str | None,
     as_json: bool,
     quiet: bool,
@@ -82,7 +85,7 @@ def command(
         method, parameters, seed=protocol.seed, metric=metric, verbose=not quiet
     )
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
-    source = Source(data, source_options, corrections)
+    source = Source(data, source_options, corrections, hierarchy)
     loaded, before = source.load_corrected()
     loaded = training_run.for_method(loaded, recipe, output)
     loaded, new_labels = training_run.with_label_texts(loaded, label_texts, method)

@@ -56,7 +56,8 @@ def prepare_partial(
     output.say(f"before the corrections, {describe_rule(labels, chosen)}")
     if rule == "unknown" or before.has_unknown:
         return recipe.with_parameters({"unannotated": rule}), parts
-    coded = replace(data, Y=observed_labels(uncorrected, source.corrections, rule))
+    observed = observed_labels(uncorrected, source.corrections, rule)
+    coded = replace(data, Y=source.completed(observed))
     train, validation, _ = protocol.parts(coded, source.reading, before)
     is_annotated = np.asarray(abs(train.Y.values).sum(axis=0)).ravel() > 0
     train = replace(train, Y=blank_unannotated(train.Y, is_annotated))
@@ -122,6 +123,8 @@ def say_data(output: Output, training: TrainingData, parts: Parts, model: Any) -
         output.say(note)
     if data.is_table:
         say_columns(output, parts.train, model)
+    if training.source.hierarchy is not None:
+        output.say(f"labels completed by the hierarchy of {training.source.hierarchy}")
     if training.source.corrections is not None:
         from labelweave.data.corrections import read_verdicts
 
@@ -192,6 +195,7 @@ def train_and_save(
         "parameters": recipe.parameters,
         "protocol": {**asdict(training.protocol), "rows": parts.sizes()},
         "corrections": training.source.corrections,
+        "hierarchy": training.source.hierarchy,
         "threshold": model.threshold_.to_dict(),
         "scores": {"test": scores.to_dict()},
         "per_label": label_rows(scores),

@@ -32,21 +32,23 @@ __all__ = [
 class Source(NamedTuple):
     """Where data come from: a name of the catalog or a file, how to read it, and what to correct.
 
-    `corrections` is a file of verdicts, see :mod:`labelweave.data.corrections`.
+    `corrections` is a file of verdicts, see :mod:`labelweave.data.corrections`, and `hierarchy` a
+    file of labels with their broader ones, see :class:`labelweave.hierarchy.LabelHierarchy`.
     """
 
     name: str
     reading: Mapping[str, Any]
     corrections: str | None = None
+    hierarchy: str | None = None
 
     def load(self) -> Dataset:
         """The data set, with labels."""
         return self.load_corrected()[0]
 
     def load_corrected(self) -> tuple[Dataset, LabelMatrix]:
-        """The data set, and its labels as they were before corrections.
+        """The data set, and its labels as they were before corrections and hierarchy.
 
-        Rows are divided by the latter, so that the parts are the same with and without verdicts.
+        Rows are divided by the latter, so that the parts are the same with and without them.
         """
         from labelweave.data.catalog import load_dataset
 
@@ -58,11 +60,20 @@ class Source(NamedTuple):
                 parameter=("labels", "label_column"),
             )
         check_finite(data, self.name)
-        if self.corrections is None:
-            return data, data.Y
-        from labelweave.data.corrections import apply_corrections
+        before = data.Y
+        if self.corrections is not None:
+            from labelweave.data.corrections import apply_corrections
 
-        return apply_corrections(data, self.corrections), data.Y
+            data = apply_corrections(data, self.corrections)
+        return replace(data, Y=self.completed(data.Y)), before
+
+    def completed(self, Y: LabelMatrix) -> LabelMatrix:
+        """The labels with what follows from the hierarchy, if there is one."""
+        if self.hierarchy is None:
+            return Y
+        from labelweave.hierarchy import LabelHierarchy
+
+        return LabelHierarchy.read(self.hierarchy).complete(Y)
 
 
 class Parts(NamedTuple):

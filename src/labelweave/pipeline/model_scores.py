@@ -21,6 +21,7 @@ __all__ = [
     "about_unknown",
     "example_rows",
     "group_table",
+    "hierarchical_scores",
     "label_rows",
     "rows_to_score",
     "score",
@@ -145,6 +146,15 @@ def scores_by_group(model: Any, scores: Scores) -> dict[str, Scores]:
         for group, columns in groups.items()
     }
     return {**parts, "both": scores}
+
+
+def hierarchical_scores(scores: Scores, hierarchy: str | None) -> dict[str, float]:
+    """Precision, recall and F1 with the broader labels of a file; empty without a file."""
+    if hierarchy is None:
+        return {}
+    from labelweave.hierarchy import LabelHierarchy
+
+    return LabelHierarchy.read(hierarchy).scores(scores.Y_true, scores.Y_pred)
 
 
 def _fits(metric: Metric, n_labels: int) -> bool:
