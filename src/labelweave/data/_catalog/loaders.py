@@ -6,17 +6,21 @@ A loader gets the catalog entry, the files and the choices of the caller. Most d
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.data._catalog.locations import Files
 from labelweave.data.compressed_files import iter_json_objects
 from labelweave.data.dataset import Dataset
 from labelweave.data.label_files import read_label_file
+from labelweave.data.readers.reader import LABELS_LISTED
 from labelweave.data.reading import read_dataset
 from labelweave.data.splits import concatenate_parts, train_rows_first
 from labelweave.exceptions import DataFileError, InputError
@@ -118,6 +122,33 @@ def _load_debtags(entry: CatalogEntry, files: Files, choices: Choices) -> Datase
     return train_rows_first(replace(data, groups=groups))
 
 
+def _load_headings(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """Titles and abstracts with their subject headings, record by record into a sparse matrix."""
+    texts_of_labels = read_label_file(files["labels.jsonl"])
+    position = {name: j for j, name in enumerate(texts_of_labels)}
+    texts: list[str] = []
+    part: list[str] = []
+    columns, ends = array("i"), array("q", [0])
+    for record in _records(files["documents.jsonl"], "text", "labels", "split"):
+        texts.append(record["text"])
+        part.append(sys.intern(record["split"]))
+        try:
+            columns.extend(sorted({position[name] for name in record["labels"]}))
+        except KeyError as error:
+            raise DataFileError(
+                f"the label {error.args[0]!r} is not in labels.jsonl",
+                path=files["documents.jsonl"],
+            ) from None
+        ends.append(len(columns))
+    matrix = sp.csr_array(
+        (np.ones(len(columns), np.float32), np.array(columns), np.array(ends)),
+        shape=(len(texts), len(position)),
+    )
+    descriptions = {name: text for name, text in texts_of_labels.items() if text not in ("", name)}
+    data = Dataset(texts, as_labels(matrix, names=list(position), descriptions=descriptions))
+    return train_rows_first(replace(data, part=part, facts=LABELS_LISTED))
+
+
 def _load_mesh(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """Abstracts with their major and minor headings, or the major ones only."""
     documents = list(_records(files["cfc.jsonl"], "id", "title", "text", "major", "minor"))
@@ -138,6 +169,7 @@ LOADERS: dict[str, Loader] = {
     "digit-scenes": _load_digit_scenes,
     "reuters": _load_reuters,
     "debtags": _load_debtags,
+    "headings": _load_headings,
     "mesh": _load_mesh,
 }
 
