@@ -28,6 +28,16 @@ class LabelweaveWarning(UserWarning):
     """Something was decided for the caller that they may want to know about."""
 
 
+class NewValuesWarning(LabelweaveWarning):
+    """A column has values that no training row had; `column` and `values` say which."""
+
+    def __init__(self, column: str, values: Sequence[str]) -> None:
+        self.column, self.values = column, values
+        shown = ", ".join(repr(value[:40]) for value in values[:3])
+        number = "a value" if len(values) == 1 else f"{len(values):,} values"
+        super().__init__(f"the column {column!r} has {number} that no training row had ({shown})")
+
+
 class InputError(LabelweaveError, ValueError):
     """An argument, a matrix or a file does not hold what it should.
 

@@ -79,7 +79,10 @@ def test_a_row_by_its_id(run, workdir, model):
     (red,) = result["labels"]
     assert {one["feature"]: one["value"] for one in red["features"]}["f1"] == X[3, 0]
     error = run("explain", model, "more.csv", *options, "--row", "x", status=2).stderr
-    assert "--row x: no row of more has this id, such as 'p0' is" in error
+    assert "--row x: more has the rows 0 to 19, with ids such as 'p0'" in error
+    by_number = run("explain", model, "more.csv", *options, "--row", 3, "--only", "red").stdout
+    assert "no row has the id 3: this is row number 3, the first being 0" in by_number
+    assert "row p3:" in by_number
 
 
 def test_words(run, text_file):

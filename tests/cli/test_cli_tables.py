@@ -86,10 +86,44 @@ def test_other_files_at_prediction(run, trained, products):
     other = frame[["price", "title", "id"]].assign(price=3, mass=1.0)
     other.to_csv("other.csv", index=False)
     warned = run("predict", "model", "other.csv", "--out", "other.jsonl", "-q").stderr
-    assert "warning: the column 'brand' is missing: its cells count as blank" in warned
+    assert "warning: the columns 'brand', 'date' are missing: their cells count as blank" in warned
+    assert "warning: the column 'mass' was not in the training table: it is ignored" in warned
     frame.assign(price="cheap").to_csv("wrong.csv", index=False)
     failed = run("predict", "model", "wrong.csv", "--out", "wrong.jsonl", status=2)
     assert "row 0 of the column 'price' is 'cheap', which is not a number" in failed.stderr
+
+
+def test_new_values_of_all_parts_are_said_once(run, trained, products):
+    frame = pd.read_csv(products)
+    frame.assign(brand=[f"new {i}" for i in range(len(frame))]).to_csv("other.csv", index=False)
+    options = ("--out", "other.jsonl", "--batch-rows", 7, "-q")
+    warned = run("predict", "model", "other.csv", *options).stderr
+    assert warned.splitlines() == [
+        f"warning: the column 'brand' has {len(frame)} values that no training row had ('new 0', "
+        "'new 1', 'new 2')"
+    ]
+
+
+def test_columns_named_as_the_labels_of_a_model_saved_from_python(run, products):
+    frame = pd.read_csv(products)
+    labels = frame.filter(like="is_")
+    lw.save(lw.BoostedTrees(max_iter=10).fit(frame[["title", "price"]], labels), "saved")
+    scores = json.loads(run("evaluate", "saved", products, "--json", "-q").stdout)
+    assert scores["rows"] == len(frame)
+    assert scores["scores"]["map"] > 0.7
+    run("report", "saved", "--data", products, "--out", "report.html", "-q")
+    explained = json.loads(run("explain", "saved", products, "--json", "-q").stdout)
+    assert [one["label"] for one in explained["labels"]] == list(labels)
+    frame.drop(columns="is_hat").to_csv("fewer.csv", index=False)
+    failed = run("evaluate", "saved", "fewer.csv", status=2)
+    assert "it is not known which columns are labels" in failed.stderr
+
+
+def test_several_files_that_the_shell_has_listed(run, products):
+    failed = run("train", products, products, "--labels", "is_*", status=2)
+    assert "several files are one argument, a pattern in quotes" in failed.stderr
+    failed = run("train", products, "no-file.csv", "--labels", "is_*", status=2)
+    assert "pattern" not in failed.stderr
 
 
 def test_kinds_that_are_given(run, products):
@@ -165,7 +199,7 @@ def test_weights_of_rows(run, workdir):
     assert "(option --weight)" in failed.stderr
     frame.assign(w=-1).to_csv("x.csv", index=False)
     failed = run("train", "x.csv", *options, "-m", "br", status=2)
-    assert "the column 'w' cannot be weights: sample_weight must be finite" in failed.stderr
+    assert "x.csv, line 2: the column 'w' cannot be weights: -1 is none" in failed.stderr
 
 
 def test_groups_stay_in_one_part(run, products):

@@ -1,12 +1,14 @@
 """The plan: by the size of the data and the effort."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import labelweave as lw
 from labelweave.dependent.weave_costs import DataSize, seconds_per_fit
 from labelweave.dependent.weave_members import Member, list_members
 from labelweave.dependent.weave_plan import EFFORTS, make_plan
+from labelweave.labels import as_labels
 
 YEAST = DataSize(1500, 103, 103.0, 14, 6355)
 MILLION = DataSize(1_000_000, 50, 50.0, 20, 4_000_000)
@@ -17,6 +19,19 @@ def plan(size, effort):
     X = np.ones((20, size.features))
     members = list_members("auto", X, size.labels, n_trees=chosen.n_trees)
     return make_plan(members, size, chosen, chosen.max_folds, chosen=False)
+
+
+def test_a_wide_table_of_many_labels_has_several_members():
+    """Boosted trees of all labels are beyond the effort here; they must not be tried alone."""
+    table = lw.Table(pd.DataFrame(np.ones((20, 260))).assign(place=["a", "b"] * 10))
+    size = DataSize.of(table, as_labels(np.ones((20, 40))))
+    assert size.features == 264
+    members = list_members("auto", table, 40)
+    standard = EFFORTS["standard"]
+    made = make_plan(members, size.with_rows(500), standard, standard.max_folds, chosen=False)
+    names = [member.name for member in made.members]
+    assert "boosted-trees" not in names
+    assert names[:4] == ["extra-trees", "random-forest", "br", "ls-svm"]
 
 
 @pytest.mark.parametrize("size", [YEAST, MILLION])

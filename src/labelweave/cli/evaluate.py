@@ -84,7 +84,7 @@ def command(
         get_metric(name)  # a wrong name is said before anything is read
     fitted, origin = open_model(model, trusted)
     reading = origin.reading_of(data, reading)
-    loaded, before = Source(data, reading, corrections, hierarchy).load_corrected()
+    loaded, before = Source(data, reading, corrections, hierarchy).load_for(fitted)
     loaded = input_of_model(fitted, loaded)
     chosen = rows_to_score(loaded, part, origin, reading, before)
     how = chosen.how

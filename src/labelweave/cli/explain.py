@@ -34,8 +34,8 @@ _LEAST_SHOWN = 0.0005  # smaller numbers would be shown as zero
 @click.argument("data")
 @click.option(
     "--row",
-    help="Explain the labels of this row of DATA: its id, or its number (the first is 0) if DATA "
-    "has no ids.",
+    help="Explain the labels of this row of DATA: its id, or its number (the first is 0) if no row "
+    "has this id.",
 )
 @click.option("--only", type=Names(), help="Only these labels, separated by commas.")
 @count_option("--top", 5, "The most columns or words to show per label.")
@@ -98,7 +98,11 @@ def command(
     if row is not None:
         from labelweave.explaining import explain_row
 
-        x = loaded[[_position(loaded, row)]]
+        position = _position(loaded, row)
+        if loaded.row_ids is not None and str(loaded.row_ids[position]) != row:
+            output.say(f"no row has the id {row}: this is row number {row}, the first being 0")
+            row = str(loaded.row_ids[position])
+        x = loaded[[position]]
         explanation = explain_row(
             fitted,
             x.X,
@@ -150,7 +154,7 @@ def _read(
 
     options = origin.reading_of(data, reading)
     try:
-        loaded = input_of_model(model, Source(data, options).load())
+        loaded = input_of_model(model, Source(data, options).load_for(model)[0])
     except InputError as error:
         if needs_labels or part is not None or not {"labels", "label_column"} & {*error.parameters}:
             raise
@@ -181,15 +185,14 @@ def _read_features(model: Any, origin: Origin, data: str, reading: dict[str, Any
 
 
 def _position(data: Dataset, row: str) -> int:
-    """The number of the row with this id, or with this number if the data have no ids."""
-    if data.row_ids is not None:
-        ids = [str(id) for id in data.row_ids]
-        if row in ids:
-            return ids.index(row)
-        raise InputError(f"--row {row}: no row of {data.name} has this id, such as {ids[0]!r} is")
+    """The number of the row with this id, or with this number if no row has the id."""
+    ids = [str(id) for id in data.row_ids or ()]
+    if row in ids:
+        return ids.index(row)
     if row.isdigit() and int(row) < len(data):
         return int(row)
-    raise InputError(f"--row {row}: {data.name} has the rows 0 to {len(data) - 1:,}")
+    of_ids = f", with ids such as {ids[0]!r}" if ids else ""
+    raise InputError(f"--row {row}: {data.name} has the rows 0 to {len(data) - 1:,}{of_ids}")
 
 
 def _stated_importance(
@@ -279,6 +282,8 @@ def _show_row(
 
 
 def _change_in_words(name: str, value: Any, change: float) -> str:
+    if value is None or value != value:
+        return f"{name} blank {change:+.3f}"
     shown = f"{value:.4g}" if isinstance(value, float) else str(value)
     return f"{name}={shown[:30]} {change:+.3f}"
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from labelweave import __version__
-from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError
+from labelweave.exceptions import (
+    InputError,
+    LabelweaveError,
+    ModelFolderError,
+    NewValuesWarning,
+)
 
 # Name to what it does: known here so that `--help` imports no command.
 COMMANDS = {
@@ -94,19 +101,21 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         ctx.ensure_object(dict)
-        show_warning = warnings.showwarning
-        try:
+        with warnings.catch_warnings():  # restores what shows warnings, too
             return _in_plain_words(lambda: super(LazyGroup, self).invoke(ctx), ctx)
-        finally:
-            warnings.showwarning = show_warning
 
 
 def _in_plain_words(run: Callable[[], Any], ctx: click.Context) -> Any:
     """Run a command; an error becomes one line, or stays a trace with `--debug`."""
+    lines = _WarningLines()
     if not ctx.params.get("debug"):
-        warnings.showwarning = _make_warning_line()
+        warnings.showwarning = lines.show
+        warnings.simplefilter("always", NewValuesWarning)
     try:
         return run()
+    except click.UsageError as error:
+        error.message += _hint_of_pattern(error.message)
+        raise
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise  # click says these in its own words; a closed pipe ends quietly
     except KeyboardInterrupt:
@@ -115,6 +124,16 @@ def _in_plain_words(run: Callable[[], Any], ctx: click.Context) -> Any:
         _fail(ctx, f"out of memory: {error}", FAILED)
     except Exception as error:
         _fail(ctx, *_message_and_status(error))
+    finally:
+        lines.show_new_values()
+
+
+def _hint_of_pattern(message: str) -> str:
+    """What to do where the shell has made several arguments of a pattern of files."""
+    further = re.search(r"unexpected extra arguments? \(([^\s)]+)", message)
+    if further is None or not Path(further[1]).exists():
+        return ""
+    return ": several files are one argument, a pattern in quotes such as 'part-*.csv'"
 
 
 def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:
@@ -154,17 +173,31 @@ def _with_options(error: InputError | ModelFolderError) -> str:
     return f"{error} (option {options})" if options else str(error)
 
 
-def _make_warning_line() -> Callable[..., None]:
-    """Warnings as one line each, the same one only once."""
-    shown: set[str] = set()
+class _WarningLines:
+    """Warnings as one line each, the same one only once.
 
-    def show(message: Any, *_: Any, **__: Any) -> None:
+    A table may be read in parts: new values of a column are said at the end, those of all parts.
+    """
+
+    def __init__(self) -> None:
+        self._shown: set[str] = set()
+        self._new_values: dict[str, dict[str, None]] = {}
+
+    def show(self, message: Any, *_: Any, **__: Any) -> None:
+        if isinstance(message, NewValuesWarning):
+            self._new_values.setdefault(message.column, {}).update(dict.fromkeys(message.values))
+        else:
+            self._show_line(message)
+
+    def show_new_values(self) -> None:
+        for column, values in self._new_values.items():
+            self._show_line(NewValuesWarning(column, list(values)))
+
+    def _show_line(self, message: Any) -> None:
         line = " ".join(str(message).split())
-        if line not in shown:
-            shown.add(line)
+        if line not in self._shown:
+            self._shown.add(line)
             click.echo(f"warning: {line}", err=True)
-
-    return show
 
 
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:

@@ -222,6 +222,7 @@ def feature_batches(
             n_features=width,
             feature_names=names,
             is_table=is_table,
+            not_features=[*map(str, model.label_names_), str(origin.reading.get("label_column"))],
             **reading,
         )
     for batch in batches:

@@ -78,6 +78,7 @@ def iter_batches(
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
     is_table: bool = False,
+    not_features: Sequence[str] = (),
     format: str | None = None,
     encoding: str | None = None,
     **options: Any,
@@ -100,7 +101,10 @@ def iter_batches(
     is_table : bool, default=False
         Whether the model takes a mixed table: X of the batches is then a
         :class:`~labelweave.tables.Table`, whose cells may be words or blank. Columns of the model
-        that the file does not have are left to the model.
+        that the file does not have are left to the model, and a warning names further ones that
+        are ignored.
+    not_features : sequence of str
+        Columns of a table that the warning does not name, such as those of labels.
     format, encoding : str, optional
         As for :func:`read_dataset`.
     **options
@@ -136,7 +140,7 @@ def iter_batches(
 
     options = {key: value for key, value in options.items() if key != "require_labels"}
     _check_options(name, options, encoding)
-    features = FeatureSpec(feature_names, n_features, is_table)
+    features = FeatureSpec(feature_names, n_features, is_table, not_features)
     chunks = get_reader(name).iter_features(path, features, **options)
     for rows in rebatch(chunks, batch_rows):
         stem = uncompressed_stem(path)

@@ -22,7 +22,7 @@ from labelweave.tables.table import Table
 
 __all__ = ["DataSize", "seconds_per_fit"]
 
-_TABLE_FEATURES = 4  # features per column of a mixed table, roughly
+_FEATURES_OF_WORDS = 4  # features per column of a mixed table that does not hold numbers, roughly
 _FEW_LABELS = 64  # trees are grown on at most so many projections of the labels
 _CENTRES = 2000  # of LS-SVM
 
@@ -42,7 +42,8 @@ class DataSize:
         """The size of features and labels."""
         rows, columns = X.shape
         if isinstance(X, Table):
-            columns = _TABLE_FEATURES * columns
+            n_numbers = X.frame.select_dtypes(["number", "bool"]).shape[1]
+            columns = n_numbers + _FEATURES_OF_WORDS * (columns - n_numbers)
         filled = X.nnz / max(rows, 1) if sp.issparse(X) else columns
         return cls(rows, columns, float(filled), Y.n_labels, int(Y.counts()[0].sum()))
 

@@ -106,8 +106,9 @@ def _by_shape(X: Any, n_labels: int, n_trees: int) -> Sequence[Any]:
     random = forest("random-forest", trees="random-forest")
     boosted = ["boosted-trees"] if n_labels <= MANY_LABELS else []
     if isinstance(X, Table):
-        # Trees take categories and blanks as they are; the others need numbers.
-        return [*boosted, extra, random, "br", "ls-svm", "mlp", "mlknn", "c-gmvae", "mulsupcon"]
+        # Trees take categories and blanks as they are; the others need numbers. The first is tried
+        # whatever it costs: boosted trees may use up the effort where columns and labels are many.
+        return [extra, *boosted, random, "br", "ls-svm", "mlp", "mlknn", "c-gmvae", "mulsupcon"]
     if X.shape[1] > MANY_FEATURES or is_mostly_zero(X):
         # Which penalty and which class weights suit the words is decided by the weights.
         weak, balanced = _linear("br-C10", C=10.0), _linear("br-balanced", class_weight="balanced")

@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+_LABEL_OPTIONS = frozenset(("labels", "label_column"))
+
+
 class Source(NamedTuple):
     """Where data come from: a name of the catalog or a file, how to read it, and what to correct.
 
@@ -74,6 +77,23 @@ class Source(NamedTuple):
         from labelweave.hierarchy import LabelHierarchy
 
         return LabelHierarchy.read(self.hierarchy).complete(Y)
+
+    def load_for(self, model: Any) -> tuple[Dataset, LabelMatrix]:
+        """As `load_corrected`, for a fitted model.
+
+        Where it is not known which columns are labels, these are the ones that are named as the
+        labels of the model, if there are columns for all of them.
+        """
+        try:
+            return self.load_corrected()
+        except InputError as error:
+            if not _LABEL_OPTIONS & {*error.parameters} or _LABEL_OPTIONS & {*self.reading}:
+                raise
+            reading = {**self.reading, "labels": [str(name) for name in model.label_names_]}
+            try:
+                return self._replace(reading=reading).load_corrected()
+            except InputError:
+                raise error from None
 
 
 class Parts(NamedTuple):

@@ -109,7 +109,7 @@ def evaluate_folder(
     if isinstance(source, str | Path):
         reading = origin.reading_of(str(source), reading)
         try:
-            loaded = Source(str(source), reading).load()
+            loaded, _ = Source(str(source), reading).load_for(model)
         except (DatasetUnavailableError, DataFileError) as error:
             if data is not None or Path(source).exists():
                 raise

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from labelweave.exceptions import InputError
 from labelweave.input_checks import as_single_target
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.tables.column_warnings import report_new_values, warn_about_columns
+from labelweave.tables import column_warnings
 from labelweave.tables.columns import (
     TEXT_PARTS,
     CategoryColumn,
@@ -184,16 +184,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         first = "category" if self.output == "codes" else None
         learnt.sort(key=lambda item: (item[1].kind != first, item[1].kind in _WHOLE, item[0]))
         if not is_reported(X):
-            self._report_left_out()
+            column_warnings.report_left_out(self.kinds_)
         self.columns_ = [part for _, part, _ in learnt]
         self._set_layout(learnt, len(frame))
         return [cells for _, _, cells in learnt]
-
-    def _report_left_out(self) -> None:
-        table = self.kinds_[(self.kinds_["left_out"] != "")]
-        for name, reason in zip(table["column"], table["left_out"], strict=True):
-            if reason != "as asked":
-                warn_about_columns(f"is left out: {reason}", [name])
 
     def _checked_names(self, frame: pd.DataFrame) -> list[str]:
         names = column_names(frame)
@@ -280,7 +274,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not is_reported(X):
             for part in self.columns_:
                 if part.kind == "category":
-                    report_new_values(part, part.read(frame[part.name]))
+                    column_warnings.report_new_values(part, part.read(frame[part.name]))
         kinds = dict.fromkeys(self.feature_names_in_, "id")
         kinds |= {part.name: part.kind for part in self.columns_}
         return Table(frame, clone(self).set_params(kinds=kinds)).as_reported()
@@ -289,7 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for part in self.columns_:
             cells = part.read(frame[part.name])
             if report and part.kind == "category":
-                report_new_values(part, cells)
+                column_warnings.report_new_values(part, cells)
             yield part.encode(cells) if part.kind in _WHOLE else cells
 
     def _completed(self, X: Any) -> pd.DataFrame:
@@ -306,10 +300,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         known = set(self.feature_names_in_)
         if not is_reported(X):
-            warn_about_columns("is missing: its cells count as blank", missing)
-            warn_about_columns(
-                "was not in the training table: it is ignored", [n for n in names if n not in known]
-            )
+            column_warnings.report_missing(missing)
+            column_warnings.report_ignored([name for name in names if name not in known])
         return frame.reindex(columns=list(self.feature_names_in_))
 
     def _assembled(self, cells_of_columns: Iterable[Any], n_rows: int) -> Any:

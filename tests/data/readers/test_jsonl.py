@@ -63,7 +63,8 @@ def test_further_fields_are_columns(write):
     batches = iter_batches(
         write(PRODUCTS), batch_rows=2, feature_names=data.feature_names, is_table=True
     )
-    first = next(batches).X.frame
+    with pytest.warns(LabelweaveWarning, match="'sizes' was not in the training table"):
+        first = next(batches).X.frame
     assert first["text"].tolist() == ["Big\nsea boat", "sun hat"]
     assert first["brand"].tolist() == ["a", "b"]
     assert frame["text"].tolist() == read_dataset(write(PRODUCTS), text_only=True).X
@@ -141,3 +142,17 @@ def test_jsonl_batches(write):
     ]
     assert batches[1].row_ids == ["d"]
     assert batches[0].Y.shape == (3, 0)
+
+
+def test_fields_that_are_left_out_are_said(write):
+    lines = [
+        {"text": f"waves no {i}", "price": i, "brand": "ab"[i % 2], "tags": ["x"]} for i in range(6)
+    ]
+    path = write("".join(json.dumps(line) + "\n" for line in lines))
+    data = read_jsonl(path, drop=["brand"])
+    assert data.feature_names == ["text", "price"]
+    assert data.facts["not_features"] == {"brand": "dropped, as asked"}
+    options = {"feature_names": ["text", "price"], "is_table": True}
+    with pytest.warns(LabelweaveWarning, match="the column 'brand' was not in the training table"):
+        list(iter_batches(path, **options))
+    assert len(list(iter_batches(path, **options, drop=["brand"]))) == 1

@@ -142,12 +142,29 @@ def test_weights(write):
     assert (data.feature_names, data[[1]].weights.tolist()) == (["a"], [0.5])
     with pytest.raises(DataFileError, match=r"line 3: .*'w' cannot be weights: 'x' is not a num"):
         read_table(write("a,w,y\n1,2,1\n3,x,0\n"), labels=1, weight_column="w")
+    for cell, what in [("", "the cell is blank"), ("-2", "-2 is none"), ("inf", "inf is none")]:
+        with pytest.raises(DataFileError, match=f"line 3: .*'w' cannot be weights: {what}; write"):
+            read_table(write(f"a,w,y\n1,2,1\n3,{cell},0\n"), labels=1, weight_column="w")
+    with pytest.raises(DataFileError, match="'w' cannot be weights: all are zero"):
+        read_table(write("a,w,y\n1,0,1\n3,0,0\n"), labels=1, weight_column="w")
+
+
+def test_decimal_commas_in_a_file_of_comma_separated_cells(write):
+    with pytest.raises(DataFileError, match="',' cannot be both the decimal sign and the separat"):
+        read_table(write("a,y\n1,1\n3,0\n"), labels="y", decimal=",")
 
 
 def test_batches_of_a_table_have_its_columns_in_any_file(write):
     names = ["title", "price", "brand", "mass"]
     path = write(PRODUCTS)
-    batches = list(iter_batches(path, batch_rows=2, feature_names=names, is_table=True))
+    options = {"batch_rows": 2, "feature_names": names, "is_table": True}
+    with pytest.warns(LabelweaveWarning, match="'sold', 'code', 'shop', 'is_new', 'is_red' were n"):
+        batches = list(iter_batches(path, **options))
+    known = ["is_new", "is_red", "shop"]
+    with pytest.warns(LabelweaveWarning, match="the columns 'sold', 'code' were not in the traini"):
+        list(iter_batches(path, **options, not_features=known))
+    with pytest.warns(LabelweaveWarning, match="the column 'sold' was not in the training table"):
+        list(iter_batches(path, **options, not_features=known, drop=["code"]))
     assert [len(batch) for batch in batches] == [2, 1]
     assert batches[0].X.frame.columns.tolist() == names[:3]  # the model reports the missing one
     assert batches[1].X.frame["price"].tolist() == [4.0]
@@ -360,7 +377,7 @@ def test_words_among_numbers_are_said_and_become_blanks_where_asked(write):
         data = read_table(path, labels=["y"], kinds={"price": "number"})
     price = data.X.frame["price"].to_numpy()
     assert np.flatnonzero(np.isnan(price)).tolist() == [4, 9]
-    options = {"feature_names": ["price", "brand"], "is_table": True}
+    options = {"feature_names": ["price", "brand"], "is_table": True, "not_features": ["y"]}
     with pytest.warns(LabelweaveWarning, match="line 11, read as blank"):  # to predict
         batches = list(iter_batches(path, batch_rows=99, kinds={"price": "number"}, **options))
     np.testing.assert_array_equal(batches[0].X.frame["price"], price)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -117,6 +117,7 @@ def read_jsonl(
             labels_file=labels_file,
             kinds=kinds,
             require_labels=require_labels,
+            drop=list(drop),
             **fields.roles(),
             **named,
         )
@@ -162,13 +163,19 @@ def _iter_features(
     text_column: str | Sequence[str] | None = None,
     id_column: str | None = None,
     label_column: str | Sequence[str] | None = None,
+    drop: Sequence[str] = (),
     **ignored: object,
 ) -> Iterator[RowChunk]:
     fields = _Fields(path, text_column, label_column, id_column, None)
+    not_features = {*fields.labels, *features.not_features, *drop, *map(str, ignored.values())}
     fields.labels = []
     known = [name for name in features.names or () if name in fields.available]
     if known or features.is_table:
         further = [name for name in known if name not in fields.text]
+        if features.is_table:
+            from labelweave.tables.column_warnings import report_ignored
+
+            report_ignored(fields.others({*known, *not_features}))
         columns = fields.columns(further)
         table = RecordTable(path, columns, lambda: _iter_records(path), _CHUNK_ROWS)
         yield from features_of_table(table, features, id_column=fields.row_id)
@@ -248,9 +255,15 @@ class _Fields:
             )
         return [key for key in further if key not in nested]
 
+    def others(self, known: Collection[str]) -> list[str]:
+        """The fields without a role, besides these."""
+        others = self.available - {*self.text, self.row_id, self.split}
+        return sorted(others - {*known})
+
     def columns(self, further: Sequence[str]) -> dict[str, Callable[[Record], Any]]:
         """The columns of a table: the text as one of them, the labels, and other fields."""
         others = [name for name in (self.row_id, self.split) if name is not None]
+        others += sorted(self.dropped)  # to be named among the columns that are left out
         columns: dict[str, Callable[[Record], Any]] = {}
         if self.text:
             columns[self.text[-1]] = self.text_of

@@ -115,12 +115,13 @@ class FeatureSpec:
     """The feature columns that a fitted model needs, by name or by number.
 
     With `is_table` the model takes a mixed table: cells may be words or blank, and columns may be
-    missing.
+    missing. `not_features` are columns that a file may have besides: those of labels.
     """
 
     names: Sequence[str] | None = None
     n_features: int | None = None
     is_table: bool = False
+    not_features: Sequence[str] = ()
 
     @property
     def width(self) -> int | None:

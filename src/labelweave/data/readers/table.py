@@ -22,7 +22,6 @@ from labelweave.data.readers.reader import (
 )
 from labelweave.data.several_files import folder_of
 from labelweave.exceptions import DataFileError, InputError
-from labelweave.input_checks import check_weight
 from labelweave.tables.table import Table
 
 
@@ -177,12 +176,9 @@ def dataset_of_table(
         "feature_names": roles.feature_names,
         "facts": facts,
     }
-    if rows.weights is not None:
-        try:
-            check_weight(rows.weights, len(rows))
-        except InputError as error:
-            message = f"the column {columns['weight_column']!r} cannot be weights: {error}"
-            raise DataFileError(message, path=path, parameter="weight_column") from None
+    if rows.weights is not None and not rows.weights.any():
+        message = f"the column {columns['weight_column']!r} cannot be weights: all are zero"
+        raise DataFileError(message, path=path, parameter="weight_column")
     X = rows.X
     if roles.is_mixed:
         from labelweave.data.readers._table.stray_words import without_stray_words
@@ -280,9 +276,12 @@ def features_of_table(
         columns.pop("text_column", None)
     kinds = columns.pop("kinds", None) or {}
     given = {name: kind for name, kind in kinds.items() if kind == "number"}
-    for option in ("split_column", "group_column", "weight_column"):
-        columns.pop(option, None)  # of the training
+    of_training = [columns.pop(f"{role}_column", None) for role in ("split", "group", "weight")]
     roles = ColumnRoles(path, table, **columns, model=features)
+    if features.is_table:
+        from labelweave.tables.column_warnings import report_ignored
+
+        report_ignored(roles.other_columns({*features.not_features, *of_training}))
     if not features.is_table and roles.text is None:
         features.check_width(len(roles.features), path)
     for table_rows in table.chunks(roles.numbers, roles.texts):

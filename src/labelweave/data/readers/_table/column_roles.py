@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ class ColumnRoles:
         self.label_columns = [j for j in self.label_columns if j not in set(self.dropped)]
         others = (self.index, self.row_id, self.split, self.group, self.weight, self.label_list)
         used = {*others, *self.label_columns, *self.dropped}
-        remaining = [j for j in range(len(names)) if j not in used]
+        self._remaining = remaining = [j for j in range(len(names)) if j not in used]
         self.features: list[int] = []
         if model is not None and model.is_table:
             self.is_mixed = True
@@ -213,6 +213,11 @@ class ColumnRoles:
         roles |= dict.fromkeys(self.dropped, "dropped, as asked")
         return {self.names[j]: what for j, what in roles.items() if j is not None}
 
+    def other_columns(self, known: Collection[str | None]) -> list[str]:
+        """The columns without a role, besides these."""
+        others = sorted({*self._remaining} - {*self.features, self.text})
+        return [self.names[j] for j in others if self.names[j] not in known]
+
     @property
     def numbers(self) -> list[int]:
         """Positions of the columns that must hold numbers; in a mixed table, of those that do."""
@@ -261,8 +266,25 @@ class ColumnRoles:
             None if self.row_id is None else _plain_values(rows.columns[self.row_id]),
             None if self.split is None else _parts(rows.columns[self.split]),
             None if self.group is None else _groups(rows.columns[self.group]),
-            None if self.weight is None else self._matrix(rows, [self.weight])[:, 0],
+            None if self.weight is None else self._weights(rows),
         )
+
+    def _weights(self, rows: TableRows) -> np.ndarray:
+        """The weights of rows, none of them blank, negative or infinite."""
+        assert self.weight is not None
+        weights = self._matrix(rows, [self.weight])[:, 0]
+        wrong = ~((weights >= 0) & np.isfinite(weights))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            what = "the cell is blank" if np.isnan(weights[row]) else f"{weights[row]:g} is none"
+            raise DataFileError(
+                f"the column {self.names[self.weight]!r} cannot be weights: {what}; write a number "
+                "of at least 0, 1 for a row that counts once",
+                path=rows.path or self.path,
+                line=rows.lines[row],
+                parameter="weight_column",
+            )
+        return weights
 
     def _cells(self, rows: TableRows, j: int) -> Any:
         """A column of a mixed table: numbers where all its cells are."""

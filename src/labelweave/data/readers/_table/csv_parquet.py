@@ -90,7 +90,9 @@ class CsvTable:
         self.separator = separator or ("\t" if tab else max(possible, key=first.count))
         if len(self.separator) != 1:
             raise DataFileError(f"the separator {separator!r} is not one character", path=path)
-        if self.separator == decimal:
+        if self.separator == decimal or (
+            separator is None and decimal in first and self.separator not in first
+        ):
             raise DataFileError(
                 f"{decimal!r} cannot be both the decimal sign and the separator of cells: say with "
                 "separator= what separates them",
