@@ -114,7 +114,8 @@ def _in_plain_words(run: Callable[[], Any], ctx: click.Context) -> Any:
     try:
         return run()
     except click.UsageError as error:
-        error.message += _hint_of_pattern(error.message)
+        if hint := _hint_of_pattern(error.message):
+            raise click.UsageError(error.message + hint, error.ctx) from None
         raise
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise  # click says these in its own words; a closed pipe ends quietly
