@@ -1,9 +1,12 @@
-"""The overhead of the training loop over bare torch, and that two processes equal one.
+"""The overhead of the training loop over bare torch and of weights; two processes equal one.
 
 Both sides train the same MLP on the same batches of scene (1,211 x 294, 6 labels; random
 numbers of that shape where the data set is not at hand), in turns, in one process:
 
     python benchmarks/training_loop.py
+    python benchmarks/training_loop.py --weights
+
+The second fits the library's MLP with weights of the rows and without.
 
 Bare torch here is as lean as a loop gets: rows taken from tensors, fused AdamW, no check, no
 history. Times are CPU seconds of one thread, which other work on the machine hardly moves.
@@ -105,6 +108,33 @@ def overhead(epochs: int, rounds: int) -> None:
     )
 
 
+def weights(epochs: int, rounds: int) -> None:
+    from labelweave.dependent.mlp import MLP
+
+    X, Y = scene()
+    row_weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+
+    def seconds(**weight: np.ndarray) -> float:
+        started = time.process_time()
+        MLP(epochs=epochs, patience=None, random_state=0).fit(X, Y, **weight)
+        return time.process_time() - started
+
+    seconds(), seconds(sample_weight=row_weight)  # first calls import and allocate
+    ratios = []
+    for number in range(rounds):
+        if number % 2:
+            without, with_weights = seconds(), seconds(sample_weight=row_weight)
+        else:
+            with_weights, without = seconds(sample_weight=row_weight), seconds()
+        ratios.append(with_weights / without)
+        print(f"without weights {without:.2f} s, with {with_weights:.2f} s, ratio {ratios[-1]:.3f}")
+    low, _, high = statistics.quantiles(ratios, n=4)
+    print(
+        f"median ratio of {rounds} rounds {statistics.median(ratios):.3f} (to reach: <= 1.05), "
+        f"half of them in {low:.3f} to {high:.3f}"
+    )
+
+
 SCRIPT = """
 import os, sys, torch
 sys.path.insert(0, sys.argv[2])
@@ -140,7 +170,11 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--skip-processes", action="store_true")
+    parser.add_argument("--weights", action="store_true")
     options = parser.parse_args()
+    if options.weights:
+        weights(options.epochs, options.rounds)
+        return
     overhead(options.epochs, options.rounds)
     if not options.skip_processes:
         processes()

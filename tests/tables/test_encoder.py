@@ -110,6 +110,10 @@ def test_pandas_output():
         lw.TableEncoder(sparse_output=False).set_output(transform="pandas").fit_transform(frame)
     )
     assert features.columns[0] == "price"
+    words = pd.DataFrame({"brand": list("abcdefghij") * 4})  # sparse by default
+    assert lw.TableEncoder().fit(words).sparse_
+    encoder = lw.TableEncoder().set_output(transform="pandas").fit(words)
+    assert list(encoder.transform(words).columns) == list(encoder.get_feature_names_out())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from labelweave.exceptions import InputError
@@ -61,13 +62,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Number of dimensions of each column of texts or images with ``output="codes"``.
     image : {"untrained"} or transformer of images, default="untrained"
         Computes the features of images, such as ``ImageEncoder("resnet50.pth")``. By default a
-        small network with random weights, a baseline that sees colours and coarse shapes.
+        small network with random weights, a baseline.
     max_categories : int, default=50
         Number of categories of a column that are one-hot. Of a column with more, the mean of each
         label per category is added, if there are at most 50 labels. These means are smoothed, they
         ignore unknown labels, and those of the training rows come from other rows.
     sparse_output : bool or "auto", default="auto"
-        Whether the features are a CSR matrix; ``"auto"`` takes the form that needs less memory.
+        Whether the features are a CSR matrix; ``"auto"`` takes the form that needs less memory,
+        and the dense one after ``set_output(transform="pandas")``.
     random_state : int, default=0
         Seed of the reduction of texts and images and of the folds of the means of labels.
 
@@ -247,13 +249,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 stored += cells.nnz / max(n_rows, 1)
             else:
                 stored += cells.shape[1]
+        is_array = _get_output_config("transform", self)["dense"] == "default"  # no DataFrame
         # a stored value needs its number and its column
-        smaller = 2 * stored < sum(widths)
-        self.sparse_ = bool(
-            (smaller and self.output == "one-hot")
-            if self.sparse_output == "auto"
-            else self.sparse_output
-        )
+        smaller = is_array and self.output == "one-hot" and 2 * stored < sum(widths)
+        self.sparse_ = bool(smaller if self.sparse_output == "auto" else self.sparse_output)
 
     # -- transforming ------------------------------------------------------------------
 
