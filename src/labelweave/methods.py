@@ -255,6 +255,8 @@ WRAPPERS = (
             "calibrated probabilities of any classifier"),
     _method("remote", "scattered._amalgamation.remote_model:RemoteModel",
             "a model that is reached by HTTP, as a teacher"),
+    _method("logit-ridge", "scattered._amalgamation.logit_ridge:LogitRidge",
+            "ridge regression of logits, a linear student"),
     _method("pipeline", "label_pipeline:LabelPipeline",
             "a scikit-learn pipeline that ends in a classifier of labelweave"),
 )

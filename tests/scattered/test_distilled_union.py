@@ -1,13 +1,14 @@
 """A student of the smoothed union on mixed rows."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import labelweave as lw
 from labelweave.exceptions import InputError
-from labelweave.metrics import hamming_loss
+from labelweave.metrics import hamming_loss, mean_average_precision
+from labelweave.probabilities import log_odds
+from labelweave.scattered._amalgamation.logit_ridge import LogitRidge
 from labelweave.scattered._amalgamation.training_set import synthetic_rows
 from labelweave.scattered.distilled_union import DistilledUnion
 from labelweave.text import TextClassifier
@@ -59,25 +60,65 @@ def test_how_many_rows_are_mixed(easy):
     for rows, expected in (
         (X[:100], 20.0),
         (np.zeros((1000, 2)), 6.0),
-        (["one text"] * 600, 10.0),
+        (["one text"] * 1200, 10.0),
         (np.array([["a", 1]], dtype=object).reshape(1, 1, 2), 0.0),
     ):
         assert model._synthetic_per_row(rows) == expected
 
 
-def test_mixed_texts_have_words_of_two_texts():
-    texts = ["a1 a2 a3 a4 a5 a6", "b1 b2 b3 b4 b5 b6", "c1 c2 c3 c4 c5 c6"]
-    mixed = synthetic_rows(texts, 200, np.random.RandomState(0))
-    assert len(mixed) == 200
-    origins = [sorted({word[0] for word in text.split()}) for text in mixed]
-    assert {len(origin) for origin in origins} == {1, 2}
-    assert sum(len(origin) == 2 for origin in origins) > 80
-    for text in mixed:
-        for letter in "abc":  # the words of each text are a run of it
-            numbers = [int(word[1]) for word in text.split() if word[0] == letter]
-            runs = sum(b - a != 1 for a, b in pairwise(numbers))
-            assert runs <= 1  # two runs where both texts are the same
-    assert 5 <= np.mean([len(text.split()) for text in mixed]) <= 7
+def test_mixed_texts_have_a_run_of_a_text_and_drawn_words():
+    texts = ["a1 a2 a3 a4 a5 a6", "b1 b2 b3 b4 b5 b6", "c1 c2 c3 c4 c5 c6", "rare"]
+    mixed = [text.split() for text in synthetic_rows(texts, 400, np.random.RandomState(0))]
+    assert len(mixed) == 400
+    for words in mixed:
+        run = words[:-8]
+        assert len(run) <= 3
+        assert " ".join(run) in " ".join(texts)
+        assert {word[0] for word in run} <= {run[0][0]} if run else True
+    drawn = [word for words in mixed for word in words[-8:]]
+    assert set(drawn) == set(" ".join(texts).split())
+    # As often as every other word, although only one short text has it.
+    assert drawn.count("rare") == pytest.approx(len(drawn) / 19, rel=0.01)
+    assert synthetic_rows(["", " "], 3, np.random.RandomState(0)) == ["", "", ""]
+
+
+def test_an_mlp_is_averaged_with_a_linear_model_by_default(easy):
+    X, Y, teachers = easy
+    model = DistilledUnion(teachers, augment=2, random_state=0).fit(X)
+    inside = np.clip(X, *model.range_)
+    network, linear = (
+        log_odds(part.predict_proba(inside).astype(float), 1e-12)
+        for part in (model.student_, model.linear_)
+    )
+    expected = expit(0.75 * network + 0.25 * linear + model.shift_)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
+    assert hamming_loss(Y, model.predict(X)) < 0.8 * hamming_loss(Y, np.zeros_like(Y))
+
+
+def test_the_default_student_of_texts_is_linear_and_follows_the_teachers(tmp_path):
+    random = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(60)]
+    texts = [" ".join(random.choice(words, 8, False)) for _ in range(300)]
+    labels = [[name for name, word in zip("abc", words, strict=False) if word in text.split()]
+              for text in texts]  # fmt: skip
+    teachers = [
+        TextClassifier(random_state=0).fit(
+            texts[:100], [[x for x in row if x in of] for row in labels[:100]]
+        )
+        for of in ("ab", "bc")
+    ]
+    model = DistilledUnion(teachers, random_state=0).fit(texts[100:200])
+    assert isinstance(model.student_.classifier_, LogitRidge)
+    assert model.linear_ is None
+    union = lw.TeacherUnion(teachers, integrate="mean-logit").fit(texts[100:200])
+    Y = lw.as_labels(labels[200:], names=model.label_names_)
+    ours, theirs = (
+        mean_average_precision(Y, one.predict_proba(texts[200:])) for one in (model, union)
+    )
+    assert ours > 0.95 * theirs > 0.7
+    model.save(tmp_path / "student")
+    loaded = lw.load(tmp_path / "student")
+    assert np.array_equal(loaded.predict_proba(texts[:5]), model.predict_proba(texts[:5]))
 
 
 def test_a_student_of_texts(tmp_path):

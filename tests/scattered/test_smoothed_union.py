@@ -15,6 +15,7 @@ from labelweave.scattered.smoothed_union import SmoothedUnion
 from labelweave.scattered.smoothed_union_counts import (
     count_probabilities,
     count_weights,
+    reweight_by_count,
     sharpened_counts,
 )
 from labelweave.scattered.teacher import Teacher
@@ -157,3 +158,39 @@ def test_it_estimates_that_rows_have_one_label():
     assert model.counts_[1] > independent[1] + 0.1
     loss, plain_loss = (zero_one_loss(Y[800:], one.predict(X[800:])) for one in (model, plain))
     assert loss < plain_loss - 0.05
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.1])
+def test_the_number_of_labels_is_that_of_probabilities_not_of_values_relative_to_thresholds(
+    threshold,
+):
+    X = np.random.default_rng(0).normal(size=(200, 6)) - 2
+    teachers = [
+        Teacher(lambda rows: expit(rows[:, :4]), list("abcd"), threshold=threshold),
+        Teacher(lambda rows: expit(rows[:, 2:]), list("cdef"), threshold=threshold),
+    ]
+    model = SmoothedUnion(teachers, drop=0.0, cardinality_weight=0.0, random_state=0).fit(X)
+    union = TeacherUnion(teachers).fit(X)
+    p = expit(X)
+    np.testing.assert_allclose(model.counts_, sharpened_counts(p, 3.0), atol=1e-4)
+    offset = logit(threshold)
+    reweighted = reweight_by_count(p, count_weights(p, model.counts_))
+    shifted = logit(reweighted) - offset
+    expected = expit(shifted - (shifted - logit(model.predict_proba(X)))[0, 0])
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-4)
+    assert model.predict(X).sum() == union.predict(X).sum()
+
+
+def test_the_number_of_labels_of_texts_is_left_as_it_is():
+    texts = [f"{'x' * i} {'y' * (i % 7)}" for i in range(40)]
+
+    def lengths(rows):
+        return expit(np.array([[len(one) - 20, one.count("y") - 3, -2] for one in rows]) / 3)
+
+    teachers = [
+        Teacher(lengths, list("abc")),
+        Teacher(lambda rows: lengths(rows)[:, 1:], list("bc")),
+    ]
+    union = TeacherUnion(teachers).fit(texts).predict_proba(texts)
+    model = SmoothedUnion(teachers, cardinality_weight=0.0).fit(texts)
+    np.testing.assert_allclose(model.predict_proba(texts), union, atol=1e-5)

@@ -10,10 +10,12 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from labelweave.exceptions import InputError
+from labelweave.input_checks import is_texts
 from labelweave.methods import make
 from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
 from labelweave.scattered._amalgamation.agreement import Disagreement
+from labelweave.scattered._amalgamation.logit_ridge import LogitRidge
 from labelweave.scattered._amalgamation.prevalence import shift_to_count
 from labelweave.scattered._amalgamation.student_method import StudentMethod
 from labelweave.scattered._amalgamation.training_set import (
@@ -27,7 +29,16 @@ from labelweave.scattered.teacher import Teacher, take_rows
 __all__ = ["DistilledUnion"]
 
 _EPS = 1e-12  # keeps the order of very small probabilities
-_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC = 20.0, 6000
+_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC, _MAX_TEXTS = 20.0, 6000, 12_000
+_NETWORK = {
+    "dropout": 0.2,
+    "lr": 1e-3,
+    "weight_decay": 0.01,
+    "epochs": 30,
+    "schedule": "cosine",
+    "patience": None,
+}
+_LINEAR_WEIGHT, _PENALTY = 0.25, 1.0
 
 
 class DistilledUnion(StudentMethod):
@@ -36,11 +47,13 @@ class DistilledUnion(StudentMethod):
     1. The teachers are combined by :class:`labelweave.scattered.smoothed_union.SmoothedUnion`,
        fitted to the rows of `fit`.
     2. Up to twenty mixed rows per row, 6,000 at most, are made of two rows each: each feature of
-       one of the two, or a part of the words of each of two texts. The union labels them all [1]_
-       [2]_.
-    3. A student, by default an MLP, learns these probabilities. Values beyond the range that a
-       feature has in the rows it learns from are set to the end of that range: a network is far
-       off where it extrapolates.
+       one of the two. A mixed text (12,000 at most) has some of the words of a text, and words
+       drawn from all texts. The union labels them all [1]_ [2]_.
+    3. A student learns these probabilities: by default an MLP and a linear model of the logits
+       (:class:`labelweave.scattered._amalgamation.logit_ridge.LogitRidge`), of whose logits three
+       quarters and one quarter are added up; of texts the linear model alone, on TF-IDF weights.
+       Values beyond the range that a feature has in the rows it learns from are set to the end of
+       that range: a network is far off where it extrapolates.
     4. Its logits are shifted by one number, so that it predicts as many labels on the rows of `fit`
        as the union.
 
@@ -48,10 +61,11 @@ class DistilledUnion(StudentMethod):
     ----------
     teachers : sequence of Teacher
     student : estimator or id of a method, optional
-        By default :class:`labelweave.dependent.mlp.MLP`.
+        In place of the default of step 3.
     augment : float or "auto", default="auto"
-        Number of mixed rows per row. ``"auto"``: twenty, at most 6,000 altogether; none for images,
-        for tables with columns that are not numbers, and for teachers that are stored predictions.
+        Number of mixed rows per row. ``"auto"``: twenty, at most 6,000 altogether, or 12,000 texts;
+        none for images, for tables with columns that are not numbers, and for teachers that are
+        stored predictions.
     aliases, match, calibration, verbose, on_disagreement, threshold, validation_fraction,
     random_state
         As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
@@ -60,6 +74,8 @@ class DistilledUnion(StudentMethod):
     ----------
     shift_ : float
         What is added to the logits of the student in step 4.
+    linear_ : LogitRidge or None
+        The linear model beside an MLP.
     range_ : ndarray of shape (2, n_features), or None
         Smallest and largest value of each feature in step 3; None where the rows are sparse, or not
         numbers.
@@ -103,12 +119,20 @@ class DistilledUnion(StudentMethod):
         )
 
     def _default_chain(self) -> Any:
-        return make("mlp")
+        return make("mlp", **_NETWORK)
+
+    def _student_for(self, X: Any) -> Any:
+        if self.student is None and is_texts(X):
+            from labelweave.text import TextClassifier
+
+            return TextClassifier(LogitRidge(), max_features=None)
+        return super()._student_for(X)
 
     def _auto_augmentation(self, X: Any) -> float:
         if not can_be_mixed(X):
             return 0.0
-        return min(_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC / max(count_rows(X), 1))
+        most = _MAX_TEXTS if is_texts(X) else _MAX_SYNTHETIC
+        return min(_SYNTHETIC_PER_ROW, most / max(count_rows(X), 1))
 
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
         rows, known = training_set.real_rows(), training_set.known_labels
@@ -126,11 +150,22 @@ class DistilledUnion(StudentMethod):
     def _train_student(self, student: Any, training_set: TrainingSet, targets: np.ndarray) -> Any:
         self._set_range(take_rows(training_set.X, np.arange(training_set.n_train)))
         fitted = super()._train_student(student, training_set, targets)
-        rows = training_set.real_rows()
-        p = fitted.predict_proba(self._student_rows(take_rows(training_set.X, rows)))
-        logits = log_odds(p.astype(np.float64), _EPS)
-        self.shift_ = -shift_to_count(logits, int(np.count_nonzero(targets[rows] > 0.5)))
+        self.linear_ = None
+        if self.student is None and is_numeric(training_set.X):
+            rows = self._student_rows(training_set.X)
+            self.linear_ = LogitRidge(_PENALTY).fit(rows, self._student_labels(student, targets))
+        real = training_set.real_rows()
+        logits = self._logits(fitted, self._student_rows(take_rows(training_set.X, real)))
+        self.shift_ = -shift_to_count(logits, int(np.count_nonzero(targets[real] > 0.5)))
         return fitted
+
+    def _logits(self, student: Any, rows: Any) -> np.ndarray:
+        """The logits of the student, averaged with those of the linear one if there is one."""
+        logits = log_odds(student.predict_proba(rows).astype(np.float64), _EPS)
+        if self.linear_ is None:
+            return logits
+        linear = log_odds(self.linear_.predict_proba(rows).astype(np.float64), _EPS)
+        return (1 - _LINEAR_WEIGHT) * logits + _LINEAR_WEIGHT * linear
 
     def _set_range(self, X: Any) -> None:
         """Store the range of each feature; None for rows that are not an array of numbers."""
@@ -144,14 +179,15 @@ class DistilledUnion(StudentMethod):
         return rows if self.range_ is None else np.clip(rows, *self.range_)
 
     def _predict_proba(self, X: Any) -> np.ndarray:
-        p = super()._predict_proba(X)
-        return expit(log_odds(p.astype(np.float64), _EPS) + self.shift_) if self.shift_ else p
+        return expit(self._logits(self.student_, self._student_rows(X)) + self.shift_)
 
     def _state(self) -> dict[str, Any]:
-        return {**super()._state(), "shift": self.shift_, "range": self.range_}
+        fitted = {"shift": self.shift_, "range": self.range_, "linear": self.linear_}
+        return {**super()._state(), **fitted}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.shift_, self.range_ = float(state["shift"]), state["range"]
+        self.linear_ = state["linear"]
         if self.range_ is not None and self.range_.shape != (2, self.n_features_in_):
             raise InputError("a distilled union has a smallest and a largest value per feature")

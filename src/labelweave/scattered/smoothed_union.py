@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
 from labelweave.exceptions import InputError
+from labelweave.input_checks import is_texts
 from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
 from labelweave.scattered._amalgamation.agreement import Disagreement
@@ -43,7 +44,8 @@ class SmoothedUnion(TeacherUnion):
        `fit`.
     3. Each teacher predicts its own labels only, so that none knows how many labels a row has
        altogether. The distribution of the number of labels is estimated from the plain union,
-       sharpened for each row, and the probabilities are reweighted to agree with it [2]_.
+       sharpened for each row, and the probabilities are reweighted to agree with it [2]_. This
+       step is left out for texts, where it made the ranking of rare labels worse.
     4. One common shift of the logits leaves as many labels above one half as the plain union
        predicts, or more of those that its probabilities lead one to expect.
 
@@ -139,15 +141,15 @@ class SmoothedUnion(TeacherUnion):
         self._slope, offset = _matching_moments(averaged, plain_logits)
         self._offset = offset + self._prevalence_shift(averaged * self._slope + offset)
         shifted_logits = plain_logits + self._prevalence_shift(plain_logits)
-        shifted = np.nan_to_num(expit(shifted_logits), nan=0.0)
+        shifted = np.nan_to_num(expit(shifted_logits + self._thresholds), nan=0.0)
         self.counts_ = sharpened_counts(shifted, self.sharpen)
         p = self._shifted(averaged)
-        self._weights = None if self.sharpen == 1 else count_weights(p, self.counts_)
-        n_predicted = np.count_nonzero(shifted > 0.5)
+        skipped = self.sharpen == 1 or is_texts(training_set.X)
+        self._weights = None if skipped else count_weights(p, self.counts_)
+        n_predicted = np.count_nonzero(shifted_logits > 0)  # False for NaN
         weight = self.cardinality_weight
-        n_expected = np.nansum(expit(shifted_logits + self._thresholds))
-        n_positive = round((1 - weight) * n_predicted + weight * n_expected)
-        self._common_shift = shift_to_count(_logits(self._reweighted(p)), n_positive)
+        n_positive = round((1 - weight) * n_predicted + weight * shifted.sum())
+        self._common_shift = shift_to_count(self._relative_logits(p), n_positive)
         return np.where(np.isnan(plain), np.nan, self._smoothed(averaged))
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -184,16 +186,17 @@ class SmoothedUnion(TeacherUnion):
 
     def _shifted(self, averaged: np.ndarray) -> np.ndarray:
         """Probabilities after step 2; 0 where all teachers abstain."""
-        return np.nan_to_num(expit(averaged * self._slope + self._offset), nan=0.0)
+        logits = averaged * self._slope + self._offset + self._thresholds
+        return np.nan_to_num(expit(logits), nan=0.0)
 
-    def _reweighted(self, p: np.ndarray) -> np.ndarray:
-        """Probabilities after step 3."""
-        return p if self._weights is None else reweight_by_count(p, self._weights)
+    def _relative_logits(self, p: np.ndarray) -> np.ndarray:
+        """Logits after step 3, less those of the thresholds, from probabilities after step 2."""
+        reweighted = p if self._weights is None else reweight_by_count(p, self._weights)
+        return _logits(reweighted).astype(np.float64) - self._thresholds
 
     def _smoothed(self, averaged: np.ndarray) -> np.ndarray:
         """Probabilities after step 4."""
-        logits = _logits(self._reweighted(self._shifted(averaged))).astype(np.float64)
-        p = expit(logits - self._common_shift)
+        p = expit(self._relative_logits(self._shifted(averaged)) - self._common_shift)
         return np.where(np.isnan(averaged), 0.0, p).astype(np.float32)
 
     def _state(self) -> dict[str, Any]:

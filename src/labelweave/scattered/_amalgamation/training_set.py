@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ from labelweave.scattered.teacher import Teacher, take_rows
 
 _MIN_ROWS = 10  # with fewer none are held out
 _SYNTHETIC_PER_ROW, _MAX_SYNTHETIC = 5.0, 5000
+_DRAWN_WORDS = 8  # in a mixed text
+_WORD = re.compile(r"\w+")
 
 
 class TrainingSet(NamedTuple):
@@ -164,7 +167,8 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
 
     Every value of a feature occurs in X, so that counts stay counts and sparse rows stay sparse.
     The share of features from the first of the two rows is drawn for each synthetic row. A mixed
-    text has a run of words of each of two texts: that share of the first, the rest of the second.
+    text is a run of words of a text, half of that share of it, and eight words of all texts, each
+    word about as often as every other: teachers react to rare words too, which few texts have.
 
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> mixed = synthetic_rows(X, 50, np.random.RandomState(0))
@@ -177,11 +181,10 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     first, second = generator.randint(count_rows(X), size=(2, n))
     share = generator.uniform(size=n)
     if is_texts(X):
-        starts = generator.uniform(size=(2, n))
-        return [
-            f"{_run_of_words(X[i], s, a)} {_run_of_words(X[j], 1 - s, b)}".strip()
-            for i, j, s, a, b in zip(first, second, share, *starts, strict=True)
-        ]
+        shares_of_texts = zip(first, share / 2, generator.uniform(size=n), strict=True)
+        runs = [_run_of_words(X[i], part, start) for i, part, start in shares_of_texts]
+        drawn = _drawn_words(X, n, generator)
+        return [f"{run} {words}".strip() for run, words in zip(runs, drawn, strict=True)]
     if not sp.issparse(X):
         from_first = generator.uniform(size=(n, X.shape[1])) < share[:, None]
         return np.where(from_first, X[first], X[second])
@@ -194,6 +197,24 @@ def synthetic_rows(X: Any, n: int, generator: np.random.RandomState) -> Any:
     mixed = sp.csr_array(a.multiply(from_first) + b - b.multiply(from_first))
     mixed.eliminate_zeros()
     return mixed
+
+
+def _drawn_words(texts: Any, n: int, generator: np.random.RandomState) -> list[str]:
+    """Eight words of the texts for each of `n` mixed texts; all words are used equally often.
+
+    >>> _drawn_words(["Sea sea", "sun"], 1, np.random.RandomState(0))
+    ['sun Sea Sea sun Sea sun sun Sea']
+    """
+    spellings: dict[str, str] = {}
+    for text in texts:
+        for word in _WORD.findall(text):
+            spellings.setdefault(word.lower(), word)
+    words = list(spellings.values())
+    if not words:
+        return [""] * n
+    rounds = [generator.permutation(len(words)) for _ in range(-(-n * _DRAWN_WORDS // len(words)))]
+    places = np.concatenate(rounds)[: n * _DRAWN_WORDS].reshape(n, _DRAWN_WORDS)
+    return [" ".join(words[j] for j in row) for row in places.tolist()]
 
 
 def _run_of_words(text: str, share: float, start: float) -> str:
