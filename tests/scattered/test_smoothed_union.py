@@ -185,7 +185,7 @@ def test_the_number_of_labels_of_texts_is_left_as_it_is():
     texts = [f"{'x' * i} {'y' * (i % 7)}" for i in range(40)]
 
     def lengths(rows):
-        return expit(np.array([[len(one) - 20, one.count("y") - 3, -2] for one in rows]) / 3)
+        return expit(np.array([[len(one) - 19.5, one.count("y") - 2.5, -2] for one in rows]) / 3)
 
     teachers = [
         Teacher(lengths, list("abc")),
