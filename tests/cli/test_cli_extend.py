@@ -101,6 +101,7 @@ def test_without_any_data_new_labels_are_expected_as_often_as_others(run, workdi
     model = lw.load("wider")
     prevalence = model.expected_prevalence_
     assert f"is expected in {prevalence:.1%} of the documents" in done.stdout
+    assert "no labelled validation rows in" in done.stdout
     texts = [f"{one} and {two}" for one, two in permutations(words, 2)]
     p = model.predict_proba(texts)[:, -2]
     n_shared = np.array([("grape" in text) + ("jam" in text) for text in texts])
