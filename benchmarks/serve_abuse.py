@@ -75,7 +75,7 @@ def save_models(folder: Path) -> None:
     rng = np.random.default_rng(0)
     photos = list(rng.integers(0, 256, (40, 64, 64, 3), dtype=np.uint8))
     shades = lw.as_labels([["dark"], ["bright"], ["dark", "bright"], ["grey"]] * 10)
-    encoder = ImageEncoder("random", cache=False)
+    encoder = ImageEncoder("resnet18", weights="random", cache=False)
     ImageClassifier(lw.make("br"), encoder=encoder).fit(photos, shades).save(folder / "photos")
 
 

@@ -17,6 +17,7 @@ _NAMES = {
     "Dataset": "labelweave.data",
     "FastEmbedder": "labelweave.text",
     "ImageClassifier": "labelweave.images",
+    "EfficientNetLite": "labelweave.images",
     "ImageEncoder": "labelweave.images",
     "Images": "labelweave.images",
     "LabelHierarchy": "labelweave.hierarchy",

@@ -66,6 +66,7 @@ from labelweave.labels import as_labels as as_labels
 from labelweave.methods import list_methods as list_methods
 from labelweave.methods import make as make
 from labelweave.metrics.evaluation import evaluate as evaluate
+from labelweave.nn.image_network import EfficientNetLite as EfficientNetLite
 from labelweave.nn.image_network import ResNet as ResNet
 from labelweave.partial.assume_negative import AssumeNegative as AssumeNegative
 from labelweave.partial.assume_negative import SmoothedAssumeNegative as SmoothedAssumeNegative

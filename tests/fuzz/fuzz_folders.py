@@ -489,7 +489,7 @@ def _of_images():
     from labelweave.testing.text_and_image_checks import pictures
 
     images, Y = pictures()
-    encoder = ImageEncoder("random", network=ResNet(size=8, width=4), cache=False)
+    encoder = ImageEncoder(ResNet(size=8, width=4), weights="random", cache=False)
     return ImageClassifier(lw.make("mlknn"), encoder=encoder).fit(images, Y), images[:5]
 
 

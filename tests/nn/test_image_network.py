@@ -17,7 +17,7 @@ from labelweave.nn.batches import Batch
 from labelweave.nn.encoders import MLPEncoder
 from labelweave.nn.image_network import ImageBackbone
 from labelweave.nn.resnet import ResNetModule
-from labelweave.nn.task import StepInfo
+from labelweave.nn.task import StepInfo, make_plan
 
 Image = pytest.importorskip("PIL.Image")
 SMALL = ResNet(size=8, width=4)
@@ -140,6 +140,42 @@ def test_weights_are_where_training_starts(tmp_path):
     assert np.array_equal(loaded.predict_proba(images), model.predict_proba(images))
 
 
+@pytest.mark.parametrize("method", ["mlp", "cls", "role", "co-teaching", "mulsupcon"])
+@pytest.mark.parametrize("trainable", ["none", "last", "all"])
+def test_training_changes_no_layer_the_last_or_all(trainable, method, tmp_path):
+    start = ResNetModule(18, stem="small", width=4)
+    torch.save(start.state_dict(), tmp_path / "weights.pth")
+    encoder = ResNet(size=8, width=4, weights=tmp_path / "weights.pth", trainable=trainable)
+    images, Y = shades(20)
+    if method == "mulsupcon":
+        model = lw.make(method, encoder=encoder, epochs=1, pretrain_steps=2, random_state=0)
+    else:
+        model = lw.make("mlp", encoder=encoder, epochs=1, lr=1e-2)
+        model = model if method == "mlp" else lw.make(method, base=model)
+    fitted = model.set_params(random_state=0).fit(images, Y).network_
+    after = next(part for part in fitted.modules() if isinstance(part, ImageBackbone)).network
+    old, new = start.state_dict(), after.state_dict()
+    changed = {name.partition(".")[0] for name in new if not torch.equal(old[name], new[name])}
+    stages = {"conv1", "bn1", "layer1", "layer2", "layer3", "layer4"}
+    assert changed == {"none": set(), "last": {"layer4"}, "all": stages}[trainable]
+
+
+def test_a_learning_rate_of_the_encoder_alone():
+    network = torch.nn.Sequential(ResNet(size=8, width=4, lr=1e-5)(), torch.nn.Linear(32, 2))
+    plan = make_plan(network, n_steps=10, lr=1e-2, schedule="cosine-restarts")
+    head, backbone = plan.optimizer.param_groups
+    assert (head["lr"], backbone["lr"]) == (1e-2, 1e-5)
+    assert [p.shape for p in head["params"]] == [(2, 32), (2,)]
+    assert len(backbone["params"]) == len(list(network[0].parameters()))
+    assert plan.scheduler.eta_min <= 1e-5  # the rate of the encoder must not rise
+    plain = torch.nn.Sequential(ResNet(size=8, width=4)(), torch.nn.Linear(32, 2))
+    assert len(make_plan(plain, n_steps=10).optimizer.param_groups) == 1
+    images, Y = shades(8)
+    both = lw.make("mulsupcon", encoder=ResNet(size=8, width=4, lr=1e-5), epochs=1)
+    with pytest.raises(InputError, match="backbone_lr"):
+        both.fit(images, Y)
+
+
 def test_images_reach_the_network_scaled_and_channels_last():
     backbone = ResNet(size=4, width=4)().eval()
     x = torch.full((2, 3, 4, 4), 255, dtype=torch.uint8)
@@ -191,7 +227,7 @@ def test_a_network_of_vectors_may_be_an_encoder_too():
 
 def test_features_of_a_frozen_network(tmp_path, monkeypatch):
     images, _ = shades()
-    encoder = ImageEncoder("random", network=SMALL, cache=tmp_path).fit()
+    encoder = ImageEncoder(SMALL, weights="random", cache=tmp_path).fit()
     features = encoder.transform(images)
     assert features.shape == (60, encoder.n_features_out_)
     backbone = ResNet(**SMALL.get_params())()
@@ -203,7 +239,7 @@ def test_features_of_a_frozen_network(tmp_path, monkeypatch):
     monkeypatch.setattr(ImageEncoder, "_computed", lambda self, some: calls.append(len(some)))
     assert np.array_equal(encoder.transform(images), features)  # all from the cache
     assert np.array_equal(
-        ImageEncoder("random", network=SMALL, cache=tmp_path).fit_transform(images[::-1].copy()),
+        ImageEncoder(SMALL, weights="random", cache=tmp_path).fit_transform(images[::-1].copy()),
         features[::-1],
     )
     assert calls == []
@@ -211,8 +247,8 @@ def test_features_of_a_frozen_network(tmp_path, monkeypatch):
 
 def test_another_network_has_another_cache(tmp_path):
     images, _ = shades(5)
-    first = ImageEncoder("random", network=SMALL, cache=tmp_path).fit()
-    other = ImageEncoder("random", network=ResNet(34, size=8, width=4), cache=tmp_path).fit()
+    first = ImageEncoder(SMALL, weights="random", cache=tmp_path).fit()
+    other = ImageEncoder(ResNet(34, size=8, width=4), weights="random", cache=tmp_path).fit()
     assert first.checksum_ != other.checksum_
     assert not np.array_equal(first.transform(images), other.transform(images))
 
@@ -220,22 +256,22 @@ def test_another_network_has_another_cache(tmp_path):
 def test_features_by_what_a_method_has_learnt(tmp_path):
     images, Y = shades()
     model = lw.make("mlp", encoder=SMALL, epochs=1, random_state=0).fit(images, Y)
-    encoder = ImageEncoder(model, cache=False).fit()
+    encoder = ImageEncoder(weights=model, cache=False).fit()
     trained = next(p for p in model.network_.modules() if isinstance(p, ImageBackbone))
     assert torch.equal(encoder.weights_["network.conv1.weight"], trained.network.conv1.weight)
     model.save(tmp_path / "model")
-    saved = ImageEncoder(tmp_path / "model", cache=False).fit()
+    saved = ImageEncoder(weights=tmp_path / "model", cache=False).fit()
     assert np.array_equal(saved.transform(images), encoder.transform(images))
     assert clone(encoder).weights is model  # a clone of it would have forgotten
     assert np.array_equal(
-        ImageEncoder(encoder, cache=False).fit_transform(images), encoder.transform(images)
+        ImageEncoder(weights=encoder, cache=False).fit_transform(images), encoder.transform(images)
     )
 
 
 def test_every_vector_method_works_on_features(tmp_path):
     images, Y = shades()
     paths = png_files(images[:5], tmp_path)
-    encoder = ImageEncoder("random", network=SMALL, cache=False)
+    encoder = ImageEncoder(SMALL, weights="random", cache=False)
     for method in ("br", "mlknn", "extra-trees"):
         model = ImageClassifier(lw.make(method), encoder=encoder, random_state=0).fit(images, Y)
         model.save(tmp_path / method)
@@ -247,13 +283,11 @@ def test_every_vector_method_works_on_features(tmp_path):
 
 def test_an_encoder_needs_weights(tmp_path):
     with pytest.raises(InputError, match="needs weights"):
-        ImageEncoder().fit()
+        ImageEncoder("resnet18").fit()
     with pytest.raises(InputError, match="no file of weights"):
-        ImageEncoder(tmp_path / "none.pth").fit()
+        ImageEncoder(weights=tmp_path / "none.pth").fit()
     with pytest.raises(InputError, match="BinaryRelevance is not a fitted method"):
-        ImageEncoder(lw.make("br")).fit()
-    with pytest.raises(InputError, match="needs an encoder"):
-        ImageClassifier().fit(*shades(5))
+        ImageEncoder(weights=lw.make("br")).fit()
 
 
 def test_vector_methods_take_a_collection_as_rows_of_pixels():

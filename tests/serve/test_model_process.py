@@ -156,11 +156,13 @@ def test_no_encoder_of_a_served_model_keeps_what_it_encodes():
     from labelweave.images import ImageEncoder
     from labelweave.text import SentenceEmbedder
 
-    model = make_pipeline(ImageEncoder("random"), SentenceEmbedder())
+    model = make_pipeline(ImageEncoder("resnet18", weights="random"), SentenceEmbedder())
     disable_caches(model)
     assert [step.cache for _, step in model.steps] == [False, False]
     frame = pd.DataFrame({"photo": [np.zeros((8, 8), np.uint8), np.ones((8, 8), np.uint8)]})
-    columns = lw.TableEncoder({"photo": "image"}, image=ImageEncoder("random")).fit(frame)
+    columns = lw.TableEncoder(
+        {"photo": "image"}, image=ImageEncoder("resnet18", weights="random")
+    ).fit(frame)
     model = make_pipeline(columns, "passthrough")
     assert columns.columns_[0].encoder.cache
     disable_caches(model)
@@ -172,7 +174,7 @@ def test_the_process_of_a_model_of_images_writes_no_files(tmp_path, monkeypatch)
     from labelweave.images import ImageClassifier, ImageEncoder, ResNet
 
     images = np.random.default_rng(0).integers(0, 256, (8, 8, 8, 3), dtype=np.uint8)
-    encoder = ImageEncoder("random", network=ResNet(size=8, width=4), cache=False)
+    encoder = ImageEncoder(ResNet(size=8, width=4), weights="random", cache=False)
     model = ImageClassifier(lw.MLkNN(k=1), encoder=encoder).fit(images, [["sea"], ["sun"]] * 4)
     model.save(tmp_path / "model")
     for variable in ("TMPDIR", "HOME", "XDG_CACHE_HOME", "LABELWEAVE_CACHE"):

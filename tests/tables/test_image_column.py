@@ -106,7 +106,7 @@ def test_a_column_of_empty_paths_is_left_out():
 @pytest.mark.parametrize("method", [lw.BinaryRelevance(), lw.BoostedTrees(min_samples_leaf=3)])
 def test_saved_with_a_model(photos, tmp_path, method):
     frame, labels = table_of(photos)
-    network = lw.ImageEncoder("random", network=ResNet(size=8, width=4), cache=False)
+    network = lw.ImageEncoder(ResNet(size=8, width=4), weights="random", cache=False)
     own = lw.TableEncoder(KINDS, image=network)
     model = method.fit(lw.Table(frame, own), labels)
     assert "ImageEncoder" in model.table_encoder_.kinds_["made"].iloc[1]
@@ -122,7 +122,7 @@ def test_weights_that_do_not_fit_the_network_are_refused(photos, tmp_path):
     from safetensors.numpy import load_file, save_file
 
     frame, labels = table_of(photos)
-    network = lw.ImageEncoder("random", network=ResNet(size=8, width=4), cache=False)
+    network = lw.ImageEncoder(ResNet(size=8, width=4), weights="random", cache=False)
     lw.BinaryRelevance().fit(lw.Table(frame, lw.TableEncoder(KINDS, image=network)), labels).save(
         tmp_path / "model"
     )
@@ -193,7 +193,7 @@ def test_a_second_use_of_a_column_of_images_does_not_hide_it(photos):
     twice = make_column_transformer(
         (OneHotEncoder(), ["photo"]),
         (lw.TableEncoder(KINDS), ["photo"]),
-        (lw.ImageEncoder("random", network=ResNet(size=8, width=4)), "photo"),
+        (lw.ImageEncoder(ResNet(size=8, width=4), weights="random"), "photo"),
     )
     kinds = [column.kind for column in columns_of_steps(twice.fit(frame))]
     assert kinds == ["not used", "image"]

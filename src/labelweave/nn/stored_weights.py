@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -13,7 +14,14 @@ from torch.overrides import TorchFunctionMode
 from labelweave.exceptions import InputError
 from labelweave.nn.randomness import forked_rng
 
-__all__ = ["network_with_weights"]
+__all__ = ["network_with_weights", "weights_are_at_hand"]
+
+_AT_HAND: ContextVar[bool] = ContextVar("weights_are_at_hand", default=False)
+
+
+def weights_are_at_hand() -> bool:
+    """Whether a network is being built for stored weights, so that a file of others is not read."""
+    return _AT_HAND.get()
 
 
 def network_with_weights(
@@ -41,16 +49,19 @@ def network_with_weights(
         if n_registered > 4 * len(weights) + 16:  # a parameter may be replaced or shared
             raise refusal
 
+    token = _AT_HAND.set(True)
     hook = register_module_parameter_registration_hook(count)
     try:
         with torch.device("meta"), _WithoutNormalNumbers():
             expected = {name: value.shape for name, value in build().state_dict().items()}
+        hook.remove()
+        if expected != {name: value.shape for name, value in weights.items()}:
+            raise refusal
+        with forked_rng(0):  # the weights drawn here are overwritten at once
+            network = build()
     finally:
         hook.remove()
-    if expected != {name: value.shape for name, value in weights.items()}:
-        raise refusal
-    with forked_rng(0):  # the weights drawn here are overwritten at once
-        network = build()
+        _AT_HAND.reset(token)
     network.load_state_dict(dict(weights))
     return network.eval()
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from labelweave.exceptions import InputError
 from labelweave.nn.batches import Batch
+from labelweave.nn.image_network import ImageBackbone
 from labelweave.nn.losses import Loss, mean_loss
 
 __all__ = [
@@ -102,7 +103,7 @@ class Task(nn.Module):
 
         By default there is one, of the network's parameters.
         """
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
+        return [make_plan(self.network, n_steps=n_steps, **self.plan)]
 
     def after_step(self, batch: Batch, info: StepInfo) -> None:
         """Called after the optimisers have stepped (momentum update, queue)."""
@@ -177,7 +178,7 @@ class SupervisedTask(TwoStepTask):
 
 
 def make_plan(
-    parameters: Iterable[Any],
+    parameters: nn.Module | Iterable[Any],
     *,
     n_steps: int,
     lr: float = 1e-3,
@@ -194,7 +195,8 @@ def make_plan(
 
     Parameters
     ----------
-    parameters : iterable of parameters or of parameter groups
+    parameters : network, or iterable of parameters or of parameter groups
+        Of a network, the part that reads images may have a learning rate of its own.
     n_steps : int
         Number of steps of the run.
     lr, weight_decay : float
@@ -218,6 +220,8 @@ def make_plan(
     """
     if schedule not in SCHEDULES:
         raise InputError(f"there is no schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}")
+    if isinstance(parameters, nn.Module):
+        parameters = _parameter_groups(parameters)
     chosen = _make_optimizer(optimizer, parameters, lr=lr, weight_decay=weight_decay)
     if schedule == "constant":
         return OptimizerPlan(chosen)
@@ -227,8 +231,9 @@ def make_plan(
         )
         return OptimizerPlan(chosen, scheduler, "plateau")
     if schedule == "cosine-restarts":
+        lowest = min(min_lr, *(group["lr"] for group in chosen.param_groups))
         restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(
-            chosen, cycle, cycle_growth, eta_min=min(min_lr, lr)
+            chosen, cycle, cycle_growth, eta_min=lowest
         )
         return OptimizerPlan(chosen, restarts, "epoch")
     rise = max(int(warmup * n_steps), 1)
@@ -240,6 +245,19 @@ def make_plan(
         return 1 - fallen if schedule == "linear" else (1 + math.cos(math.pi * fallen)) / 2
 
     return OptimizerPlan(chosen, torch.optim.lr_scheduler.LambdaLR(chosen, factor), "step")
+
+
+def _parameter_groups(network: nn.Module) -> list[Any]:
+    """The parameters of a network; those of a part with a learning rate of its own are a group."""
+    parts = [part for part in network.modules() if isinstance(part, ImageBackbone)]
+    slower = {id(p): part.lr for part in parts if part.lr is not None for p in part.parameters()}
+    parameters = list(network.parameters())
+    if not slower:
+        return parameters
+    groups: list[Any] = [{"params": [p for p in parameters if id(p) not in slower]}]
+    for lr in sorted(set(slower.values())):
+        groups.append({"params": [p for p in parameters if slower.get(id(p)) == lr], "lr": lr})
+    return groups
 
 
 def _make_optimizer(

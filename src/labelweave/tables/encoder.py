@@ -61,8 +61,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     text_dimensions : int, default=32
         Number of dimensions of each column of texts or images with ``output="codes"``.
     image : {"untrained"} or transformer of images, default="untrained"
-        Computes the features of images, such as ``ImageEncoder("resnet50.pth")``. By default a
-        small network with random weights, a baseline.
+        Computes the features of images, such as ``ImageEncoder()``. By default a small network with
+        random weights, a baseline.
     max_categories : int, default=50
         Number of categories of a column that are one-hot. Of a column with more, the mean of each
         label per category is added, if there are at most 50 labels. These means are smoothed, they

@@ -75,6 +75,11 @@ def _load_digit_scenes(entry: CatalogEntry, files: Files, choices: Choices) -> D
     return replace(data, X=data.X.reshape(len(data), -1).astype(np.float32) / 255)
 
 
+def _load_photographs(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
+    """The images that a table names."""
+    return train_rows_first(read_dataset(files["labels.csv"], format="images"))
+
+
 def _load_reuters(entry: CatalogEntry, files: Files, choices: Choices) -> Dataset:
     """The documents of a split that have a label which occurs in both of its parts."""
     field = choices["field"]
@@ -167,6 +172,7 @@ LOADERS: dict[str, Loader] = {
     "sider": _load_sider,
     "icons": _load_icons,
     "digit-scenes": _load_digit_scenes,
+    "photographs": _load_photographs,
     "reuters": _load_reuters,
     "debtags": _load_debtags,
     "headings": _load_headings,

@@ -60,4 +60,4 @@ class PartialLossTask(Task):
         return torch.where(known_negative, bce(logits, targets), losses)
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.network.parameters(), n_steps=n_steps, **self.plan)]
+        return [make_plan(self.network, n_steps=n_steps, **self.plan)]

@@ -217,7 +217,7 @@ class PeerTask(Task):
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
         alike = all(type(task).optimizers is SupervisedTask.optimizers for task in self.tasks)
         if self.one_optimizer and alike:
-            return [make_plan(self.network.parameters(), n_steps=n_steps, **self.tasks[0].plan)]
+            return [make_plan(self.network, n_steps=n_steps, **self.tasks[0].plan)]
         return [plan for task in self.tasks for plan in task.optimizers(n_steps)]
 
     def after_step(self, batch: Batch, info: StepInfo) -> None:

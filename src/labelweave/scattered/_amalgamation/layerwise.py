@@ -176,7 +176,7 @@ class LayerwiseTask(Task):
         raise NotImplementedError
 
     def optimizers(self, n_steps: int) -> list[OptimizerPlan]:
-        return [make_plan(self.parameters(), n_steps=n_steps, **self.plan)]
+        return [make_plan(self, n_steps=n_steps, **self.plan)]
 
 
 class LayerwiseMethod(StudentMethod):
