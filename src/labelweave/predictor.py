@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labelweave.capabilities import capabilities, with_capabilities
-from labelweave.exceptions import InputError, LabelweaveError, ModelFolderError, in_one_line
+from labelweave.exceptions import (
+    InputError,
+    LabelweaveError,
+    LabelweaveWarning,
+    ModelFolderError,
+    in_one_line,
+)
 from labelweave.input_checks import LARGEST, as_single_target, first_out_of_range, is_texts
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.tables.table import Table, numbers_or_table
@@ -218,6 +225,15 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         if hasattr(X, "pixels"):
             from labelweave.data.images.collection import pixel_rows
 
+            if reset:
+                name = type(self).__name__
+                warnings.warn(
+                    f"{name} learns from rows of pixels, which say little about photographs: "
+                    f"ImageClassifier({name}(...)) puts a pretrained network before it "
+                    "(pip install 'labelweave[vision]')",
+                    LabelweaveWarning,
+                    stacklevel=2,
+                )
             X = pixel_rows(X, None if reset else self.n_features_in_)
         if reset and "table_encoder_" in vars(self):
             del self.table_encoder_

@@ -9,7 +9,7 @@ import labelweave as lw
 from labelweave.calibration import CalibratedMultiLabel
 from labelweave.data._catalog.digit_scenes import digit_scenes
 from labelweave.dependent.mulsupcon_tasks import ContrastiveTask
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.export import export_torch
 from labelweave.images import ImageClassifier, ImageEncoder, Images, ResNet
 from labelweave.model_selection import cross_val_predict_proba
@@ -292,7 +292,8 @@ def test_an_encoder_needs_weights(tmp_path):
 
 def test_vector_methods_take_a_collection_as_rows_of_pixels():
     images, Y = shades(40)
-    model = lw.make("br").fit(Images(images, size=4), Y)
+    with pytest.warns(LabelweaveWarning, match="learns from rows of pixels"):
+        model = lw.make("br").fit(Images(images, size=4), Y)
     assert model.n_features_in_ == 48
     resized = model.predict_proba(Images(images, size=8))  # brought to the size it knows
     assert np.array_equal(resized, model.predict_proba(Images(images, size=4)))

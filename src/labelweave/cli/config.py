@@ -28,6 +28,7 @@ OPTIONS = {
         "decimal": "decimal",
         "delimiter": "separator",
         "sheet": "sheet",
+        "on_error": "on_error",
         "options": "data_options",
     },
     "method": {"name": "method", "threshold": "threshold"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def command(
     network in a file (.onnx); or the folder of a model that was trained on images. DATA is a
     folder of images, a table that names them, or a name of `labelweave datasets`.
 
-    Features are cached, so that each image is encoded once.
+    Features are cached, so that each image is encoded once. A model that `labelweave train` makes
+    of the archive takes images.
     """
     output = Output(as_json, quiet)
     reading = pop_reader_options(options)
@@ -55,12 +57,15 @@ def command(
     from labelweave.images import ImageEncoder
     from labelweave.nn.pretrained import PRETRAINED
 
+    made_by: dict[str, Any] = {"network": network, "weights": str(Path(weights).resolve())}
     if weights in PRETRAINED:
         if network is not None:
             raise click.UsageError(f"--network is for a file of weights, not for {weights}.")
-        encoder = ImageEncoder(weights, size=size).fit()
-    else:
-        encoder = ImageEncoder(network, weights=weights, size=size).fit()
+        made_by = {"network": weights}
+    elif not Path(weights).exists():
+        raise InputError(f"there is no file of weights {weights}")
+    made_by["size"] = size
+    encoder = ImageEncoder(**made_by).fit()
     loaded = load_dataset(data, **reading)
     if not loaded.is_image:
         raise InputError(
@@ -71,6 +76,7 @@ def command(
         "X": encoder.transform(loaded.X),
         "Y": loaded.Y.to_numpy(),
         "label_names": np.array(loaded.label_names, dtype=str),
+        "image_encoder": np.array(json.dumps({**made_by, "checksum": encoder.checksum_})),
     }
     for name, values in (("ids", loaded.row_ids), ("part", loaded.part), ("groups", loaded.groups)):
         if values is not None:

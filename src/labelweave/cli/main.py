@@ -60,7 +60,7 @@ _OPTIONS = {
     "text_column": "--data-option text_column=",
     "id_column": "--data-option id_column=",
     "image_column": "--data-option image_column=",
-    "on_error": "--data-option on_error=",
+    "on_error": "--skip-bad-images",
 }
 
 

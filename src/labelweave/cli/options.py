@@ -23,6 +23,7 @@ READER_OPTIONS = (
     "decimal",
     "separator",
     "sheet",
+    "on_error",
 )
 
 
@@ -229,6 +230,12 @@ _other_options = _all_of(
     ),
     click.option("--sheet", type=Sheet(), help="Of an Excel file: its name, or number from 0."),
     click.option(
+        "--skip-bad-images",
+        "on_error",
+        flag_value="skip",
+        help="Leave out rows whose image is missing or damaged, and list them.",
+    ),
+    click.option(
         "--data-option",
         "data_options",
         multiple=True,
@@ -270,7 +277,8 @@ def method_options(default: str) -> Callable[[F], F]:
         set_option(
             "A parameter of the method; may be repeated. VALUE is a number, true, false, none, a "
             "text or a list such as [256,128]. text__max_words=2 and the like say how texts "
-            "become features, image__weights=FILE how images and columns of images do."
+            "become features, image__weights=FILE or image__network=efficientnet-lite1 how images "
+            "do (image__network=pixels: not at all)."
         ),
         click.option(
             "--threshold",

@@ -202,7 +202,12 @@ def feature_batches(
     from labelweave.data.reading import iter_batches
     from labelweave.data.several_files import folder_of, resolve_files
     from labelweave.pipeline.data_parts import check_finite
-    from labelweave.pipeline.model_input import input_of_model, is_of_tables, with_located_images
+    from labelweave.pipeline.model_input import (
+        input_of_model,
+        is_of_tables,
+        takes_features_of_images,
+        with_located_images,
+    )
 
     n_rows = 0
     width = getattr(model, "n_features_in_", None)
@@ -226,7 +231,8 @@ def feature_batches(
             **reading,
         )
     for batch in batches:
-        if width is None and not batch.is_text and not batch.is_image:
+        is_input = batch.is_text or batch.is_image or takes_features_of_images(model)
+        if width is None and not is_input:
             raise InputError(f"the model was trained on texts, but {shown} holds feature columns")
         if width is not None and batch.is_text and not is_table:
             raise InputError(f"the model takes {width:,} features, but {shown} holds texts")

@@ -102,6 +102,11 @@ def say_data(output: Output, training: TrainingData, parts: Parts, model: Any) -
     unit = "columns" if data.is_table else "features"
     width = "texts" if data.is_text else f"{facts['features']:,} {unit}"
     width = "images" if data.is_image else width
+    if data.is_image or "image_encoder" in data.facts:
+        from labelweave.images import ImageClassifier
+
+        if isinstance(model, ImageClassifier):
+            width += f" ({model.encoder.describe()}; features are computed once and cached)"
     unknown = f", {facts['unknown']:,} unknown entries" if facts["unknown"] else ""
     output.say(
         f"{data.name}: {facts['rows']:,} rows, {width}, {facts['labels']:,} labels, "

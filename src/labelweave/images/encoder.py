@@ -31,13 +31,13 @@ from labelweave.nn.image_network import (
 )
 from labelweave.nn.network_classifier import NetworkClassifier
 from labelweave.nn.prediction import scoring_rows
+from labelweave.nn.pretrained import DEFAULT_NETWORK
 from labelweave.nn.randomness import forked_rng
 from labelweave.nn.stored_weights import network_with_weights
 from labelweave.text.cache import EmbeddingCache
 
-__all__ = ["DEFAULT_NETWORK", "ImageEncoder"]
+__all__ = ["ImageEncoder"]
 
-DEFAULT_NETWORK = "efficientnet-lite0"
 RANDOM = "random"
 _ONNX = ".onnx"
 _RESNET_SIZE = 224  # pixels of a side that weights of ImageNet were trained at
@@ -151,6 +151,23 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
             if cache is not None:
                 cache.put([hashes[k] for k in rows], features[rows])
         return features
+
+    def describe(self) -> str:
+        """Return the network and its weights in words.
+
+        >>> ImageEncoder("resnet50", weights="photos/resnet50.pth").describe()
+        'resnet50, weights of resnet50.pth'
+        """
+        known = isinstance(self.network, str) or self.network is None
+        network = self.network or DEFAULT_NETWORK if known else type(self.network).__name__
+        if self.weights is None or self.weights == IMAGENET:
+            return f"{network}, weights of ImageNet"
+        if self.weights == RANDOM:
+            return f"{network}, random weights"
+        if isinstance(self.weights, str | PathLike):
+            name = Path(self.weights).name
+            return f"{network}, weights of {name}" if self.network else f"the network of {name}"
+        return f"the network of {type(self.weights).__name__}"
 
     # -- the network -------------------------------------------------------------------
 

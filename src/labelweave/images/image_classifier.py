@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
 from labelweave.base import MultiLabelClassifier
 from labelweave.embedding_classifier import EmbeddingClassifier
+from labelweave.exceptions import InputError
 from labelweave.images.encoder import ImageEncoder
 
 __all__ = ["ImageClassifier"]
@@ -17,7 +19,8 @@ __all__ = ["ImageClassifier"]
 class ImageClassifier(EmbeddingClassifier):
     """A classifier of images: features of a frozen network, followed by any classifier.
 
-    A saved model contains the network, and it predicts from a list of paths.
+    A saved model contains the network, and it predicts from a list of paths. X may also be a matrix
+    of features that the encoder made of images before.
 
     Parameters
     ----------
@@ -75,7 +78,16 @@ class ImageClassifier(EmbeddingClassifier):
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         if reset:
-            self.encoder_ = clone(self._unfitted_encoder()).fit(X)
+            encoder = self._unfitted_encoder()
+            self.encoder_ = clone(encoder).fit(X)
+        if isinstance(X, np.ndarray) and X.ndim == 2:
+            width = len(self.encoder_.get_feature_names_out())
+            if X.shape[1] != width:
+                raise InputError(
+                    f"X has {X.shape[1]:,} columns, but the encoder makes {width:,} features: pass "
+                    "images, or features that it made of them"
+                )
+            return X
         with self._about_folder():
             return self.encoder_.transform(X)
 

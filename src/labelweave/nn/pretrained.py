@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from labelweave.exceptions import InputError, MissingExtraError
 
-__all__ = ["PRETRAINED", "is_installed", "pretrained_file"]
+__all__ = ["DEFAULT_NETWORK", "PRETRAINED", "is_installed", "pretrained_file"]
 
 
 class _Pretrained(NamedTuple):
@@ -43,6 +43,8 @@ PRETRAINED = {
     ),
 }
 """Networks with weights of ImageNet that a package brings, by name."""
+
+DEFAULT_NETWORK = "efficientnet-lite0"
 
 
 def is_installed(name: str) -> bool:

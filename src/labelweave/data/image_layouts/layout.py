@@ -19,7 +19,7 @@ from labelweave.data.images.decoding import ENDINGS
 from labelweave.exceptions import DataFileError, InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix
 
-_MAX_SHOWN = 3
+_MAX_SHOWN = 20
 
 
 @dataclass(frozen=True)

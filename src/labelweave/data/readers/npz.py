@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,23 @@ def read_npz(path: FilePath, *, require_labels: bool = True, flatten: bool = Tru
     elif "test" in arrays:
         is_test = values("test", len(X), "rows").astype(bool)
         attributes["part"] = np.where(is_test, "test", "train").tolist()
-    return make_dataset(path, X, Y, label_names, **attributes)
+    data = make_dataset(path, X, Y, label_names, **attributes)
+    if "image_encoder" in arrays:
+        facts = {**data.facts, **_made_by(arrays["image_encoder"], path)}
+        data = replace(data, facts=facts)
+    return data
+
+
+def _made_by(array: np.ndarray, path: FilePath) -> dict[str, Any]:
+    """Return which network has made the features of images, as `labelweave encode` writes it."""
+    try:
+        made_by = json.loads(str(array))
+        checksum = made_by.pop("checksum")
+        if not {"network"} <= set(made_by) <= {"network", "weights", "size"}:
+            raise ValueError("not what `labelweave encode` writes")
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        raise DataFileError("the array 'image_encoder' names no network", path=path) from None
+    return {"image_encoder": made_by, "image_checksum": str(checksum)}
 
 
 def _values(array: np.ndarray, name: str, n: int, what: str, path: FilePath) -> np.ndarray:
