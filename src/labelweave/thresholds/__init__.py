@@ -16,6 +16,9 @@ or a short text. A label is predicted if its score is *at least* its threshold.
 ``"cardinality"``         :class:`CardinalityThreshold`: the number of labels that the model expects
 ``"cardinality:labels"``  the number of labels that the validation rows have
 ``"cardinality:2.5"``     2.5 labels per row
+``"recall>=0.9"``         :class:`PromisedThreshold`: new rows have at least this recall; also
+                          ``"precision>=0.8"`` and ``"fdr<=0.1"``, each with ``":per-label"``
+                          and with a confidence (``":0.95"``; else 0.9)
 ========================  ==================================================================
 
 Rules with `needs_validation` are fitted on rows that the model was not trained on; unknown entries
@@ -23,6 +26,7 @@ Rules with `needs_validation` are fitted on rows that the model was not trained 
 """
 
 from labelweave.thresholds.parsing import PAPER_GRID, make_threshold
+from labelweave.thresholds.promised_threshold import PromisedThreshold
 from labelweave.thresholds.threshold_rules import (
     CardinalityThreshold,
     FixedThreshold,
@@ -39,6 +43,7 @@ __all__ = [
     "FixedThreshold",
     "LargestDrop",
     "PerLabelThreshold",
+    "PromisedThreshold",
     "Threshold",
     "TopK",
     "TunedThreshold",

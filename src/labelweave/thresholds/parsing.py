@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from labelweave.exceptions import InputError
+from labelweave.thresholds.promised_threshold import PromisedThreshold
 from labelweave.thresholds.threshold_rules import (
     CardinalityThreshold,
     FixedThreshold,
@@ -26,7 +27,8 @@ PAPER_GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 _SPECS = (
     "a number from 0 to 1, 'tuned', 'tuned:<metric>', 'tuned:<metric>:grid', 'per-label', "
-    "'top-<k>', 'largest-drop', 'cardinality', 'cardinality:labels', 'cardinality:<labels per row>'"
+    "'top-<k>', 'largest-drop', 'cardinality', 'cardinality:labels', "
+    "'cardinality:<labels per row>', 'recall>=<bound>', 'precision>=<bound>', 'fdr<=<bound>'"
 )
 
 
@@ -39,6 +41,8 @@ def make_threshold(spec: float | str | Threshold) -> Threshold:
     TunedThreshold(metric='f1_micro')
     >>> make_threshold("top-3")
     TopK(k=3)
+    >>> make_threshold("recall>=0.9")
+    PromisedThreshold(bound=0.9, measure='recall')
     """
     if isinstance(spec, Threshold):
         return clone(spec)
@@ -61,6 +65,8 @@ def _parse(kind: str, *options: str) -> Threshold | None:
             return CardinalityThreshold(*options)
         number = _number(options[0])
         return None if number is None else CardinalityThreshold(number)
+    if "=" in kind:
+        return _promise(kind, *options)
     if options:
         return None
     if kind == "per-label":
@@ -71,6 +77,20 @@ def _parse(kind: str, *options: str) -> Threshold | None:
         return TopK(int(kind[4:]))
     number = _number(kind)
     return None if number is None or number > 1 else FixedThreshold(number)
+
+
+def _promise(text: str, *options: str) -> Threshold | None:
+    """Parse `recall>=0.9`, with `per-label` and a confidence in any order behind it."""
+    sign = "<=" if text.startswith("fdr") else ">="
+    measure, found, bound = (part.strip() for part in text.partition(sign))
+    others = [one for one in options if one != "per-label"]
+    numbers = [_number(one) or 0 for one in (bound, *others)]
+    if measure not in ("recall", "precision", "fdr") or not found or len(numbers) > 2:
+        return None
+    if not all(0 < number < 1 for number in numbers):
+        return None
+    rule = PromisedThreshold(measure, numbers[0], per_label="per-label" in options)
+    return rule.set_params(confidence=numbers[1]) if others else rule
 
 
 def _number(text: str) -> float | None:
