@@ -78,7 +78,7 @@ def audit(
     """
     from labelweave.auditing.entry_ranking import choose_entries, rank_entries
     from labelweave.auditing.feature_estimates import numeric_features
-    from labelweave.auditing.findings import describe_findings
+    from labelweave.auditing.findings import describe_findings, pictures_of
     from labelweave.auditing.out_of_fold import check_scores, out_of_fold_scores, read_scores
     from labelweave.auditing.prepared_labels import prepare_labels
     from labelweave.unannotated import UNANNOTATED
@@ -109,13 +109,15 @@ def audit(
         random_state=random_state,
     )
     chosen = choose_entries(candidates, prepared.observed, suspects, prepared.reviewed, top)
+    findings = describe_findings(prepared.data, chosen)
     return Audit(
-        describe_findings(prepared.data, chosen),
+        findings,
         prepared.data.name,
         name or method_name,
         suspects,
         int((prepared.observed.to_numpy() == 0).sum()),
         candidates.annotated_share,
+        pictures_of(prepared.data, findings),
     )
 
 
@@ -142,4 +144,8 @@ def _make_model(method: Any, data: Dataset, random_state: Any) -> tuple[Any, str
         from labelweave.text import TextClassifier
 
         model = TextClassifier(model, random_state=random_state)
+    if data.is_image:
+        from labelweave.images import ImageClassifier
+
+        model = ImageClassifier(model, random_state=random_state)
     return model, method

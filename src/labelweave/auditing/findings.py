@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ __all__ = [
     "check_target",
     "describe_findings",
     "describe_row",
+    "pictures_of",
     "to_csv",
     "to_jsonl",
 ]
@@ -104,6 +105,8 @@ class Audit:
         The number of unannotated entries.
     annotated_share : float
         Estimated share of the positives that are annotated.
+    pictures : mapping of int to str
+        Small pictures of the rows of images, as data URLs, for the page.
     """
 
     findings: Sequence[Finding]
@@ -112,6 +115,7 @@ class Audit:
     suspects: str = "missing"
     n_unannotated: int = 0
     annotated_share: float = 1.0
+    pictures: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.findings)
@@ -194,6 +198,16 @@ def describe_findings(data: Dataset, chosen: ChosenEntries) -> list[Finding]:
         )
         for k, i in enumerate(position.tolist())
     ]
+
+
+def pictures_of(data: Dataset, findings: Sequence[Finding]) -> dict[int, str]:
+    """Return a small picture of each row of the findings, where the rows are images."""
+    if not data.is_image:
+        return {}
+    from labelweave.data.images.thumbnails import thumbnail_urls
+
+    rows = sorted({finding.row for finding in findings})
+    return dict(zip(rows, thumbnail_urls(data.X, rows), strict=True))
 
 
 def _shortened(text: str) -> str:

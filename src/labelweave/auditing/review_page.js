@@ -67,6 +67,12 @@ function card(entry, place) {
   }
   line.append(marks);
   node.append(line);
+  if (audit.pictures[entry.row]) {
+    const picture = make("img");
+    picture.src = audit.pictures[entry.row];
+    picture.alt = `the image of ${name}`;
+    node.append(picture);
+  }
   if (entry.text) node.append(make("p", entry.text, "text"));
   const known = make("div", undefined, "known");
   known.append(make("i", entry.known_labels.length ? "known labels:" : "no known label"));

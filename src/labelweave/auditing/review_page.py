@@ -50,7 +50,8 @@ def _script_data(audit: Audit) -> Markup:
     content = {"data": printable(audit.data), "suspects": audit.suspects, "entries": entries}
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     key = hashlib.sha256(text.encode()).hexdigest()[:16]
-    text = json.dumps(content | {"key": key}, ensure_ascii=True, separators=(",", ":"))
+    further = {"key": key, "pictures": audit.pictures}
+    text = json.dumps(content | further, ensure_ascii=True, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)

@@ -22,6 +22,7 @@ from labelweave.reporting.report_content import (
     Figure,
     Note,
     Paragraph,
+    Picture,
     Report,
     Section,
     Table,
@@ -31,7 +32,7 @@ from labelweave.reporting.report_content import (
 
 __all__ = ["Markup", "element", "html_page", "html_table", "resource", "svg_description", "to_html"]
 
-_EMPTY = ("meta", "link", "br", "input")
+_EMPTY = ("meta", "link", "br", "input", "img")
 _NO_WRAP = 24  # shorter cells are not broken into two lines
 
 
@@ -209,6 +210,8 @@ def html_table(table: Table) -> Markup:
 
 
 def _cell(value: Any, kind: str, digits: int) -> Markup:
+    if isinstance(value, Picture):
+        return element("td", element("img", src=value.url, alt=value.alt), class_="short")
     text = format_value(value, digits)
     return element("td", text, class_=kind if len(text) > _NO_WRAP else f"{kind} short")
 

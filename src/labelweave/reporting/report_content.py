@@ -24,6 +24,7 @@ __all__ = [
     "Figure",
     "Note",
     "Paragraph",
+    "Picture",
     "Report",
     "Section",
     "Table",
@@ -47,6 +48,17 @@ class Note:
     """A warning that the reader must not miss."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A small image in a cell of a table; Markdown shows its description alone."""
+
+    url: str  # a data URL
+    alt: str  # what it is a picture of
+
+    def __str__(self) -> str:
+        return self.alt
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from labelweave.labels import LabelMatrix
 from labelweave.reporting.evaluated_model import EvaluatedModel
-from labelweave.reporting.report_content import Block, Paragraph, Section, Table
+from labelweave.reporting.report_content import Block, Paragraph, Picture, Section, Table
 
 __all__ = ["ExampleRow", "ExampleRows", "choose_rows", "describe_rows", "examples_section"]
 
@@ -64,16 +64,31 @@ def _example_table(evaluated: EvaluatedModel, caption: str, rows: np.ndarray) ->
     columns = ["row", "found", "missed", "wrongly added"]
     columns += ["predicted, truth unknown"] if any_unknown else []
     columns += ["text"] if evaluated.rows.is_text else []
+    columns += ["image"] if evaluated.rows.is_image else []
+    urls = _pictures(evaluated, rows)
     table_rows = []
     for example in examples:
-        cells: list[str | None] = [str(example.row if ids is None else ids[example.row])]
+        cells: list[str | Picture | None] = [str(example.row if ids is None else ids[example.row])]
         cells += [_join_names(names) for names in (example.found, example.missed, example.added)]
         cells += [_join_names(example.unknown)] if any_unknown else []
         if evaluated.rows.is_text:
             text = " ".join(evaluated.rows.X[example.row].split())
             cells.append(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…")
+        if url := urls.get(example.row):
+            cells.append(Picture(url, f"the image of row {cells[0]}"))
+        elif evaluated.rows.is_image:
+            cells.append(None)
         table_rows.append(cells)
     return Table(caption, columns, table_rows)
+
+
+def _pictures(evaluated: EvaluatedModel, rows: np.ndarray) -> dict[int, str]:
+    """Small pictures of rows of images, as data URLs."""
+    if not evaluated.rows.is_image:
+        return {}
+    from labelweave.data.images.thumbnails import thumbnail_urls
+
+    return dict(zip(rows.tolist(), thumbnail_urls(evaluated.rows.X, rows.tolist()), strict=True))
 
 
 def _join_names(names: list[str]) -> str | None:
