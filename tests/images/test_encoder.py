@@ -56,7 +56,7 @@ def expected_features(images, size):
 @needs_lite0
 def test_the_default_is_pretrained_and_its_model_folder_small(images, tmp_path, monkeypatch):
     encoder = ImageEncoder(cache=tmp_path / "cache").fit()
-    assert encoder.settings_.size == 128
+    assert encoder.settings_.size == 224
     features = encoder.transform(images)
     assert features.shape == (12, 1280)
     random = ImageEncoder("efficientnet-lite0", weights="random", cache=False).fit()

@@ -250,7 +250,7 @@ class EfficientNetLite(ImageNetwork):
     Parameters
     ----------
     variant : {0, 1, 2}, default=0
-    size : int, default=128
+    size : int, default=224
         Pixels of a side. The weights were trained at 224, 240 and 260.
     weights : "imagenet", path or None, default="imagenet"
         Weights to start from: of the installed package, or of a file with the same names. None:
@@ -271,7 +271,7 @@ class EfficientNetLite(ImageNetwork):
         self,
         variant: int = 0,
         *,
-        size: int = 128,
+        size: int = 224,
         weights: str | PathLike[str] | None = IMAGENET,
         augment: Any = "light",
         trainable: str = "all",
