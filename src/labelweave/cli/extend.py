@@ -173,9 +173,9 @@ def _extended(
         output.say("no --data and few labels: probabilities of new labels are not calibrated")
     else:
         output.say(
-            f"no --data, and no labelled validation rows in {origin.source or 'the training data'}: "
-            f"a new label is expected in {expected:.1%} of the documents, as often as the labels of "
-            "the model"
+            "no --data, and no labelled validation rows in "
+            f"{origin.source or 'the training data'}: a new label is expected in {expected:.1%} of "
+            "the documents, as often as the labels of the model"
         )
     return extended
 
