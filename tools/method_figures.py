@@ -578,6 +578,25 @@ def attention() -> tuple[float, float, Paint]:
     return 7.0, 1.9, heat_maps({"attention": weights}, list(words), asked.split())
 
 
+def label_tree() -> tuple[float, float, Paint]:
+    """LabelTree: the branches of the root, and the labels at the end of them."""
+    import labelweave as lw
+    from labelweave.text import TextClassifier
+
+    texts, labels = list(TEXTS), lw.as_labels(list(TEXTS.values()))
+    model = TextClassifier(lw.LabelTree(1, branches=2, max_leaves=2, random_state=0))
+    model.fit(texts * 10, list(TEXTS.values()) * 10)
+    every = model.predict_proba(texts)
+    tree = model.classifier_.trees_[0]
+    rows = [" ".join(text.split()[:4]) for text in texts]
+    names = [labels.names[j] for j in tree.label[tree.label >= 0]]
+    return (
+        6.0,
+        2.8,
+        heat_maps({"labels, by branch": every[:, tree.label[tree.label >= 0]]}, rows, names),
+    )
+
+
 FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ...]]] = {
     "planes": (
         planes,
@@ -608,6 +627,7 @@ FIGURES: dict[str, tuple[Callable[[], tuple[float, float, Paint]], tuple[str, ..
     "fusion": (fusion, ("xml0", "xml0+", "xml0-lf", "conse")),
     "similarities": (similarities, ("tf-idf", "zestxml", "sbert")),
     "attention": (attention, ("attentionxml",)),
+    "label-tree": (label_tree, ("label-tree",)),
 }
 
 

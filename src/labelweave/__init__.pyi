@@ -111,6 +111,7 @@ from labelweave.text.sentence import SentenceEmbedder as SentenceEmbedder
 from labelweave.text.tfidf import TfidfEmbedder as TfidfEmbedder
 from labelweave.unseen.attentionxml import AttentionXML as AttentionXML
 from labelweave.unseen.conse import ConSE as ConSE
+from labelweave.unseen.label_tree import LabelTree as LabelTree
 from labelweave.unseen.sbert import SBERT as SBERT
 from labelweave.unseen.tf_idf import TFIDF as TFIDF
 from labelweave.unseen.xml0 import XML0 as XML0

@@ -25,6 +25,7 @@ from labelweave.labels import LabelMatrix, as_labels
 from labelweave.predictor import MultiLabelPredictor, Pair
 from labelweave.tables.table import Table
 from labelweave.thresholds import make_threshold
+from labelweave.top_labels import MANY_LABELS
 
 __all__ = ["MultiLabelClassifier", "Pair", "WeightedClassifier"]
 
@@ -140,16 +141,14 @@ class MultiLabelClassifier(MultiLabelPredictor):
         """What the parameter `threshold` stands for."""
         return self.threshold
 
-    def _tuning_predictions(
-        self, held_out: Pair | None, Y: LabelMatrix
-    ) -> tuple[LabelMatrix, np.ndarray]:
+    def _tuning_predictions(self, held_out: Pair | None, Y: LabelMatrix) -> tuple[LabelMatrix, Any]:
         """Labels and probabilities of rows on which the threshold may be tuned."""
         if capabilities(self).out_of_fold:
             predictions = self._out_of_fold_predictions()
         elif held_out is None:
             predictions = None
         else:
-            predictions = (held_out[1], self._probabilities(held_out[0]))
+            predictions = (held_out[1], self._scores(held_out[0]))
         if predictions is None:
             raise _too_few(Y)
         return predictions
@@ -198,11 +197,13 @@ class MultiLabelClassifier(MultiLabelPredictor):
 
         Rows that are equal are on one side.
         """
-        from labelweave.data.splits import stratified_holdout
+        from labelweave.data.splits import random_holdout, stratified_holdout
 
         if len(Y) < 5:
             return None
         seed = self._generator().randint(np.iinfo(np.int32).max)
+        if Y.n_labels >= MANY_LABELS:
+            return random_holdout(len(Y), self.validation_fraction, X=X, random_state=seed)
         return stratified_holdout(Y, self.validation_fraction, X=X, random_state=seed)
 
 

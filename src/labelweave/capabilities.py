@@ -60,6 +60,9 @@ class Capabilities:
     out_of_fold : bool, default=False
         The model learns from the validation rows as well, and provides out-of-fold
         probabilities of all rows, on which thresholds are tuned.
+    top_labels : bool, default=False
+        `predict_top_k` finds the best labels of a row without the probabilities of all others.
+        With many labels these are then what is predicted, scored and written.
     label_prevalence : bool, default=True
         The share of positives in Y is the prevalence of a label. Not so where zeros may be
         missing positives, or where labels are added later.
@@ -84,6 +87,7 @@ class Capabilities:
     blank_labels: bool = False
     new_labels: bool = False
     out_of_fold: bool = False
+    top_labels: bool = False
     label_prevalence: bool = True
     randomized: bool = True
     feature_importance: bool = False

@@ -50,11 +50,15 @@ class EmbeddingClassifier(WeightedClassifier):
     def _predict_proba(self, X: Any) -> np.ndarray:
         return self.classifier_.predict_proba(X)
 
+    def _predict_top_k(self, X: Any, k: int) -> Any:
+        return self.classifier_.predict_top_k(X, k)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = capabilities(self._unfitted_classifier())
         tags.capabilities.label_prevalence = inner.label_prevalence
         tags.capabilities.out_of_fold = inner.out_of_fold
+        tags.capabilities.top_labels = inner.top_labels
         tags.capabilities.sample_weight = inner.sample_weight
         tags.capabilities.soft_targets = inner.soft_targets
         tags.capabilities.randomized = inner.randomized

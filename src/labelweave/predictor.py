@@ -29,6 +29,7 @@ from labelweave.input_checks import LARGEST, as_single_target, first_out_of_rang
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.tables.table import Table, numbers_or_table
 from labelweave.thresholds import Threshold, make_threshold
+from labelweave.top_labels import TOP_LABELS, predicts_top_labels, top_of_chunks
 
 __all__ = ["MultiLabelPredictor", "inside"]
 
@@ -139,7 +140,7 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
             pair = self._checked_validation(validation)
             if pair is None:
                 raise InputError("pass the validation rows: a Dataset or a pair (X, Y)")
-            return pair[1], self._probabilities(pair[0])
+            return pair[1], self._scores(pair[0])
         predictions = self._out_of_fold_predictions()
         if predictions is None:
             raise InputError(
@@ -153,6 +154,21 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._probabilities(self._checked_features(X, reset=False))
 
+    def predict_top_k(self, X: Any, k: int = TOP_LABELS) -> sp.csr_array:
+        """P(label | x) of the k most probable labels of each row, as a sparse matrix.
+
+        With the capability `top_labels` nothing of the size rows x labels is made.
+
+        Examples
+        --------
+        >>> from labelweave.dependent.mlknn import MLkNN
+        >>> model = MLkNN(k=2).fit(np.eye(6), np.eye(6)[:, :3])
+        >>> model.predict_top_k(np.eye(6)[:2], k=1).shape
+        (2, 3)
+        """
+        check_is_fitted(self)
+        return self._top_probabilities(self._checked_features(X, reset=False), k)
+
     def predict(self, X: Any) -> np.ndarray:
         """The predicted label sets, as a matrix of 0 and 1.
 
@@ -165,7 +181,8 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
 
     def predict_labels(self, X: Any) -> list[list[str]]:
         """The predicted label sets, as lists of label names."""
-        return self._named(self._label_sets(self.predict_proba(X)))
+        check_is_fitted(self)
+        return self._named(self._label_sets(self._scores(self._checked_features(X, reset=False))))
 
     def tune_threshold(self, X: Any, y: Any = None, threshold: Any = "tuned") -> Self:
         """Tune the threshold of a fitted model again, on rows it was not trained on.
@@ -177,9 +194,10 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"threshold={threshold!r} needs labels: pass y, or threshold='cardinality'"
             )
-        scores = self.predict_proba(X)
-        # A rule that uses no labels is given zeros.
-        rule.fit(np.zeros(scores.shape) if y is None else self._known_labels(y), scores)
+        check_is_fitted(self)
+        scores = self._scores(self._checked_features(X, reset=False))
+        # A rule that uses no labels is given none.
+        rule.fit(sp.csr_array(scores.shape) if y is None else self._known_labels(y), scores)
         self.threshold_ = rule
         return self
 
@@ -335,6 +353,27 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, Y)
         return X, Y
 
+    def _scores(self, X: Any) -> Any:
+        """The probabilities of all labels or, with many labels, of the best of each row."""
+        if predicts_top_labels(self):
+            return self._top_probabilities(X, TOP_LABELS)
+        return self._probabilities(X)
+
+    def _top_probabilities(self, X: Any, k: int) -> sp.csr_array:
+        if k < 1:
+            raise InputError(f"k must be at least 1, not {k}")
+        k = min(k, self.n_labels_)
+        if not capabilities(self).top_labels:
+            return top_of_chunks(self._probabilities, X, self.n_labels_, k)
+        with self._about_folder():
+            found = self._predict_top_k(X, k)
+            found.data = inside(found.data[:, None]).ravel()
+            return found
+
+    def _predict_top_k(self, X: Any, k: int) -> sp.csr_array:
+        """The k best labels of checked features; with the capability `top_labels`."""
+        raise NotImplementedError
+
     def _probabilities(self, X: Any) -> np.ndarray:
         if "_loaded_from" not in vars(self):
             return self._as_probabilities(self._predict_proba(X))
@@ -368,11 +407,11 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
             probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
         return probabilities
 
-    def _label_sets(self, probabilities: np.ndarray) -> np.ndarray:
+    def _label_sets(self, probabilities: Any) -> Any:
         with self._about_folder():
             return self.threshold_.apply(probabilities).astype(self._target_dtype)
 
-    def _named(self, label_sets: np.ndarray) -> list[list[str]]:
+    def _named(self, label_sets: Any) -> list[list[str]]:
         return as_labels(label_sets, names=self.label_names_.tolist()).to_lists()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -370,7 +370,6 @@ def fits():
             "text": lambda: _of_texts(),
             "text-tfidf": lambda: _of_texts(embedder="tfidf"),
             "text-minilm": lambda: _of_texts(embedder="minilm"),
-            "label-tree": lambda: _of_label_tree(),
             "image": lambda: _of_images(),
             "image-encoder": lambda: _of_image_encoder(),
             "calibrated": lambda: _calibrated(),
@@ -473,14 +472,6 @@ def _of_texts(**parameters):
 
     texts, Y = documents()
     return TextClassifier(lw.make("mlknn"), **parameters).fit(texts, Y), texts[:7]
-
-
-def _of_label_tree():
-    from labelweave.methods import make_part
-    from labelweave.testing.check_tools import linear
-
-    X, Y = linear()
-    return make_part("label-tree", n_trees=2, random_state=0).fit(X, Y), X[:7]
 
 
 def _of_images():

@@ -309,19 +309,6 @@ def test_parts_of_a_file_that_overlap(part):
     assert_part_refused(part, "compressed parts")
 
 
-def test_more_features_than_a_label_tree_has(taken):
-    """One column more takes memory only in a row."""
-    from labelweave.unseen.label_tree_files import read_node_classifiers
-
-    tree = np.array([1, 1, 0, 0, 0, -1], "<i4").tobytes()  # one leaf, which is the root
-    weights = np.array([1, 1, 1, 0], "<i4").tobytes()  # always positive, without weights
-    [probability] = read_node_classifiers(tree, weights, 3, 1).label_probabilities(np.eye(3)[:1], 1)
-    assert probability[0] > 0.99
-    nodes = read_node_classifiers(tree, weights, 1_000_000_000, 1)
-    assert nodes.weights.shape == (1, 1_000_000_000)
-    assert taken() < 10_000_000
-
-
 def test_more_seen_labels_than_the_map_has(tmp_path):
     lw.make("zestxml").fit(TEXTS, LABELS).save(tmp_path / "model")
     edit_json(tmp_path / "model", "state.json", lambda state: state["method"].update(n_seen=10**9))

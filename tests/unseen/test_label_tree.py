@@ -1,4 +1,4 @@
-"""Label trees by napkinXC: they learn, are saved without their folder, and say what they refuse."""
+"""Label trees: they learn, find the best labels, are saved, and say what they refuse."""
 
 import pickle
 
@@ -11,9 +11,6 @@ from labelweave.exceptions import InputError
 from labelweave.metrics import get_metric
 from labelweave.text import TextClassifier
 from labelweave.unseen.label_tree import LabelTree
-from labelweave.unseen.label_tree_files import read_node_classifiers
-
-pytest.importorskip("napkinxc", reason="napkinXC is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -60,85 +57,70 @@ def test_rows_without_features_and_without_labels(data):
     assert np.isfinite(LabelTree(random_state=0).fit(X, Y).predict_proba(X)).all()
 
 
-def test_unknown_labels_are_refused(data):
+def test_unknown_entries_are_ignored(data):
+    """Rows whose first label is hidden say nothing against it."""
     X, Y = data
-    Y = Y.astype(float)
-    Y[0, 0] = np.nan
-    with pytest.raises(InputError, match="cannot use unknown labels"):
-        LabelTree().fit(X, Y)
+    hidden = Y.astype(float)
+    hidden[:150, 0] = np.where(Y[:150, 0] == 1, np.nan, 0)
+    as_zero = np.nan_to_num(hidden)
+    expected, wrong = (
+        LabelTree(random_state=0).fit(X, labels).predict_proba(X)[:, 0]
+        for labels in (hidden, as_zero)
+    )
+    is_positive = Y[:, 0] == 1
+    assert expected[is_positive].mean() > wrong[is_positive].mean() + 0.1
 
 
-@pytest.mark.parametrize("shape", [(300, 40, 12), (200, 60_000, 40)])
-@pytest.mark.parametrize("n_trees", [1, 2])
-def test_predictions_are_those_of_napkinxc(tmp_path, shape, n_trees):
-    n_rows, n_features, n_labels = shape
-    rng = np.random.default_rng(0)
-    X = sp.random_array((n_rows, n_features), density=200 / n_features / 10, rng=rng, format="csr")
-    Y = np.asarray((X[:, :n_labels] > 0.3).toarray(), dtype=int)
-    Y[:, 3], Y[:, 4], Y[:, -1] = 1, 0, 0
-    model = LabelTree(n_trees, max_leaves=3, random_state=0).fit(X, Y)
-    for name, content in model.files_.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(content.tobytes())
-    theirs = model._tree_in(str(tmp_path))
-    theirs.load()
-    expected = np.zeros((n_rows, n_labels))
-    for row, pairs in enumerate(theirs.predict_proba(sp.csr_matrix(X, dtype="f4"), top_k=n_labels)):
-        for label, probability in pairs:
-            expected[row, label] = probability
-    compared = slice(n_trees > 1, None)  # the mean of several leaves out their label 0
-    ours = model.predict_proba(X)[:, compared]
-    np.testing.assert_allclose(ours, expected[:, compared], atol=1e-5)
-
-
-def test_files_that_are_missing_are_refused(data):
-    model = LabelTree(random_state=0).fit(*data)
-    with pytest.raises(InputError, match="files of 0 label trees, not 1"):
-        model._set_state({**model._state(), "names": ["../x.bin"]})
-
-
-def test_changed_files_end_in_one_sentence_or_in_probabilities(data):
-    """Bytes of the two files that are read, at random places and where counts and indices are."""
+def test_a_beam_finds_what_the_whole_tree_finds(data):
     X, Y = data
-    model = LabelTree(max_leaves=3, random_state=0).fit(X, Y)
+    model = LabelTree(max_leaves=2, branches=2, beam=12, random_state=0).fit(X, Y)
+    top, every = model.predict_top_k(X, k=3), model.predict_proba(X)
+    rows = np.repeat(np.arange(len(every)), 3)
+    np.testing.assert_allclose(top.data, every[rows, top.indices], rtol=1e-5)
+
+
+def test_each_label_is_one_leaf_of_each_tree(data):
+    X, Y = data
+    model = LabelTree(max_leaves=2, branches=4, random_state=0).fit(X, Y)
+    for tree in model.trees_:
+        assert sorted(tree.label[tree.label >= 0].tolist()) == list(range(12))
+        assert np.diff(tree.first).max() <= 4
+
+
+def test_labels_without_a_positive_are_never_the_best(data):
+    X, Y = data
+    Y = Y.copy()
+    Y[:, :6] = 0
+    model = LabelTree(max_leaves=2, random_state=0).fit(X, Y)
+    assert model.predict_top_k(X, k=1).indices.min() >= 6
+
+
+def test_changed_arrays_end_in_one_sentence_or_in_probabilities(data):
+    X, Y = data
+    model = LabelTree(n_trees=1, max_leaves=3, random_state=0).fit(X, Y)
     state, rng = model._state(), np.random.default_rng(0)
-    read = [k for k, name in enumerate(state["names"]) if name in ("tree.bin", "weights.bin")]
     messages = []
-    for _ in range(300):
-        file = f"file_{rng.choice(read)}"
-        content = state[file].copy()
-        place = rng.integers(4 if rng.random() < 0.5 else len(content) // 4) * 4
-        content[place : place + 4] = np.frombuffer(
-            np.int32(rng.choice([-1, 0, 1, 2, 13, 2**31 - 1, -(2**31)])).tobytes(), np.uint8
-        )
+    for _ in range(200):
+        name = "tree_0_" + rng.choice(["first", "branch", "label"])
+        changed = state[name].copy()
+        changed[rng.integers(len(changed))] = rng.choice([-1, 0, 1, 2, 13, 2**31 - 1, -(2**31)])
         if rng.random() < 0.2:
-            content = content[: rng.integers(len(content))]
+            changed = changed[: rng.integers(len(changed))]
         try:
-            model._set_state({**state, file: content})
+            model._set_state({**state, name: changed})
         except InputError as error:
             messages.append(str(error))
         else:
-            probabilities = model.predict_proba(X)
-            assert probabilities.shape == Y.shape
-            assert np.isfinite(probabilities).all()
+            assert np.isfinite(model.predict_proba(X)).all()
     assert len(messages) > 100
-    assert set(messages) == {"the files of the label tree are damaged or were changed"}
+    assert set(messages) == {"the arrays of the label tree are damaged or were changed"}
 
 
-@pytest.mark.parametrize(
-    ("index", "is_refused"), [(-1, True), (5, False), (6, True), (2**31 - 1, True)]
-)
-def test_weights_of_features_that_there_are_not_are_refused(index, is_refused):
-    """Three features are at the positions 2 to 4; 5 is unused, and more there are not."""
-    tree = np.array([1, 1, 0, 0, 0, -1], "<i4").tobytes()  # one leaf, which is the root
-    sizes = np.array([6, 1, 6, 1], "<u8").tobytes()
-    pair = np.int32(index).tobytes() + np.float32(1).tobytes()
-    weights = np.array([1, 2, 1, 0], "<i4").tobytes() + sizes + b"\1" + pair + b"\0"
-    if is_refused:
-        with pytest.raises(InputError, match="damaged or were changed"):
-            read_node_classifiers(tree, weights, n_features=3, n_labels=1)
-    else:
-        assert read_node_classifiers(tree, weights, n_features=3, n_labels=1).weights.nnz == 0
+def test_weights_of_another_width_are_refused(data):
+    model = LabelTree(n_trees=1, random_state=0).fit(*data)
+    state = model._state()
+    with pytest.raises(InputError, match="damaged or were changed"):
+        model._set_state({**state, "tree_0_weights": state["tree_0_weights"][:, :-1]})
 
 
 def test_as_the_base_of_a_zero_shot_model():

@@ -117,6 +117,7 @@ def command(
     from labelweave.labels import as_labels
     from labelweave.pipeline.model_folder import open_model
     from labelweave.progress import ProgressBar
+    from labelweave.top_labels import TOP_LABELS, predicts_top_labels
 
     fitted, origin = open_model(model, trusted)
     given = None if known is None else KnownLabelsFile(known, fitted)
@@ -124,6 +125,12 @@ def command(
     reading = origin.reading_of(input, reading, leave=("labels", "label_column"))
     rule = _rule(fitted, top, threshold)
     names = [str(name) for name in fitted.label_names_]
+    has_many = predicts_top_labels(fitted)
+    if has_many and (proba == "all" or kind == "csv-columns" or broader is not None):
+        raise InputError(
+            f"the model predicts the {TOP_LABELS} best of its {len(names):,} labels: leave out "
+            "--proba all, --as csv-columns and --hierarchy, which need all of them"
+        )
     shown = "stdin" if input == STANDARD else input
     n_rows = 0
     with (
@@ -134,7 +141,10 @@ def command(
         writer = make_writer(kind, file, names, every_label=proba == "all", separator=between)
         for batch in feature_batches(fitted, origin, path, shown, batch_rows, reading):
             if given is None:
-                probabilities = fitted.predict_proba(batch.X)
+                if has_many:
+                    probabilities = fitted.predict_top_k(batch.X, max(top or 0, TOP_LABELS))
+                else:
+                    probabilities = fitted.predict_proba(batch.X)
                 if broader is not None:
                     probabilities = broader.consistent(probabilities, names)
                 chosen = rule.apply(probabilities)

@@ -21,7 +21,7 @@ KINDS = {"csv": ".csv", "csv-columns": ".csv", "jsonl": ".jsonl", "parquet": ".p
 class PredictionWriter(Protocol):
     """Writes the rows of one batch after the other, and then what belongs at the end."""
 
-    def write(self, ids: Sequence[Any], probabilities: np.ndarray, chosen: np.ndarray) -> None: ...
+    def write(self, ids: Sequence[Any], probabilities: Any, chosen: Any) -> None: ...
 
     def finish(self) -> None: ...
 
@@ -40,21 +40,24 @@ def make_writer(
 
 
 def names_by_probability(
-    names: np.ndarray, probabilities: np.ndarray, chosen: np.ndarray
+    names: np.ndarray, probabilities: Any, chosen: Any
 ) -> tuple[list[list[str]], list[list[float]]]:
     """For each row the chosen labels, the most probable first, and their probabilities.
+
+    Both matrices are arrays, or sparse.
 
     >>> p = np.array([[0.5, 0.9, 0.1], [0.2, 0.1, 0.3]])
     >>> names_by_probability(np.array(["a", "b", "c"]), p, p >= 0.5)
     ([['b', 'a'], []], [[0.9, 0.5], []])
     """
-    rows, columns = np.nonzero(chosen)
-    values = probabilities[rows, columns]
+    n_rows = chosen.shape[0]
+    rows, columns = chosen.nonzero()
+    values = np.asarray(probabilities[rows, columns]).ravel() if len(rows) else np.empty(0)
     order = np.lexsort((columns, -values, rows))
-    ends = np.cumsum(np.bincount(rows, minlength=len(chosen)))
+    ends = np.cumsum(np.bincount(rows, minlength=n_rows))
 
     def by_row(flat: np.ndarray) -> list[list[Any]]:
-        return [part.tolist() for part in np.split(flat, ends)[: len(chosen)]]
+        return [part.tolist() for part in np.split(flat, ends)[:n_rows]]
 
     sorted_names = np.asarray(names, dtype=object)[columns[order]]
     return by_row(sorted_names), by_row(_rounded(values[order]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -79,14 +80,23 @@ def command(
     from labelweave.pipeline.data_parts import Source, SplitSettings, TrainingData
     from labelweave.pipeline.model_folder import checked_folder
     from labelweave.pipeline.recipe import Recipe
+    from labelweave.top_labels import MANY_LABELS
 
     protocol = SplitSettings(**pop_protocol(options))
-    recipe = Recipe.checked(
-        method, parameters, seed=protocol.seed, metric=metric, verbose=not quiet
-    )
+    checked = partial(Recipe.checked, seed=protocol.seed, metric=metric, verbose=not quiet)
+    recipe = checked(method, parameters)
     folder = checked_folder(out, f"{stem_of(data)}-{method}")
     source = Source(data, source_options, corrections, hierarchy)
     loaded, before = source.load_corrected()
+    if _is_default("method") and not parameters and loaded.Y.n_labels >= MANY_LABELS:
+        method = "label-tree"
+        if loaded.is_text:
+            parameters = {"text__max_features": 200_000, "text__min_texts": 2}
+        output.say(f"{loaded.Y.n_labels:,} labels: {method} instead of weave (-m names another)")
+        recipe = checked(method, parameters)
+        folder = checked_folder(out, f"{stem_of(data)}-{method}")
+    if _is_default("validation"):
+        protocol = protocol.for_many_labels(loaded)
     loaded = training_run.for_method(loaded, recipe, output)
     loaded, new_labels = training_run.with_label_texts(loaded, label_texts, method)
     parts = protocol.parts(loaded, source.reading, before)
@@ -107,3 +117,9 @@ def command(
         fitted_parts=fitted_parts,
     )
     output.result(result)
+
+
+def _is_default(option: str) -> bool:
+    """Whether an option was given neither on the command line nor in a file."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.DEFAULT

@@ -20,6 +20,7 @@ from labelweave.data.stratification import assign_parts
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.rows import concatenate_features, concatenate_labels
+from labelweave.top_labels import MANY_LABELS
 
 if TYPE_CHECKING:
     from labelweave.data.dataset import Dataset
@@ -298,7 +299,8 @@ def split_dataset(data: Dataset, **options: Any) -> tuple[Dataset, ...]:
         data set has an official validation part and the official split is used, that part
         is used as it is. Without `validation` it belongs to the training part.
     method : {"auto", "official", "stratified", "random"}, default="auto"
-        "auto" is the official split where there is one and otherwise the stratified one.
+        "auto" is the official split where there is one and otherwise the stratified one. From
+        5,000 labels on, where there are too few rows per label to balance, "auto" is random.
     random_state : None, int, RandomState or Generator, default=0
 
     Returns
@@ -366,13 +368,13 @@ def _official_parts(
     official = np.flatnonzero(part == "validation")
     if len(official):
         return np.flatnonzero(part == "train"), official, test
-    train, held_out = _holdout(data[rest], validation, "stratified", rng)
+    train, held_out = _holdout(data[rest], validation, "auto", rng)
     return rest[train], rest[held_out], test
 
 
 def _holdout(data: Dataset, fraction: float, method: str, rng: np.random.Generator) -> Split:
     how = {"X": data.X, "groups": data.groups, "random_state": rng}
-    if method == "random":
+    if method == "random" or (method != "stratified" and data.Y.n_labels >= MANY_LABELS):
         return random_holdout(len(data), fraction, **how)
     return stratified_holdout(data.Y, fraction, **how)
 

@@ -13,6 +13,7 @@ from labelweave.labels import LabelMatrix, as_labels, is_frame, is_named
 from labelweave.metrics._inputs import aligned_columns, check_pred, check_score
 from labelweave.metrics.metric_catalog import METRICS, Metric, get_metric
 from labelweave.metrics.scores import Scores
+from labelweave.top_labels import predicts_top_labels
 
 __all__ = ["evaluate", "score_predictions"]
 
@@ -199,7 +200,10 @@ def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
         if threshold is not None or not hasattr(model, "predict"):
             raise InputError(f"{type(core).__name__} computes no scores: it has no predict_proba")
         return _Outputs(None, model.predict(X), names, None)
-    scores = label_probabilities(model, X)
+    if predicts_top_labels(model):
+        scores: Any = model.predict_top_k(X)
+    else:
+        scores = label_probabilities(model, X)
     if threshold is None and getattr(core, "_single_label", False):
         best = scores.argmax(axis=1)
         return _Outputs(scores, best[:, None] == np.arange(scores.shape[1]), names, None)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from labelweave.data import Dataset
 from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.labels import LabelMatrix
+from labelweave.top_labels import MANY_LABELS
 
 __all__ = [
     "Parts",
@@ -30,6 +31,7 @@ __all__ = [
 
 
 _LABEL_OPTIONS = frozenset(("labels", "label_column"))
+_VALIDATION_ROWS = 5_000
 
 
 class Source(NamedTuple):
@@ -117,6 +119,14 @@ class SplitSettings:
     seed: int = 0
     test: str | None = None
 
+    def for_many_labels(self, data: Dataset) -> SplitSettings:
+        """The same settings but, with many labels, a number of validation rows, not a share.
+
+        They only tune a threshold then, for which 5,000 rows are enough.
+        """
+        enough = data.Y.n_labels < MANY_LABELS or len(data) * self.validation <= _VALIDATION_ROWS
+        return self if enough else replace(self, validation=_VALIDATION_ROWS)
+
     def parts(
         self, data: Dataset, reading: Mapping[str, Any], divide_by: LabelMatrix | None = None
     ) -> Parts:
@@ -158,7 +168,8 @@ class SplitSettings:
         official = data.part is not None and "test" in set(data.part)
         if official and self.test_size is None:
             return "official split"
-        return f"stratified split, seed {self.seed}"
+        kind = "random" if data.Y.n_labels >= MANY_LABELS else "stratified"
+        return f"{kind} split, seed {self.seed}"
 
 
 class TrainingData(NamedTuple):

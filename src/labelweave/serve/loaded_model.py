@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import methodcaller
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -22,6 +23,7 @@ from labelweave.serve.schemas import BodyLimits
 from labelweave.serve.settings import Settings
 from labelweave.tables.input_columns import InputColumn
 from labelweave.thresholds import TopK
+from labelweave.top_labels import predicts_top_labels
 
 __all__ = ["LoadedModel", "ModelFacts", "PreparedRequest", "describe"]
 
@@ -67,6 +69,13 @@ class ModelFacts(NamedTuple):
     label_names: np.ndarray
     descriptions: dict[str, str]
     threshold: Any
+
+
+def _probabilities(model: Any, X: Any) -> np.ndarray:
+    """The probabilities of all labels; with many labels zero but for the best of each row."""
+    if predicts_top_labels(model):
+        return model.predict_top_k(X).toarray()
+    return model.predict_proba(X)
 
 
 def describe(model: Any) -> ModelFacts:
@@ -212,7 +221,7 @@ class LoadedModel:
         X = concatenate_features([request.X for request in group])
         if group[0].known is None:
             known = None
-            probabilities = self.ask(methodcaller("predict_proba", X))
+            probabilities = self.ask(partial(_probabilities, X=X))
         else:
             known = np.concatenate([request.known for request in group])
             probabilities = self.ask(methodcaller("predict_proba", X, known=known))

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,6 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix, as_labels
 from labelweave.probabilities import log_odds
+from labelweave.thresholds.sparse_scores import (
+    best_of_rows,
+    chosen_entries,
+    dense_scores,
+    tune_on_sparse,
+)
 from labelweave.thresholds.threshold_search import (
     at_least,
     candidate_thresholds,
@@ -36,6 +43,7 @@ class Threshold(BaseEstimator):
 
     kind: ClassVar[str]
     needs_validation: ClassVar[bool] = False
+    takes_sparse_scores: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @property
@@ -55,20 +63,21 @@ class Threshold(BaseEstimator):
         ----------
         Y_true : labels of shape (n, L)
             1 / 0 / NaN (unknown), in any form that :func:`~labelweave.labels.as_labels` reads.
-        Y_score : array-like of shape (n, L)
+        Y_score : array-like or SciPy sparse of shape (n, L)
+            A sparse matrix holds the best labels of each row.
         """
         from labelweave.metrics._inputs import check_score
 
         self._validate_params()
-        labels, scores = check_score(as_labels(Y_true), Y_score)
-        self._fit(labels, np.asarray(scores))
+        labels, scores = check_score(as_labels(Y_true), Y_score, sparse=self.takes_sparse_scores)
+        self._fit(labels, scores)
         return self
 
     def _fit(self, Y: LabelMatrix, scores: np.ndarray) -> None:
         """Nothing to fit."""
 
-    def apply(self, Y_score: Any) -> np.ndarray:
-        """Return the label sets, as an (n, L) int8 array of 0 and 1."""
+    def apply(self, Y_score: Any) -> Any:
+        """Return the label sets, as an (n, L) int8 array of 0 and 1; sparse if the scores are."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,7 +125,7 @@ class FixedThreshold(Threshold):
     def applied_threshold(self) -> float:
         return self.value
 
-    def apply(self, Y_score: Any) -> np.ndarray:
+    def apply(self, Y_score: Any) -> Any:
         return at_least(Y_score, self.value)
 
 
@@ -134,7 +143,9 @@ class TopK(Threshold):
     def __init__(self, k: int = 1) -> None:
         self.k = k
 
-    def apply(self, Y_score: Any) -> np.ndarray:
+    def apply(self, Y_score: Any) -> Any:
+        if sp.issparse(Y_score):
+            return chosen_entries(Y_score, best_of_rows(Y_score, self.k))
         scores = np.asarray(Y_score)
         best = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
         chosen = np.zeros(scores.shape, dtype=np.int8)
@@ -158,7 +169,7 @@ class LargestDrop(Threshold):
     kind = "largest-drop"
 
     def apply(self, Y_score: Any) -> np.ndarray:
-        scores = np.asarray(Y_score)
+        scores = dense_scores(Y_score, self.kind)
         if scores.shape[1] == 1:
             return at_least(scores, 0.5)
         order = np.argsort(-scores, axis=1, kind="stable")
@@ -174,13 +185,14 @@ class _FittedThreshold(Threshold):
     """Base class of rules with one fitted threshold for all labels, ``value_``."""
 
     needs_validation = True
+    takes_sparse_scores = True
     value_: float
 
     @property
     def applied_threshold(self) -> float:
         return self.value_
 
-    def apply(self, Y_score: Any) -> np.ndarray:
+    def apply(self, Y_score: Any) -> Any:
         check_is_fitted(self)
         return at_least(Y_score, self.value_)
 
@@ -234,7 +246,14 @@ class TunedThreshold(_FittedThreshold):
         self.grid = grid
         self.n_resamples = n_resamples
 
-    def _fit(self, Y: LabelMatrix, scores: np.ndarray) -> None:
+    def _fit(self, Y: LabelMatrix, scores: Any) -> None:
+        if sp.issparse(scores):
+            if self.n_resamples or self.grid is not None:
+                raise InputError(
+                    "with many labels a threshold is tuned without grid and n_resamples"
+                )
+            self.value_, self.score_ = tune_on_sparse(self.metric, Y, scores)
+            return
         candidates = candidate_thresholds(Y, scores, self.grid)
         if self.n_resamples:
             random = np.random.RandomState(0)
@@ -320,7 +339,7 @@ class PerLabelThreshold(Threshold):
 
     def apply(self, Y_score: Any) -> np.ndarray:
         check_is_fitted(self)
-        scores = np.asarray(Y_score)
+        scores = dense_scores(Y_score, self.kind)
         if scores.ndim != 2 or scores.shape[1] != len(self.values_):
             raise InputError(
                 f"the scores have shape {scores.shape}, but there are thresholds for "
@@ -388,8 +407,9 @@ class CardinalityThreshold(_FittedThreshold):
             self.expected_ = float(np.sum(positives / np.maximum(known, 1)))
         else:
             self.expected_ = float(self.cardinality)
-        flat = np.sort(scores, axis=None)[::-1]
-        n_chosen = min(round(self.expected_ * len(scores)), flat.size)
+        stored = scores.data if sp.issparse(scores) else scores
+        flat = np.sort(stored, axis=None)[::-1]
+        n_chosen = min(round(self.expected_ * scores.shape[0]), flat.size)
         # Half way between the last score that is chosen and the first that is not.
         last = flat[n_chosen - 1] if n_chosen else np.nextafter(flat[0], np.inf)
         following = flat[n_chosen] if n_chosen < flat.size else last

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
+from labelweave.thresholds.sparse_scores import chosen_entries
 
 _MAX_CANDIDATES = 400
 
@@ -83,8 +85,10 @@ def label_set_metric(name: str) -> Any:
     return metric
 
 
-def at_least(scores: Any, thresholds: Any) -> np.ndarray:
-    """Return 1 where a score reaches its threshold, else 0."""
+def at_least(scores: Any, thresholds: Any) -> Any:
+    """Return 1 where a score reaches its threshold, else 0; a sparse matrix if the scores are."""
+    if sp.issparse(scores):
+        return chosen_entries(scores, np.flatnonzero(at_least(scores.data, thresholds)))
     scores = np.asarray(scores)
     # In the precision of the scores, or a float32 score could miss a threshold that equals it.
     dtype = scores.dtype if scores.dtype.kind == "f" else np.float64
