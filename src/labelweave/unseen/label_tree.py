@@ -44,7 +44,7 @@ class LabelTree(MultiLabelClassifier):
         Trees whose probabilities are averaged.
     branches : int, default=16
         Branches of a node, rounded up to a power of two.
-    max_leaves : int, default=100
+    max_leaves : int, default=50
         Largest number of labels of a branch that is not divided further.
     C : float, default=1
         Inverse strength of the penalty of the linear classifiers.
@@ -102,7 +102,7 @@ class LabelTree(MultiLabelClassifier):
         n_trees: int = 3,
         *,
         branches: int = 16,
-        max_leaves: int = 100,
+        max_leaves: int = 50,
         C: float = 1.0,
         tol: float = 0.01,
         prune: float = 0.1,
