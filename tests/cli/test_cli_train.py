@@ -401,3 +401,11 @@ def test_equal_rows_are_counted_and_kept_in_one_part(run):
 def test_test_rows_that_are_equal_to_training_rows_are_told_of(run, csv_file):
     shown = run("train", csv_file, *KNN, "--test", csv_file).output
     assert "but 120 of the 120 test rows are equal to rows for training or validation" in shown
+
+
+def test_a_promise_is_shown_beside_what_was_kept(run, csv_file):
+    arguments = ["shapes.csv", "--labels", 3, "-m", "mlknn", "--threshold", "recall>=0.6:0.8"]
+    trained = run("train", *arguments, "--validation", 0.4, "--out", "promised").output
+    promise = "promised: recall at least 0.6 with confidence 0.8; on these rows 0."
+    assert promise in trained
+    assert promise in run("evaluate", "promised", "shapes.csv").output

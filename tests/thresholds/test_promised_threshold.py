@@ -165,3 +165,14 @@ def test_a_promise_is_stored():
         loaded = Threshold.from_dict(rule.to_dict())
         np.testing.assert_array_equal(loaded.apply(scores), rule.apply(scores))
         assert loaded.describe() == rule.describe()
+
+
+def test_what_was_kept_is_measured_on_other_rows():
+    random = np.random.RandomState(6)
+    Y, scores = drawn(500, random)
+    Y_new, scores_new = drawn(300, random)
+    for promise in ("recall>=0.8", "precision>=0.6", "fdr<=0.4"):
+        rule = make_threshold(promise).fit(Y, scores)
+        assert rule.kept(Y_new, scores_new) == pytest.approx(kept(rule, Y_new, scores_new))
+    rule = make_threshold("recall>=0.8:per-label").fit(Y, scores)
+    np.testing.assert_allclose(rule.kept(Y_new, scores_new), kept(rule, Y_new, scores_new))

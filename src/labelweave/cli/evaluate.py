@@ -70,6 +70,7 @@ def command(
     from labelweave.pipeline.model_scores import (
         MAIN_METRICS,
         about_empty_rows,
+        about_promise,
         about_unknown,
         group_table,
         hierarchical_scores,
@@ -107,6 +108,8 @@ def command(
     hierarchical = hierarchical_scores(scores, hierarchy)
     for name, value in hierarchical.items():
         output.show(f"{name}  {value:.4f}")
+    if note := about_promise(fitted, scores):
+        output.show(note)
     if note := about_unknown(rows.Y):
         output.say(note)
     if "f1_example" in scores and (note := about_empty_rows(rows.Y)):

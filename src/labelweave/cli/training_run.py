@@ -19,6 +19,7 @@ from labelweave.pipeline.model_folder import save_model
 from labelweave.pipeline.model_input import column_rows, texts_alone
 from labelweave.pipeline.model_scores import (
     about_empty_rows,
+    about_promise,
     about_unknown,
     example_rows,
     label_rows,
@@ -214,6 +215,8 @@ def train_and_save(
     save_model(model, folder, training, scores=scores.to_dict(), metrics=metrics)
     title = f"scores on the {len(parts.test):,} test rows"
     show_scores(output, scores, title, everything=all_metrics, per_label=per_label)
+    if note := about_promise(model, scores):
+        output.show(note)
     for about in (about_unknown, about_empty_rows):
         if note := about(parts.test.Y):
             output.say(note)

@@ -13,11 +13,13 @@ from labelweave.exceptions import InputError
 from labelweave.labels import LabelMatrix
 from labelweave.metrics import Metric, Scores, evaluate, propensities, score_predictions
 from labelweave.pipeline.model_folder import Origin
+from labelweave.thresholds import PromisedThreshold
 
 __all__ = [
     "MAIN_METRICS",
     "ScoredRows",
     "about_empty_rows",
+    "about_promise",
     "about_unknown",
     "example_rows",
     "group_table",
@@ -210,6 +212,21 @@ def about_unknown(Y: LabelMatrix) -> str:
             "negatives say nothing here"
         )
     return f"{counted}, {known - positives:,} negative): the scores rest on these"
+
+
+def about_promise(model: Any, scores: Scores) -> str:
+    """What a threshold promised beside what it kept on the scored rows; empty without a promise."""
+    rule = model.threshold_
+    if not isinstance(rule, PromisedThreshold) or scores.Y_score is None:
+        return ""
+    kept = rule.kept(scores.Y_true, scores.Y_score)
+    if not rule.per_label:
+        return f"promised: {rule.describe()}; on these rows {kept:.3f}"
+    broken = kept > rule.bound if rule.measure == "fdr" else kept < rule.bound
+    return (
+        f"promised: {rule.describe()}; on these rows from {np.nanmin(kept):.3f} to "
+        f"{np.nanmax(kept):.3f}, beyond the bound for {int(broken.sum())} of {len(kept)} labels"
+    )
 
 
 def about_empty_rows(Y: LabelMatrix) -> str:

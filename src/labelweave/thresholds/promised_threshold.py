@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelweave.exceptions import InputError
-from labelweave.labels import LabelMatrix
+from labelweave.labels import LabelMatrix, as_labels
 from labelweave.thresholds.threshold_rules import RULES, Threshold
 from labelweave.thresholds.threshold_search import at_least, threshold_between
 
@@ -115,6 +115,24 @@ class PromisedThreshold(Threshold):
     def apply(self, Y_score: Any) -> np.ndarray:
         check_is_fitted(self)
         return at_least(Y_score, self.applied_threshold)
+
+    def kept(self, Y_true: Any, Y_score: Any) -> Any:
+        """Return the recall, precision or false discovery rate of other rows, as it is promised.
+
+        With `per_label` an array of one per label; NaN where no row bears on it.
+        """
+        truth = as_labels(Y_true).to_numpy()
+        predicted = (self.apply(Y_score) == 1) & ~np.isnan(truth)
+        if self.per_label:
+            columns = np.arange(truth.shape[1])[:, None]
+            return np.array([self._mean(truth[:, j], predicted[:, j]) for j in columns])
+        return self._mean(truth, predicted)
+
+    def _mean(self, truth: np.ndarray, predicted: np.ndarray) -> float:
+        losses = self._losses(truth, predicted)
+        if not len(losses):
+            return float("nan")
+        return float(losses.mean() if self.measure == "fdr" else 1 - losses.mean())
 
     def _fit(self, Y: LabelMatrix, scores: np.ndarray) -> None:
         truth = Y.to_numpy()
