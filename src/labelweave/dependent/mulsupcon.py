@@ -378,6 +378,8 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
             )
 
     def _learn(self, network: nn.Module, session: TrainingSession) -> None:
+        if getattr(self._image_encoder(), "lr", None) is not None:
+            raise InputError("the encoder of MulSupCon has the learning rate backbone_lr: leave lr")
         self._pretrain(network, session)
         if self.mode == "linear-probe":
             network, session = self._frozen(network, session)
@@ -428,8 +430,6 @@ class MulSupCon(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralClassif
         return self._head_task(network, self.mode, lr=self.lr or MODES[self.mode])
 
     def _head_task(self, network: nn.Module, mode: str, *, lr: float) -> FineTuningTask:
-        if getattr(self._image_encoder(), "lr", None) is not None:
-            raise InputError("the encoder of MulSupCon has the learning rate backbone_lr: leave lr")
         backbone_lr = self.backbone_lr if mode == "finetune" else None
         plan = {"plateau_patience": 2} | self._optimizer_options() | {"lr": lr}
         return FineTuningTask(network, backbone_lr=backbone_lr, plan=plan)

@@ -13,7 +13,6 @@ from labelweave.labels import LabelMatrix, as_labels, is_frame, is_named
 from labelweave.metrics._inputs import aligned_columns, check_pred, check_score
 from labelweave.metrics.metric_catalog import METRICS, Metric, get_metric
 from labelweave.metrics.scores import Scores
-from labelweave.top_labels import predicts_top_labels
 
 __all__ = ["evaluate", "score_predictions"]
 
@@ -200,6 +199,8 @@ def _outputs_of_model(model: Any, X: Any, threshold: Any) -> _Outputs:
         if threshold is not None or not hasattr(model, "predict"):
             raise InputError(f"{type(core).__name__} computes no scores: it has no predict_proba")
         return _Outputs(None, model.predict(X), names, None)
+    from labelweave.top_labels import predicts_top_labels
+
     if predicts_top_labels(model):
         scores: Any = model.predict_top_k(X)
     else:
