@@ -65,8 +65,15 @@ class EvaluatedModel:
         return self.scores.Y_true
 
     @cached_property
-    def probabilities(self) -> np.ndarray:
-        return np.asarray(self.scores.Y_score)
+    def probabilities(self) -> Any:
+        """An array; with many labels a sparse matrix of the best labels of each row."""
+        scores = self.scores.Y_score
+        return sp.csr_array(scores) if sp.issparse(scores) else np.asarray(scores)
+
+    @property
+    def has_top_labels(self) -> bool:
+        """Whether only the best labels of each row are predicted, because there are many."""
+        return sp.issparse(self.scores.Y_score)
 
     @property
     def has_probabilities(self) -> bool:
@@ -74,9 +81,11 @@ class EvaluatedModel:
         return bool(self.probabilities.min() >= 0 and self.probabilities.max() <= 1)
 
     @cached_property
-    def predicted(self) -> np.ndarray:
-        """The predicted label sets as a Boolean array."""
+    def predicted(self) -> Any:
+        """The predicted label sets as a Boolean array; with many labels a sparse one."""
         positive = self.scores.Y_pred.positive()
+        if self.has_top_labels:
+            return sp.csr_array(positive)
         return positive.toarray() if sp.issparse(positive) else positive
 
     @cached_property

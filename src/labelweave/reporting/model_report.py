@@ -6,8 +6,9 @@ from typing import Any
 
 from labelweave.methods import method_of
 from labelweave.reporting.evaluated_model import EvaluatedModel
-from labelweave.reporting.model_sections.example_rows import examples_section
+from labelweave.reporting.model_sections.example_rows import examples_section, spread_rows_section
 from labelweave.reporting.model_sections.important_columns import important_columns_section
+from labelweave.reporting.model_sections.label_frequencies import label_frequencies_section
 from labelweave.reporting.model_sections.label_pairs import label_pair_sections
 from labelweave.reporting.model_sections.label_scores import label_scores_section
 from labelweave.reporting.model_sections.learning_curves import learning_section
@@ -39,15 +40,23 @@ def model_report(evaluated: EvaluatedModel, n_shown: int = 30) -> Report:
         sections=[
             _scores_section(evaluated),
             learning_section(evaluated),
-            label_scores_section(evaluated),
-            probabilities_section(evaluated),
-            threshold_section(evaluated),
-            important_columns_section(evaluated, n_shown),
-            *label_pair_sections(evaluated, n_shown),
-            examples_section(evaluated),
+            *_label_sections(evaluated, n_shown),
             _facts_section(evaluated),
         ],
     )
+
+
+def _label_sections(evaluated: EvaluatedModel, n_shown: int) -> list[Section]:
+    if evaluated.has_top_labels:
+        return [label_frequencies_section(evaluated), spread_rows_section(evaluated)]
+    return [
+        label_scores_section(evaluated),
+        probabilities_section(evaluated),
+        threshold_section(evaluated),
+        important_columns_section(evaluated, n_shown),
+        *label_pair_sections(evaluated, n_shown),
+        examples_section(evaluated),
+    ]
 
 
 def _scores_section(evaluated: EvaluatedModel) -> Section:

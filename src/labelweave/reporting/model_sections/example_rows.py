@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.labels import LabelMatrix
 from labelweave.reporting.evaluated_model import EvaluatedModel
 from labelweave.reporting.report_content import Block, Paragraph, Picture, Section, Table
 
-__all__ = ["ExampleRow", "ExampleRows", "choose_rows", "describe_rows", "examples_section"]
+__all__ = [
+    "ExampleRow",
+    "ExampleRows",
+    "choose_rows",
+    "describe_rows",
+    "examples_section",
+    "spread_rows_section",
+]
 
 _MOST_NAMES = 12
+_SHOWN = 6  # rows of each kind
 _LONGEST_TEXT = 200
 
 
@@ -57,6 +66,13 @@ def examples_section(evaluated: EvaluatedModel) -> Section:
     return Section("Examples", blocks)
 
 
+def spread_rows_section(evaluated: EvaluatedModel) -> Section:
+    """Return a table of rows evenly spread over all: with many labels hardly a set is right."""
+    rows = _evenly_spread(np.arange(len(evaluated.rows)), 2 * _SHOWN)
+    caption = f"Rows evenly spread over all, {evaluated.rows_description}"
+    return Section("Examples", [_example_table(evaluated, caption, rows)])
+
+
 def _example_table(evaluated: EvaluatedModel, caption: str, rows: np.ndarray) -> Table:
     ids = evaluated.rows.row_ids
     examples = describe_rows(evaluated.truth, evaluated.predicted, rows)
@@ -99,7 +115,7 @@ def _join_names(names: list[str]) -> str | None:
 
 
 def choose_rows(
-    Y: LabelMatrix, predicted: np.ndarray, scores: np.ndarray, n_rows: int = 6
+    Y: LabelMatrix, predicted: np.ndarray, scores: np.ndarray, n_rows: int = _SHOWN
 ) -> ExampleRows:
     """Choose rows to show. A row is right if all its known entries are.
 
@@ -130,9 +146,10 @@ def choose_rows(
     )
 
 
-def describe_rows(Y: LabelMatrix, predicted: np.ndarray, rows: np.ndarray) -> list[ExampleRow]:
+def describe_rows(Y: LabelMatrix, predicted: Any, rows: np.ndarray) -> list[ExampleRow]:
     """Return the label names of each of these rows, sorted by what became of them."""
-    values, predicted = Y[rows].to_numpy(), np.asarray(predicted)[rows].astype(bool)
+    sets = predicted[rows].toarray() if sp.issparse(predicted) else np.asarray(predicted)[rows]
+    values, predicted = Y[rows].to_numpy(), sets.astype(bool)
     names = np.asarray(Y.names, dtype=object)
     return [
         ExampleRow(
