@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from audit_data import make_hidden
 from click.testing import CliRunner
 
@@ -160,6 +161,13 @@ def test_your_own_scores(tmp_path):
 def test_wrong_arguments(wrong, message):
     with pytest.raises(InputError, match=message):
         lw.audit(make_hidden(30)[0], **wrong)
+
+
+def test_more_entries_than_fit_are_refused():
+    X = np.ones((30_000, 1), dtype=np.float32)
+    data = lw.Dataset(X, sp.csr_array((30_000, 20_000)), name="many")
+    with pytest.raises(InputError, match=r"30,000 rows x 20,000 labels.*some of the rows"):
+        lw.audit(data)
 
 
 def test_no_positive_is_refused():

@@ -16,6 +16,7 @@ from labelweave.exceptions import InputError
 __all__ = ["audit"]
 
 _SUSPECTS = ("missing", "wrong")
+_MOST_ENTRIES = 200_000_000  # an audit keeps several numbers for each
 
 
 def audit(
@@ -130,6 +131,12 @@ def _load(data: Any) -> Dataset:
         raise InputError("data must be a Dataset, or the name or path of one")
     if data.Y.n_labels == 0 or len(data) == 0:
         raise InputError(f"{data.name} has no labels to audit")
+    if len(data) * data.Y.n_labels > _MOST_ENTRIES:
+        raise InputError(
+            f"{data.name} has {len(data):,} rows x {data.Y.n_labels:,} labels, but an audit "
+            f"compares all entries and takes at most {_MOST_ENTRIES:,}: audit some of the rows "
+            "(data[rows]) or labels (data.select_labels(names))"
+        )
     return data
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import FailFast, Field, Strict, StringConstraints, TypeAdapter, ValidationError
 
 from labelweave.exceptions import InputError
@@ -14,6 +15,7 @@ from labelweave.serve.settings import Settings
 from labelweave.tables.input_columns import InputColumn, new_categories, read_records
 from labelweave.tables.table import Table
 from labelweave.thresholds import FixedThreshold
+from labelweave.top_labels import best_entries
 
 if TYPE_CHECKING:
     from labelweave.serve.loaded_model import LoadedModel
@@ -169,7 +171,7 @@ def _validate(adapter: TypeAdapter[Any], inputs: Sequence[Any]) -> Any:
 class ScoredRows(NamedTuple):
     """Probabilities of rows, the label names of their columns, and the model's threshold."""
 
-    probabilities: np.ndarray
+    probabilities: Any  # An array; with many labels a sparse matrix of the best of each row
     names: np.ndarray
     threshold: Any
 
@@ -198,6 +200,8 @@ def select_labels(
     >>> select_labels(scored, LabelSelection(top_k=1, labels=["a", "c"]))
     [{'labels': [{'label': 'c', 'score': 0.6}]}]
     """
+    if sp.issparse(scored.probabilities):
+        return _select_best_labels(scored, selection)
     P, names = scored.probabilities, scored.names
     if selection.threshold is not None:
         selected = FixedThreshold(selection.threshold).apply(P).astype(bool)
@@ -208,30 +212,57 @@ def select_labels(
     if known is not None:
         selected = np.where(np.isnan(known), selected, known == 1)
     if selection.labels is not None:
-        columns = _columns(names, selection.labels)
-        P, selected, names = P[:, columns], selected[:, columns], names[columns]
+        kept = _columns(names, selection.labels)
+        P, selected, names = P[:, kept], selected[:, kept], names[kept]
     if selection.top_k is not None:
         order = np.argsort(-P, axis=1, kind="stable")
         np.put_along_axis(selected, order[:, selection.top_k :], False, axis=1)
-    labels = _ranked(P, selected, names)
+    rows, columns = np.nonzero(selected)
+    labels = _ranked(rows, columns, P[rows, columns], len(P), names)
     if not selection.scores:
         return [{"labels": row} for row in labels]
-    scores = _ranked(P, np.ones(P.shape, dtype=bool), names)
+    rows, columns = np.indices(P.shape).reshape(2, -1)
+    scores = _ranked(rows, columns, P[rows, columns], len(P), names)
     return [{"labels": a, "scores": b} for a, b in zip(labels, scores, strict=True)]
 
 
-def _ranked(P: np.ndarray, selected: np.ndarray, names: np.ndarray) -> list[list[dict[str, Any]]]:
-    """Return the selected labels of each row with their scores, best first."""
-    rows, columns = np.nonzero(selected)
-    scores = P[rows, columns].astype(np.float64)
-    order = np.lexsort((-scores, rows))  # equal scores keep the order of the model
+def _select_best_labels(scored: ScoredRows, selection: LabelSelection) -> list[dict[str, Any]]:
+    """Return the same from the scores of the best labels of each row; the others have none."""
+    P, names = scored.probabilities, scored.names
+    chosen = P
+    if selection.threshold is not None:
+        chosen = P.multiply(FixedThreshold(selection.threshold).apply(P))
+    elif selection.top_k is None:
+        chosen = P.multiply(scored.threshold.apply(P))
+    chosen = sp.csr_array(chosen)
+    if selection.labels is not None:
+        kept = _columns(names, selection.labels)
+        P, chosen, names = P[:, kept], chosen[:, kept], names[kept]
+    rows, columns, values = sp.find(chosen)
+    if selection.top_k is not None:
+        best = best_entries(rows, values, selection.top_k)
+        rows, columns, values = rows[best], columns[best], values[best]
+    labels = _ranked(rows, columns, values, P.shape[0], names)
+    if not selection.scores:
+        return [{"labels": row} for row in labels]
+    rows, columns, values = sp.find(P)
+    scores = _ranked(rows, columns, values, P.shape[0], names)
+    return [{"labels": a, "scores": b} for a, b in zip(labels, scores, strict=True)]
+
+
+def _ranked(
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_rows: int, names: np.ndarray
+) -> list[list[dict[str, Any]]]:
+    """Return the labels of each row with their scores, best first."""
+    scores = values.astype(np.float64)
+    order = np.lexsort((columns, -scores, rows))  # equal scores keep the order of the model
     labels = [
         {"label": name, "score": score}
         for name, score in zip(
             names[columns[order]].tolist(), scores[order].round(6).tolist(), strict=True
         )
     ]
-    ends = np.cumsum(np.bincount(rows, minlength=len(P))).tolist()
+    ends = np.cumsum(np.bincount(rows, minlength=n_rows)).tolist()
     return [labels[first:last] for first, last in zip([0, *ends], ends, strict=False)]
 
 

@@ -9,6 +9,7 @@ from operator import methodcaller
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 
 from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
@@ -71,11 +72,17 @@ class ModelFacts(NamedTuple):
     threshold: Any
 
 
-def _probabilities(model: Any, X: Any) -> np.ndarray:
-    """The probabilities of all labels; with many labels zero but for the best of each row."""
-    if predicts_top_labels(model):
-        return model.predict_top_k(X).toarray()
-    return model.predict_proba(X)
+def _probabilities(model: Any, X: Any) -> Any:
+    """The probabilities of all labels; with many labels a sparse matrix of the best of each row."""
+    return model.predict_top_k(X) if predicts_top_labels(model) else model.predict_proba(X)
+
+
+def _finite_rows(probabilities: Any) -> np.ndarray:
+    if not sp.issparse(probabilities):
+        return np.isfinite(probabilities).all(axis=1)
+    finite = np.ones(probabilities.shape[0], dtype=bool)
+    finite[probabilities.tocoo().row[~np.isfinite(probabilities.data)]] = False
+    return finite
 
 
 def describe(model: Any) -> ModelFacts:
@@ -226,7 +233,7 @@ class LoadedModel:
             known = np.concatenate([request.known for request in group])
             probabilities = self.ask(methodcaller("predict_proba", X, known=known))
         scored = ScoredRows(probabilities, self.facts.label_names, self.facts.threshold)
-        finite = np.isfinite(probabilities).all(axis=1)
+        finite = _finite_rows(probabilities)
         # Most requests use the model's threshold: their labels are selected in one call.
         by_threshold: list[Any] = []
         if any(request.selection == _BY_THRESHOLD for request in group):

@@ -103,7 +103,11 @@ class PredictRequest(StrictModel):
         fail_fast=True,
         description="For each input, labels that are known to be present or absent.",
     )
-    scores: bool = Field(False, description="Also return the scores of all labels, best first.")
+    scores: bool = Field(
+        False,
+        description="Also return the scores of all labels, best first; from 5,000 labels on those "
+        "of the 50 best.",
+    )
     absent: Absent = Field(
         "error",
         description="Whether a record that lacks a feature is an error, or the feature is 0 or "

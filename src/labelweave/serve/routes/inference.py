@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from fastapi import APIRouter, Request
 from pydantic_core import to_json
 from starlette.responses import Response
@@ -119,6 +120,8 @@ async def infer_response(service: Service, model: str, content_type: str, body: 
 
         scored = await served.predict(prepare)
     probabilities = scored.probabilities.astype(np.float64)
+    if sp.issparse(probabilities):  # the tensor has an entry for every label
+        probabilities = probabilities.toarray()
     output = {
         "name": OUTPUT,
         "datatype": "FP64",
