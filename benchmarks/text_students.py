@@ -54,13 +54,14 @@ def main() -> None:
                 ):
                     start = time.process_time()
                     p = model.fit(shares.rest.X).predict_proba(test.X)
+                    predicted = model.threshold_.apply(p)
                     Y = test.Y.select(tuple(model.label_names_))
                     map_ = mean_average_precision(Y, p)
                     of_union = of_union or map_
                     print(
                         f"  {type(model).__name__:15s} "
-                        f"subset loss {zero_one_loss(Y, p > 0.5):.3f}, "
-                        f"micro F1 {f1(Y, p > 0.5, average='micro'):.3f}, mAP {map_:.3f}, "
+                        f"subset loss {zero_one_loss(Y, predicted):.3f}, "
+                        f"micro F1 {f1(Y, predicted, average='micro'):.3f}, mAP {map_:.3f}, "
                         f"{map_ / of_union:.3f} of the union's; "
                         f"{time.process_time() - start:.0f} CPU s",
                         flush=True,

@@ -60,7 +60,7 @@ def test_how_many_rows_are_mixed(easy):
     for rows, expected in (
         (X[:100], 20.0),
         (np.zeros((1000, 2)), 6.0),
-        (["one text"] * 1200, 10.0),
+        (["one text"] * 2400, 10.0),
         (np.array([["a", 1]], dtype=object).reshape(1, 1, 2), 0.0),
     ):
         assert model._synthetic_per_row(rows) == expected
@@ -137,3 +137,70 @@ def test_a_student_of_texts(tmp_path):
     model.save(tmp_path / "student")
     loaded = lw.load(tmp_path / "student")
     assert loaded.predict_labels(["fish in the water", "air and a cloud"]) == [["sea"], ["sky"]]
+
+
+def texts_of_few_words(n):
+    random = np.random.default_rng(1)
+    return [" ".join(f"word{i}" for i in random.choice(33, 6, False)) for _ in range(n)]
+
+
+def small_probabilities(texts):
+    """Those of "a", "b" and "c": about .5 in a text with a word of its own, else .01."""
+    weights = np.random.default_rng(2).normal(0, 0.3, (33, 3))
+    weights[:3] += 4.5 * np.eye(3)
+    numbers = np.array([[int(word[4:]) for word in text.split()] for text in texts])
+    return expit(weights[numbers].sum(axis=1) - 4.5)
+
+
+def teachers_with_cuts(cuts):
+    def known(columns):
+        return lambda texts: np.array([small_probabilities([text])[0, columns] for text in texts])
+
+    return [
+        lw.Teacher(known([0, 1]), list("ab"), name="first", threshold=cuts[0]),
+        lw.Teacher(known([1, 2]), list("bc"), name="second", threshold=cuts[1]),
+    ]
+
+
+def test_probabilities_are_the_teachers_and_thresholds_are_theirs(tmp_path):
+    texts = texts_of_few_words(300)
+    model = DistilledUnion(teachers_with_cuts((0.02, 0.03)), random_state=0).fit(texts)
+    first, second = log_odds(np.array([0.02, 0.03]), 1e-12)
+    expected = expit([first, (first + second) / 2, second])
+    np.testing.assert_allclose(model.threshold_.applied_threshold, expected, rtol=1e-4)
+    assert model.threshold_.common_ == pytest.approx(expected[1], rel=1e-4)
+    p, theirs = model.predict_proba(texts), small_probabilities(texts)
+    relative = expit(log_odds(p, 1e-12) - log_odds(expected, 1e-12))
+    assert p.sum() == pytest.approx(theirs.sum(), rel=0.35)
+    assert relative.sum() > 3 * theirs.sum()
+    assert (model.predict(texts) == (theirs >= expected)).mean() > 0.95
+    assert model.fidelity_["agreement"].min() > 0.9
+    assert model.fidelity_["difference"].max() < 0.15
+    assert model.fidelity(texts)["agreement"].min() > 0.9
+    model.save(tmp_path / "student")
+    loaded = lw.load(tmp_path / "student")
+    assert np.array_equal(loaded.predict(texts), model.predict(texts))
+    assert np.array_equal(lw.Teacher(loaded).thresholds, model.threshold_.values_)
+    state = {**model._state(), "threshold_logits": np.zeros(2)}
+    with pytest.raises(InputError, match="one threshold per label"):
+        loaded._set_state(state)
+
+
+def test_a_student_of_label_sets_has_the_scale_of_the_teachers_too():
+    texts = texts_of_few_words(300)
+    student = lw.MLkNN(k=5)
+    teachers = teachers_with_cuts((0.2, 0.2))
+    model = DistilledUnion(teachers, student=student, augment=2, random_state=0).fit(texts)
+    predicted, theirs = model.predict(texts), small_probabilities(texts) >= 0.2
+    assert abs(model.shift_) < 0.8  # it need not make up for the threshold
+    assert model.threshold_.value == pytest.approx(0.2, rel=1e-4)
+    assert (predicted == theirs).mean() > 0.9 > 1 - theirs.mean()
+
+
+def test_a_number_is_relative_to_the_thresholds_of_the_teachers():
+    texts = texts_of_few_words(100)
+    options = {"augment": 1, "threshold": 0.4, "random_state": 0}
+    model = DistilledUnion(teachers_with_cuts((0.1, 0.1)), **options).fit(texts)
+    assert model.threshold_.value == pytest.approx(expit(np.log(1 / 9 * 4 / 6)), rel=1e-4)
+    model = DistilledUnion(teachers_with_cuts((0.5, 0.5)), **options).fit(texts)
+    assert model.threshold_.value == 0.4

@@ -5,6 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import labelweave as lw
+from labelweave.exceptions import LabelweaveWarning
+from labelweave.thresholds import PerLabelThreshold
 from labelweave.unseen.xml0_plus import (
     FEATURES,
     StackedScores,
@@ -106,6 +108,18 @@ class Classifier:
 
     def predict_proba(self, X):
         return np.tile(np.linspace(0, 0.3, 12), (len(X), 1))
+
+
+def test_thresholds_per_label_become_their_common_one():
+    classifier = Classifier()
+    classifier.threshold_ = PerLabelThreshold()
+    classifier.threshold_.values_, classifier.threshold_.common_ = np.full(12, 0.1), 0.07
+    with pytest.warns(LabelweaveWarning, match="all labels get the common one, 0.07"):
+        model = lw.XML0Plus.from_fitted(classifier, encoder="tfidf")
+    assert model.threshold_.value == 0.07
+    assert (
+        lw.XML0Plus.from_fitted(classifier, encoder="tfidf", threshold=0.2).threshold_.value == 0.2
+    )
 
 
 def test_without_documents_scores_are_relative_to_those_of_seen_labels(tmp_path):

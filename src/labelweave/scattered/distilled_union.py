@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
+from labelweave.capabilities import capabilities
 from labelweave.exceptions import InputError
 from labelweave.input_checks import is_texts
+from labelweave.labels import LabelMatrix
 from labelweave.methods import make
 from labelweave.probabilities import log_odds
 from labelweave.rows import count_rows
@@ -25,11 +27,12 @@ from labelweave.scattered._amalgamation.training_set import (
 )
 from labelweave.scattered.smoothed_union import SmoothedUnion
 from labelweave.scattered.teacher import Teacher, take_rows
+from labelweave.thresholds import FixedThreshold, PerLabelThreshold, Threshold
 
 __all__ = ["DistilledUnion"]
 
 _EPS = 1e-12  # keeps the order of very small probabilities
-_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC, _MAX_TEXTS = 20.0, 6000, 12_000
+_SYNTHETIC_PER_ROW, _MAX_SYNTHETIC, _MAX_TEXTS = 20.0, 6000, 24_000
 _NETWORK = {
     "dropout": 0.2,
     "lr": 1e-3,
@@ -47,7 +50,7 @@ class DistilledUnion(StudentMethod):
     1. The teachers are combined by :class:`labelweave.scattered.smoothed_union.SmoothedUnion`,
        fitted to the rows of `fit`.
     2. Up to twenty mixed rows per row, 6,000 at most, are made of two rows each: each feature of
-       one of the two. A mixed text (12,000 at most) has some of the words of a text, and words
+       one of the two. A mixed text (24,000 at most) has some of the words of a text, and words
        drawn from all texts. The union labels them all [1]_ [2]_.
     3. A student learns these probabilities: by default an MLP and a linear model of the logits
        (:class:`labelweave.scattered._amalgamation.logit_ridge.LogitRidge`), of whose logits three
@@ -57,23 +60,31 @@ class DistilledUnion(StudentMethod):
     4. Its logits are shifted by one number, so that it predicts as many labels on the rows of `fit`
        as the union.
 
+    The probabilities are those of the teachers, not relative to their thresholds. The student has
+    thresholds of its own, one per label: the mean of those of the teachers that know the label, as
+    logits.
+
     Parameters
     ----------
     teachers : sequence of Teacher
     student : estimator or id of a method, optional
         In place of the default of step 3.
     augment : float or "auto", default="auto"
-        Number of mixed rows per row. ``"auto"``: twenty, at most 6,000 altogether, or 12,000 texts;
+        Number of mixed rows per row. ``"auto"``: twenty, at most 6,000 altogether, or 24,000 texts;
         none for images, for tables with columns that are not numbers, and for teachers that are
         stored predictions.
-    aliases, match, calibration, verbose, on_disagreement, threshold, validation_fraction,
-    random_state
+    threshold : float, str or Threshold, default=0.5
+        As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`; a number is
+        relative to the thresholds of the teachers: 0.5 is theirs.
+    aliases, match, calibration, verbose, on_disagreement, validation_fraction, random_state
         As in :class:`labelweave.scattered._amalgamation.student_method.StudentMethod`.
 
     Attributes
     ----------
     shift_ : float
         What is added to the logits of the student in step 4.
+    threshold_logits_ : ndarray of shape (n_labels,)
+        Mean logit of the teachers' thresholds of each label.
     linear_ : LogitRidge or None
         The linear model beside an MLP.
     range_ : ndarray of shape (2, n_features), or None
@@ -149,6 +160,8 @@ class DistilledUnion(StudentMethod):
 
     def _train_student(self, student: Any, training_set: TrainingSet, targets: np.ndarray) -> Any:
         self._set_range(take_rows(training_set.X, np.arange(training_set.n_train)))
+        offsets = training_set.predictions.offsets.astype(np.float64)
+        self.threshold_logits_ = np.nanmean(offsets, axis=0)
         fitted = super()._train_student(student, training_set, targets)
         self.linear_ = None
         if self.student is None and is_numeric(training_set.X):
@@ -156,12 +169,22 @@ class DistilledUnion(StudentMethod):
             self.linear_ = LogitRidge(_PENALTY).fit(rows, self._student_labels(student, targets))
         real = training_set.real_rows()
         logits = self._logits(fitted, self._student_rows(take_rows(training_set.X, real)))
-        self.shift_ = -shift_to_count(logits, int(np.count_nonzero(targets[real] > 0.5)))
+        n_predicted = int(np.count_nonzero(targets[real] > 0.5))
+        self.shift_ = -shift_to_count(logits - self.threshold_logits_, n_predicted)
         return fitted
+
+    def _student_labels(self, student: Any, targets: np.ndarray) -> LabelMatrix:
+        """Targets on the scale of the teachers' probabilities, if the student learns these."""
+        if capabilities(student).soft_targets:
+            relative = log_odds(targets.astype(np.float64), _EPS)
+            targets = expit(relative + self.threshold_logits_).astype(np.float32)
+        return super()._student_labels(student, targets)
 
     def _logits(self, student: Any, rows: Any) -> np.ndarray:
         """The logits of the student, averaged with those of the linear one if there is one."""
         logits = log_odds(student.predict_proba(rows).astype(np.float64), _EPS)
+        if not capabilities(student).soft_targets:  # it has learnt what is above the thresholds
+            return logits + self.threshold_logits_
         if self.linear_ is None:
             return logits
         linear = log_odds(self.linear_.predict_proba(rows).astype(np.float64), _EPS)
@@ -181,13 +204,29 @@ class DistilledUnion(StudentMethod):
     def _predict_proba(self, X: Any) -> np.ndarray:
         return expit(self._logits(self.student_, self._student_rows(X)) + self.shift_)
 
+    def _relative_to_thresholds(self, probabilities: np.ndarray) -> np.ndarray:
+        logits = log_odds(probabilities.astype(np.float64), _EPS)
+        return expit(logits - self.threshold_logits_)
+
+    def _rule_for_probabilities(self, rule: Threshold) -> Threshold:
+        if not isinstance(rule, FixedThreshold) or not self.threshold_logits_.any():
+            return rule
+        logits = self.threshold_logits_ + log_odds(np.float64(rule.value), _EPS)
+        own = PerLabelThreshold()
+        own.values_, own.common_ = expit(logits), float(expit(logits.mean()))
+        same = bool(np.ptp(logits) == 0)
+        return FixedThreshold(own.common_) if same else own
+
     def _state(self) -> dict[str, Any]:
         fitted = {"shift": self.shift_, "range": self.range_, "linear": self.linear_}
-        return {**super()._state(), **fitted}
+        return {**super()._state(), **fitted, "threshold_logits": self.threshold_logits_}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         self.shift_, self.range_ = float(state["shift"]), state["range"]
         self.linear_ = state["linear"]
+        self.threshold_logits_ = state["threshold_logits"]
+        if np.shape(self.threshold_logits_) != (self.n_labels_,):
+            raise InputError("a distilled union has one threshold per label")
         if self.range_ is not None and self.range_.shape != (2, self.n_features_in_):
             raise InputError("a distilled union has a smallest and a largest value per feature")

@@ -112,7 +112,10 @@ class TeacherMethod(MultiLabelPredictor):
 
     @abstractmethod
     def _targets(self, training_set: TrainingSet) -> np.ndarray:
-        """The combined predictions: P(label | x) of each row, NaN where no teacher predicts."""
+        """The combined predictions: P(label | x) of each row, NaN where no teacher predicts.
+
+        They are relative to the thresholds of the teachers: one half is the threshold.
+        """
 
     def _check_teachers(self, teachers: Sequence[Teacher]) -> None:
         """Raise for teachers that the method cannot learn from."""
@@ -128,6 +131,14 @@ class TeacherMethod(MultiLabelPredictor):
         self, training_set: TrainingSet, targets: np.ndarray, generator: np.random.RandomState
     ) -> None:
         """Train on the targets; nothing by default."""
+
+    def _relative_to_thresholds(self, probabilities: np.ndarray) -> np.ndarray:
+        """Predictions on the scale of the targets, where one half is the teachers' threshold."""
+        return probabilities
+
+    def _rule_for_probabilities(self, rule: Threshold) -> Threshold:
+        """A rule that is not tuned, on the scale of the predictions."""
+        return rule
 
     # -- fitting -----------------------------------------------------------------------
 
@@ -191,6 +202,8 @@ class TeacherMethod(MultiLabelPredictor):
                 rule.fit(held_out_labels, self.predict_proba(held_out))
             else:
                 rule.fit(*self._pseudo_labelled_predictions(rule, training_set, targets))
+        else:
+            rule = self._rule_for_probabilities(rule)
         self.threshold_ = rule
         self._warn_of_useless_predictions(training_set)
         return self
@@ -200,7 +213,8 @@ class TeacherMethod(MultiLabelPredictor):
         teachers = as_teachers(self.teachers)
         vocabulary = joint_vocabulary(teachers, aliases=self.aliases, match=self.match)
         predictions = predict_with_teachers(teachers, vocabulary, X)
-        return fidelity_to_teachers(predictions, self.predict_proba(X))
+        relative = self._relative_to_thresholds(self.predict_proba(X))
+        return fidelity_to_teachers(predictions, relative)
 
     # -- the steps of `fit` ------------------------------------------------------------
 
@@ -283,7 +297,8 @@ class TeacherMethod(MultiLabelPredictor):
     def _held_out_fidelity(self, training_set: TrainingSet) -> Any:
         rows = training_set.held_out_rows()
         probabilities = self._predict_proba(take_rows(training_set.X, rows))
-        return fidelity_to_teachers(training_set.predictions_on(rows), probabilities)
+        relative = self._relative_to_thresholds(probabilities)
+        return fidelity_to_teachers(training_set.predictions_on(rows), relative)
 
     def _warn_of_useless_predictions(self, training_set: TrainingSet) -> None:
         """Warn if no label is predicted, or every label, where the teachers do not do so."""

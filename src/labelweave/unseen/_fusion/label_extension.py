@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -12,10 +13,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelweave.base import Pair
 from labelweave.capabilities import capabilities
-from labelweave.exceptions import InputError
+from labelweave.exceptions import InputError, LabelweaveWarning
 from labelweave.input_checks import is_texts
 from labelweave.labels import LabelMatrix, as_labels
-from labelweave.thresholds import make_threshold
+from labelweave.thresholds import FixedThreshold, make_threshold
 from labelweave.unseen._fusion.combination_table import MOST_LABELS
 from labelweave.unseen._fusion.label_index import LabelIndex
 from labelweave.unseen._fusion.label_scores import LabelScores, fuse_documents
@@ -169,7 +170,7 @@ class LabelExtension(LabelSearch):
             often as a seen one; other methods do not calibrate the probabilities of unseen labels.
         **parameters
             Parameters of the constructor. Without `threshold` the model keeps the threshold of
-            the classifier.
+            the classifier; if that has one per label, the common one, with a warning.
         """
         names = names_of(classifier, label_names)
         model = cls(**parameters)
@@ -189,8 +190,17 @@ class LabelExtension(LabelSearch):
             model._learn_combination(documents, labels, model._draw_labels(len(names)))
         fitted_rule = getattr(classifier, "threshold_", None)
         sets_rule = "threshold" in parameters
-        if fitted_rule is not None and not sets_rule and not is_per_label(fitted_rule):
+        if fitted_rule is not None and not sets_rule:
             model.threshold_ = fitted_rule
+            if is_per_label(fitted_rule):
+                model.threshold_ = FixedThreshold(float(fitted_rule.common_))
+                warnings.warn(
+                    "the classifier has one threshold per label, which unseen labels lack: all "
+                    f"labels get the common one, {fitted_rule.common_:.3g} (threshold= sets "
+                    "another)",
+                    LabelweaveWarning,
+                    stacklevel=2,
+                )
             return model
         rule = make_threshold(model.threshold)
         if rule.needs_validation:
