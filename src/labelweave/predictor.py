@@ -366,9 +366,9 @@ class MultiLabelPredictor(ClassifierMixin, BaseEstimator):
         if not capabilities(self).top_labels:
             return top_of_chunks(self._probabilities, X, self.n_labels_, k)
         with self._about_folder():
-            found = self._predict_top_k(X, k)
-            found.data = inside(found.data[:, None]).ravel()
-            return found
+            top = self._predict_top_k(X, k)
+            top.data = inside(top.data[:, None]).ravel()
+            return top
 
     def _predict_top_k(self, X: Any, k: int) -> sp.csr_array:
         """The k best labels of checked features; with the capability `top_labels`."""

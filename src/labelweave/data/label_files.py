@@ -95,17 +95,17 @@ def read_broader(path: FilePath) -> dict[str, tuple[str, ...]]:
 def _read_entries(path: FilePath, field: str | None) -> list[_Entry]:
     text = decode(read_small_file(path), path, None)
     ending = Path(uncompressed_name(path)).suffix.lower()
-    found: Iterator[_Entry]
+    listed: Iterator[_Entry]
     if ending in (".csv", ".tsv"):
-        found = _table_entries(text, "\t" if ending == ".tsv" else ",", path)
+        listed = _table_entries(text, "\t" if ending == ".tsv" else ",", path)
     elif ending in (".jsonl", ".ndjson"):
-        found = _json_line_entries(text, path)
+        listed = _json_line_entries(text, path)
     elif ending == ".json":
-        found = _json_entries(text, field, path)
+        listed = _json_entries(text, field, path)
     else:
-        found = (_Entry(n, line, "") for n, line in enumerate(text.splitlines(), 1))
+        listed = (_Entry(n, line, "") for n, line in enumerate(text.splitlines(), 1))
     entries: dict[str, _Entry] = {}
-    for entry in found:
+    for entry in listed:
         line, name, description = entry.line, entry.name.strip(), entry.description.strip()
         if not name and not description:
             continue

@@ -70,17 +70,17 @@ def tune_on_sparse(metric: str, Y: LabelMatrix, scores: sp.csr_array) -> tuple[f
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         first = np.repeat(starts, np.diff(np.append(starts, len(rows))))
         place = np.arange(len(rows)) - first + 1
-        found = np.cumsum(hits)
-        found = found - (found[first] - hits[first])
-        f1 = 2 * found / (place + positives[rows])
+        n_right = np.cumsum(hits)
+        n_right = n_right - (n_right[first] - hits[first])
+        f1 = 2 * n_right / (place + positives[rows])
         before = np.where(place == 1, 0, np.roll(f1, 1))
         down = np.argsort(-values, kind="stable")
         n_scored = max(int((_known_per_row(Y) > 0).sum()), 1)
         at = np.cumsum((f1 - before)[down]) / n_scored
     else:
         down = np.argsort(-values, kind="stable")
-        found = np.cumsum(hits[down])
-        at = 2 * found / (np.arange(1, len(down) + 1) + positives.sum())
+        n_right = np.cumsum(hits[down])
+        at = 2 * n_right / (np.arange(1, len(down) + 1) + positives.sum())
     values = values[down]
     last = np.flatnonzero(np.append(values[1:] < values[:-1], True))  # of equal scores
     best = last[int(at[last].argmax())]

@@ -42,10 +42,10 @@ def label_frequencies_section(evaluated: EvaluatedModel) -> Section:
         chosen = score_predictions(
             labels, Y_pred=sets, metrics=["precision_micro", "recall_micro", "f1_micro"]
         )
-        found = score_predictions(labels, Y_pred=best[:, columns], metrics=["recall_micro"])
+        in_best = score_predictions(labels, Y_pred=best[:, columns], metrics=["recall_micro"])
         n_positive = int(table["positives"].to_numpy()[columns].sum())
         # Without a positive there is nothing to recall, and F1 says nothing.
-        recalls = [chosen["recall_micro"], chosen["f1_micro"], found["recall_micro"]]
+        recalls = [chosen["recall_micro"], chosen["f1_micro"], in_best["recall_micro"]]
         of_positives = recalls if n_positive else [None] * 3
         is_predicted = sets.nnz > 0
         precision = chosen["precision_micro"] if is_predicted else None
